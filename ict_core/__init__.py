@@ -1,0 +1,1 @@
+"""A reproducible benchmark and ablation harness for token selection in RLVR."""

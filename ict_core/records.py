@@ -1,0 +1,122 @@
+"""The schema of every frame that a stage writes, and the only code that reads and writes them.
+
+A float may be NaN where it is undefined (a mean over no token); nothing else may be null.
+"""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ict_core.errors import UserError
+
+STATUSES_GRADED = ("correct", "wrong", "no_answer")
+STATUSES_UNGRADED = ("timeout", "memory", "error")
+STATUSES = STATUSES_GRADED + STATUSES_UNGRADED
+
+_CELL = {"model": "str", "variant": "str", "seed": "int"}
+
+PROBLEMS = {"benchmark": "str", "problem": "str", "prompt": "str", "answer": "str", "answer_type": "str"}
+COMPLETIONS = {
+    "benchmark": "str",
+    "problem": "str",
+    "sample": "int",
+    "seed": "int",
+    "text": "str",
+    "tokens": "int",
+    "finish_reason": "str",
+    "logprob": "float",
+}
+GRADES = {
+    "benchmark": "str",
+    "problem": "str",
+    "sample": "int",
+    "status": "str",
+    "extracted": "str",
+    "finish_reason": "str",
+    "tokens": "int",
+}
+SCORES = {
+    **_CELL,
+    "benchmark": "str",
+    "problem": "str",
+    "sampled": "int",
+    "n": "int",
+    **dict.fromkeys(STATUSES, "int"),
+    "truncated": "int",
+    "tokens": "int",
+}
+LOG = {
+    "step": "int",
+    "selecting": "bool",
+    **dict.fromkeys(
+        (
+            "reward reward_std zero_advantage_share length_mean truncated_share kept_share "
+            "h1 h2 h1_kept h2_kept kl clip_share grad_norm learning_rate loss"
+        ).split(),
+        "float",
+    ),
+    "tokens": "int",
+}
+STUDY_LOG = {**_CELL, **LOG}
+TIMING = {"step": "int", "rollout_s": "float", "statistics_s": "float", "update_s": "float", "total_s": "float"}
+TOKENS = {
+    "step": "int",
+    "group": "int",
+    "rollout": "int",
+    "position": "int",
+    "token": "int",
+    "logprob": "float",
+    "h1": "float",
+    "h2": "float",
+    "js": "float",
+    "advantage": "float",
+    "kept": "bool",
+}
+
+_ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+
+
+def _schema(columns: dict[str, str]) -> pa.Schema:
+    return pa.schema([pa.field(name, _ARROW[kind], nullable=kind == "float") for name, kind in columns.items()])
+
+
+def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
+    """Write a frame as Parquet under its schema; the file appears whole (atomic rename) or not at all.
+
+    Raises:
+        UserError: a column is missing, unknown, of the wrong type, or holds a null.
+    """
+    if set(frame.columns) != set(columns):
+        missing, unknown = set(columns) - set(frame.columns), set(frame.columns) - set(columns)
+        raise UserError(f"{path}: columns missing {sorted(missing)}, unknown {sorted(unknown)}")
+    try:
+        table = pa.Table.from_pandas(frame[list(columns)], schema=_schema(columns), preserve_index=False)
+    except (ValueError, pa.ArrowTypeError) as error:  # ArrowInvalid is a ValueError
+        raise UserError(f"{path}: {error}") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    pq.write_table(table.replace_schema_metadata(None), partial, compression="zstd")
+    os.replace(partial, path)
+
+
+def read_frame(path: Path, columns: dict[str, str]) -> pd.DataFrame:
+    """Read a frame that :func:`write_frame` wrote.
+
+    Raises:
+        UserError: the file is missing, is not Parquet, or has another schema.
+    """
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; run the stage that writes it") from error
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{path}: not a readable Parquet file ({error}); delete it and rerun its stage") from error
+    found = {field.name: field.type for field in table.schema}
+    wanted = {name: _ARROW[kind] for name, kind in columns.items()}
+    if found != wanted:
+        different = sorted(n for n in found.keys() | wanted.keys() if found.get(n) != wanted.get(n))
+        raise UserError(f"{path}: columns {different} are missing, unknown or of another type; rerun its stage")
+    return table.to_pandas()
