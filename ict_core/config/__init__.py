@@ -1,0 +1,34 @@
+"""Typed configuration: a study's YAML files in, one frozen :class:`Study` out, or every problem in one error.
+
+Each section of the configuration has a file of its own here; `load.py` puts them together.
+"""
+
+from ict_core.config.benchmarks import Benchmark
+from ict_core.config.load import load_study
+from ict_core.config.methods import Grpo, HighEntropy, Ict, Method, Normaliser, Random, Stapo
+from ict_core.config.models import Architecture, Model, Pretraining
+from ict_core.config.study import BASE_VARIANT, Cell, Data, Evaluation, Grading, Stage, Study
+from ict_core.config.training import Training
+
+__all__ = [
+    "BASE_VARIANT",
+    "Architecture",
+    "Benchmark",
+    "Cell",
+    "Data",
+    "Evaluation",
+    "Grading",
+    "Grpo",
+    "HighEntropy",
+    "Ict",
+    "Method",
+    "Model",
+    "Normaliser",
+    "Pretraining",
+    "Random",
+    "Stage",
+    "Stapo",
+    "Study",
+    "Training",
+    "load_study",
+]

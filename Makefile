@@ -1,0 +1,53 @@
+# `make help` lists the targets. Everything is installed into .venv; nothing else on the machine is touched.
+
+PYTHON ?= python3
+LOCK ?= cpu
+STUDY ?= mini
+
+BIN := .venv/bin
+STAMP := .venv/.installed-$(LOCK)
+SHELL := /bin/bash
+
+.DEFAULT_GOAL := help
+.PHONY: help env reproduce test lint fast lock clean
+
+help:  ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+env: $(STAMP)  ## the environment, exactly as locked (LOCK=gpu for CUDA, PYTHON=... to choose a Python)
+
+$(STAMP): requirements/$(LOCK).lock pyproject.toml
+	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is not to be found; name a Python: make env PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 15) else \
+	    f"Python 3.11 to 3.14 is needed and $(PYTHON) is {v[0]}.{v[1]}; name another: make env PYTHON=...")'
+	@if ls .venv/.installed-* > /dev/null 2>&1 && [ ! -e $(STAMP) ]; then rm -rf .venv; fi  # the other lock's
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements/$(LOCK).lock
+	@$(BIN)/python -c 'import torch' || { printf '%s\n' \
+	    "torch does not import (above). If it is a CUDA build without CUDA's libraries, let pip find PyTorch's CPU wheels," \
+	    "for example by the address of their index in PIP_EXTRA_INDEX_URL, and repeat: rm -rf .venv; make env"; exit 1; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+reproduce: env  ## run the study in miniature; prints where tables, figures and report are
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all
+
+test: env lint  ## all checks and all tests
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 2 --dist loadfile
+
+lint: env  ## formatting, types, the workflow's own checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
+
+fast: env  ## the tests of a few seconds
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -m "not slow"
+
+lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
+	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh
+
+clean:  ## remove one study's results (STUDY=mini)
+	test -e configs/studies/$(STUDY).yaml
+	rm -rf results/$(STUDY)

@@ -1,0 +1,213 @@
+"""The ``ict`` command: one subcommand a stage, and the only place that takes paths.
+
+Heavy packages are imported inside the subcommands, so that each starts with only what it needs.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ict_core.config import BASE_VARIANT, Cell, Study, load_study
+from ict_core.errors import UserError
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand; a :class:`UserError` is printed without a traceback and gives status 2."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ict", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: object, purpose: str, *paths: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=purpose, description=purpose)
+        sub.add_argument("--study", type=Path, required=True, help="configs/studies/<study>.yaml")
+        for path in paths:
+            sub.add_argument(f"--{path}", type=Path, required=True)
+        sub.set_defaults(run=run)
+        return sub
+
+    def of_a_cell(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--model", required=True)
+        sub.add_argument("--variant", required=True)
+        sub.add_argument("--seed", type=int, required=True)
+
+    command("check", _check, "check the environment against its lock and the study for mistakes")
+    command("data", _data, "make the training and evaluation problems", "train", "eval")
+    command("pretrain", _pretrain, "pretrain a base model", "eval", "out").add_argument("--model", required=True)
+    of_a_cell(command("train", _train, "train one cell", "base", "problems", "out"))
+    of_a_cell(command("generate", _generate, "sample a cell's completions", "checkpoint", "problems", "out"))
+    command("grade", _grade, "grade a cell's completions", "completions", "problems", "out")
+    command("collect", _collect, "gather all cells' grades and logs", "results", "scores", "log")
+    command("tables", _tables, "make every table", "scores", "out")
+    figure = command("figure", _figure, "make one figure", "frame", "out")
+    figure.add_argument("--name", required=True)
+    command("report", _report, "write the report", "tables", "figures", "out")
+    return parser
+
+
+def _prepare(study: Study) -> None:
+    """Set what libraries read when they are imported."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    if study.scale == "mini":
+        os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def _check(options: argparse.Namespace) -> None:
+    from ict_core.environment import applicable_lock, check_environment
+
+    check_environment(applicable_lock(REPOSITORY / "requirements"))
+    study = load_study(options.study)
+    print(f"{study.name}: {len(study.cells())} cells to train, {len(study.base_cells())} base model(s)")
+
+
+def _data(options: argparse.Namespace) -> None:
+    from ict_core import records
+    from ict_core.benchmarks.mini.corpus import evaluation_problems, training_problems
+
+    study = load_study(options.study)
+    sets = {name: (benchmark.family, benchmark.problems) for name, benchmark in study.benchmarks.items()}
+    held_out = evaluation_problems(study.data.seed, sets)
+    train = training_problems(study.data.seed, study.data.train_problems, set(held_out["prompt"]))
+    records.write_frame(held_out, options.eval, records.PROBLEMS)
+    records.write_frame(train, options.train, records.PROBLEMS)
+
+
+def _pretrain(options: argparse.Namespace) -> None:
+    study = load_study(options.study)
+    _prepare(study)
+    from ict_core import records
+    from ict_core.training.pretrain import pretrain
+
+    held_out = records.read_frame(options.eval, records.PROBLEMS)
+    model = study.models[options.model]
+    losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), options.out)
+    tail = losses[-50:]
+    print(f"{options.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")
+
+
+def _train(options: argparse.Namespace) -> None:
+    study = load_study(options.study)
+    _prepare(study)
+    from ict_core import records
+    from ict_core.training.run import train
+
+    cell = _cell(study, options)
+    train(
+        base=options.base,
+        problems=records.read_frame(options.problems, records.PROBLEMS),
+        training=study.training,
+        method=study.methods[cell.variant],
+        seed=cell.seed,
+        grading=study.grading.dump(),
+        resolved=study.resolve(cell),
+        out=options.out,
+    )
+
+
+def _generate(options: argparse.Namespace) -> None:
+    study = load_study(options.study)
+    _prepare(study)
+    from ict_core import records
+    from ict_core.evaluation.engines import Sampling, load_engine
+    from ict_core.evaluation.generate import generate, model_length, stop_token_ids
+
+    cell = _cell(study, options)
+    evaluation = study.evaluation
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    engine = load_engine(
+        evaluation.engine, options.checkpoint, model_length(options.checkpoint), threads=study.training.threads
+    )
+    sampling = Sampling(
+        evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(options.checkpoint)
+    )
+    completions = generate(engine, problems, evaluation.samples, cell.seed, sampling)
+    records.write_frame(completions, options.out, records.COMPLETIONS)
+    print(f"{engine.name} {engine.version}: {len(completions)} completions, {completions['tokens'].sum()} tokens")
+
+
+def _grade(options: argparse.Namespace) -> None:
+    from ict_core import records
+    from ict_core.grading.grade import grade_completions
+
+    study = load_study(options.study)
+    completions = records.read_frame(options.completions, records.COMPLETIONS)
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    grades = grade_completions(completions, problems, workers=1, **study.grading.dump())
+    records.write_frame(grades, options.out, records.GRADES)
+    print(grades.groupby("benchmark")["status"].value_counts().unstack(fill_value=0).to_string())
+
+
+def _collect(options: argparse.Namespace) -> None:
+    import pandas as pd
+
+    from ict_core import records
+    from ict_core.grading.grade import score_grades
+
+    study = load_study(options.study)
+    scores, logs = [], []
+    for cell in [*study.base_cells(), *study.cells()]:
+        folder = options.results / cell.model / cell.variant / f"seed-{cell.seed}"
+        grades = records.read_frame(folder / "grades.parquet", records.GRADES)
+        scores.append(score_grades(grades, *cell))
+        if cell.variant != BASE_VARIANT:
+            log = records.read_frame(folder / "train" / "log.parquet", records.LOG)
+            logs.append(log.assign(model=cell.model, variant=cell.variant, seed=cell.seed))
+    records.write_frame(pd.concat(scores), options.scores, records.SCORES)
+    records.write_frame(pd.concat(logs), options.log, records.STUDY_LOG)
+
+
+def _tables(options: argparse.Namespace) -> None:
+    from ict_core import records
+    from ict_core.tables.build import build_tables
+
+    study = load_study(options.study)
+    scores = records.read_frame(options.scores, records.SCORES)
+    build_tables(scores, list(study.methods), study.baselines, study.note, options.out)
+
+
+def _figure(options: argparse.Namespace) -> None:
+    from ict_core import records
+    from ict_core.figures.registry import FIGURES
+    from ict_core.figures.write import write
+
+    study = load_study(options.study)
+    if options.name not in FIGURES:
+        raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
+    figure = FIGURES[options.name]
+    columns = {"scores": records.SCORES, "log": records.STUDY_LOG}[figure.frame]
+    write(figure.draw(records.read_frame(options.frame, columns), list(study.methods)), options.name, options.out)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from ict_core.report import write_report
+
+    study = load_study(options.study)
+    write_report(study.name, study.note, options.tables, options.figures, options.out)
+
+
+def _cell(study: Study, options: argparse.Namespace) -> Cell:
+    """The cell that the options name; an error if the study has no such cell."""
+    cell = Cell(options.model, options.variant, options.seed)
+    known = [*study.base_cells(), *study.cells()]
+    if cell not in known:
+        alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
+        hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
+        raise UserError(f"{options.study}: no cell {cell.model}/{cell.variant}/seed-{cell.seed}; {hint}")
+    return cell
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

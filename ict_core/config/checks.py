@@ -1,0 +1,103 @@
+"""Checks that need more than one value: each notes what it finds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark
+from ict_core.config.methods import Method
+from ict_core.config.models import Architecture, Model
+from ict_core.config.problems import Problems
+from ict_core.config.study import Evaluation, StudyFile, block_cells
+from ict_core.config.training import Training
+
+
+def check_evaluation(file: Path, evaluation: Evaluation, problems: Problems) -> None:
+    """pass@k needs k samples, and the tables need pass@1."""
+    ks = evaluation.pass_at
+    if list(ks) != sorted(set(ks)) or ks[0] != 1:
+        problems.refuse(file, "evaluation.pass_at", list(ks), "ascending whole numbers that begin with 1")
+    elif evaluation.samples < ks[-1]:
+        allowed = f"at least {ks[-1]} (n < k: pass@{ks[-1]}, which pass_at asks for, needs that many samples a problem)"
+        problems.refuse(file, "evaluation.samples", evaluation.samples, allowed)
+
+
+def check_grid(file: Path, study: StudyFile, problems: Problems) -> None:
+    """No cell twice, and each baseline wherever something is compared with it."""
+    _unique(file, "benchmarks", study.benchmarks, problems)
+    _unique(file, "baselines", study.baselines, problems)
+    first: dict[tuple[str, str, int], int] = {}
+    for index, block in enumerate(study.grid):
+        for key in ("models", "methods", "seeds"):
+            _unique(file, f"grid[{index}].{key}", getattr(block, key), problems)
+        again = [cell for cell in block_cells(block) if first.setdefault(cell, index) != index]
+        if again:
+            cells = ", ".join(f"{c.model}/{c.variant}/seed {c.seed}" for c in again[:5])
+            more = f" and {len(again) - 5} more" if len(again) > 5 else ""
+            problems.add(
+                file, f"grid[{index}]", f"{cells}{more} already stand in another block; allowed: each cell once"
+            )
+    _check_baselines(file, study, problems)
+
+
+def _check_baselines(file: Path, study: StudyFile, problems: Problems) -> None:
+    seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
+    for block in study.grid:
+        for model, variant, seed in block_cells(block):
+            seeds.setdefault(model, {}).setdefault(variant, set()).add(seed)
+    for index, baseline in enumerate(study.baselines):
+        for model, variants in seeds.items():
+            others = set().union(*(found for variant, found in variants.items() if variant != baseline))
+            lacking = sorted(others - variants.get(baseline, set()))
+            if lacking:
+                problems.add(
+                    file,
+                    f"baselines[{index}]",
+                    f"{baseline!r} is not in the grid for model {model} with the seeds {lacking}, "
+                    f"where other methods are compared with it; allowed: a method that the grid runs for every "
+                    f"model with every seed of the others (here: {', '.join(variants)})",
+                )
+
+
+def check_training(file: Path, training: Training, problems: Problems) -> None:
+    """The rollouts of a step fall into whole micro-batches; the learning rate's warm-up ends."""
+    if training.sequences_per_step % training.micro_batch_sequences:
+        problems.refuse(
+            file,
+            "micro_batch_sequences",
+            training.micro_batch_sequences,
+            f"a divisor of prompts_per_step * group_size = {training.sequences_per_step}",
+        )
+    if training.lr_warmup_steps >= training.steps:
+        problems.refuse(file, "lr_warmup_steps", training.lr_warmup_steps, f"less than steps = {training.steps}")
+
+
+def check_method(file: Path, method: Method, training: Training, training_name: str, problems: Problems) -> None:
+    """A selector's warm-up ends before the training does."""
+    if method.warmup_steps >= training.steps:
+        allowed = f"less than the {training.steps} steps of the training {training_name!r} (else nothing is selected)"
+        problems.refuse(file, "warmup_steps", method.warmup_steps, allowed)
+
+
+def check_model(file: Path, model: Model, problems: Problems) -> None:
+    """The sizes of the attention fit together."""
+    sizes: Architecture = model.architecture
+    if sizes.hidden_size % (2 * sizes.heads):
+        allowed = f"a divisor of hidden_size / 2 = {sizes.hidden_size / 2:g} (rotary positions need an even head)"
+        problems.refuse(file, "architecture.heads", sizes.heads, allowed)
+    if sizes.heads % sizes.kv_heads:
+        problems.refuse(file, "architecture.kv_heads", sizes.kv_heads, f"a divisor of heads = {sizes.heads}")
+
+
+def check_benchmark(file: Path, name: str, benchmark: Benchmark, problems: Problems) -> None:
+    """A benchmark's name is its file's, its answer type its family's."""
+    if benchmark.name != name:
+        problems.refuse(file, "name", benchmark.name, f"{name!r}, as the file is called")
+    wanted = ANSWER_TYPES[benchmark.family]
+    if benchmark.answer_type != wanted:
+        problems.refuse(file, "answer_type", benchmark.answer_type, f"{wanted}, as the family {benchmark.family} asks")
+
+
+def _unique(file: Path, key: str, values: Sequence[object], problems: Problems) -> None:
+    twice = [value for value in dict.fromkeys(values) if values.count(value) > 1]
+    if twice:
+        problems.refuse(file, key, list(values), f"each entry once ({', '.join(map(str, twice))} stands twice)")

@@ -1,0 +1,109 @@
+"""Puts a study together from its files, or tells everything that is wrong with them."""
+
+from pathlib import Path
+from typing import Any
+
+from ict_core.config.benchmarks import Benchmark
+from ict_core.config.checks import (
+    check_benchmark,
+    check_evaluation,
+    check_grid,
+    check_method,
+    check_model,
+    check_training,
+)
+from ict_core.config.methods import Method
+from ict_core.config.models import Model
+from ict_core.config.problems import Problems, closest
+from ict_core.config.study import BASE_VARIANT, Study, StudyFile
+from ict_core.config.training import Training
+from ict_core.config.yaml_file import read_section
+
+
+class _Folder:
+    """The files of one kind, `configs/<kind>/<name>.yaml`, each read once."""
+
+    def __init__(self, configs: Path, kind: str, schema: Any, problems: Problems) -> None:
+        self.kind, self._schema, self._problems = kind, schema, problems
+        self.files = {file.stem: file for file in sorted((configs / kind).glob("*.yaml"))}
+        self.found: dict[str, Any] = {}
+
+    def read(self, name: str, asker: Path, key: str) -> None:
+        """Read the file of a name that `asker` uses under `key`; note a problem if there is none."""
+        if name not in self.files:
+            hint = closest(name, self.files)
+            self._problems.add(asker, key, f"{name!r} names no file in configs/{self.kind}; {hint}")
+        elif name not in self.found:
+            self.found[name] = read_section(self.files[name], self._schema, self._problems)
+
+    def good(self) -> dict[str, Any]:
+        """What was read without a problem."""
+        return {name: section for name, section in self.found.items() if section is not None}
+
+
+def load_study(path: Path) -> Study:
+    """Read and check a study and every file that it names, in the `configs` folder in which it stands.
+
+    Args:
+        path: `configs/studies/<study>.yaml`.
+
+    Raises:
+        UserError: something is wrong; one line a problem, with file, key, value and what is allowed.
+    """
+    problems = Problems()
+    file: StudyFile | None = read_section(path, StudyFile, problems)
+    if file is None:
+        problems.raise_if_any()
+        raise AssertionError("a file that was not read has a problem")
+    configs = path.resolve().parent.parent
+    trainings = _Folder(configs, "training", Training, problems)
+    models = _Folder(configs, "models", Model, problems)
+    methods = _Folder(configs, "methods", Method, problems)
+    benchmarks = _Folder(configs, "benchmarks", Benchmark, problems)
+    _read_named(path, file, trainings, models, methods, benchmarks, problems)
+    check_evaluation(path, file.evaluation, problems)
+    check_grid(path, file, problems)
+    for name, training in trainings.good().items():
+        check_training(trainings.files[name], training, problems)
+        for variant, method in methods.good().items():
+            check_method(methods.files[variant], method, training, name, problems)
+    for name, model in models.good().items():
+        check_model(models.files[name], model, problems)
+    for name, benchmark in benchmarks.good().items():
+        check_benchmark(benchmarks.files[name], name, benchmark, problems)
+    problems.raise_if_any()
+    override = file.data.problems_per_benchmark
+    return Study(
+        name=file.study,
+        training=trainings.found[file.training],
+        models=models.found,
+        methods=methods.found,
+        benchmarks={
+            name: benchmark.model_copy(update={"problems": override}) if override else benchmark
+            for name, benchmark in benchmarks.found.items()
+        },
+        **{key: getattr(file, key) for key in ("note", "scale", "data", "evaluation", "grading", "grid", "baselines")},
+    )
+
+
+def _read_named(
+    path: Path,
+    file: StudyFile,
+    trainings: _Folder,
+    models: _Folder,
+    methods: _Folder,
+    benchmarks: _Folder,
+    problems: Problems,
+) -> None:
+    trainings.read(file.training, path, "training")
+    for index, name in enumerate(file.benchmarks):
+        benchmarks.read(name, path, f"benchmarks[{index}]")
+    for number, block in enumerate(file.grid):
+        for index, name in enumerate(block.models):
+            models.read(name, path, f"grid[{number}].models[{index}]")
+        for index, name in enumerate(block.methods):
+            key = f"grid[{number}].methods[{index}]"
+            if name == BASE_VARIANT:
+                problems.refuse(path, key, name, "any name but the untrained model's")
+            else:
+                methods.read(name, path, key)

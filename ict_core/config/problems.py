@@ -1,0 +1,154 @@
+"""Problems of the configuration, each in one line: file, key, value, what is allowed."""
+
+import difflib
+import types
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from ict_core.errors import UserError
+
+_SCALARS = {int: "a whole number", float: "a number", Decimal: "a number", str: "a text", bool: "true or false"}
+_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+
+
+class Problems:
+    """Gathers problems, so that a user reads all of them at once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, file: Path, key: str, text: str) -> None:
+        """Note a problem of one key of one file."""
+        self.lines.append(f"{shown(file)}: {key}: {text}" if key else f"{shown(file)}: {text}")
+
+    def refuse(self, file: Path, key: str, value: object, allowed: str) -> None:
+        """Note a value that is not allowed."""
+        self.add(file, key, f"{show_value(value)} is not allowed; allowed: {allowed}")
+
+    def raise_if_any(self) -> None:
+        """Raise all that was noted.
+
+        Raises:
+            UserError: something was noted; the message has one line a problem.
+        """
+        if self.lines:
+            raise UserError("\n".join(self.lines))
+
+
+def shown(path: Path) -> str:
+    """A path as a user would type it from here."""
+    resolved = path.resolve()
+    return str(resolved.relative_to(Path.cwd()) if resolved.is_relative_to(Path.cwd()) else path)
+
+
+def show_value(value: object) -> str:
+    """A value from a file, cut to a readable length."""
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def key_path(loc: Sequence[int | str]) -> str:
+    """('grid', 0, 'seeds') as `grid[0].seeds`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
+
+
+def closest(word: str, words: Iterable[str]) -> str:
+    """The known words, after those that come closest to an unknown one."""
+    known = sorted(words)
+    near = difflib.get_close_matches(word, known, n=2)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return f"{hint}allowed: {', '.join(known) or 'none (there is no file)'}"
+
+
+def note_error(problems: Problems, file: Path, error: ErrorDetails, schema: Any) -> None:
+    """Note one of pydantic's errors about a file that was read as `schema`."""
+    kind, loc, value = error["type"], error["loc"], error["input"]
+    tags = _union_members(schema)
+    if tags and kind.startswith("union_tag"):
+        discriminator = error["ctx"]["discriminator"].strip("'")
+        if kind == "union_tag_not_found":
+            problems.add(file, discriminator, f"missing; allowed: one of {', '.join(tags)}")
+        else:
+            tag = error["ctx"]["tag"]
+            problems.add(file, discriminator, f"{tag!r} is unknown; {closest(tag, tags)}")
+        return
+    if tags and loc:  # pydantic puts the union's tag before the key
+        schema, loc = tags[str(loc[0])], loc[1:]
+    key = key_path(loc)
+    if kind == "extra_forbidden":
+        allowed = closest(str(loc[-1]), _fields(_follow(schema, loc[:-1])))
+        problems.add(file, key, f"unknown key (its value: {show_value(value)}); {allowed}")
+    elif kind == "missing":
+        problems.add(file, key, f"missing; allowed: {describe(_follow(schema, loc))}")
+    elif kind != "too_short" or not value:  # pydantic also calls a list short whose items were refused
+        problems.refuse(file, key, value, describe(_follow(schema, loc)))
+
+
+def describe(schema: Any) -> str:
+    """What a type allows, in words."""
+    kind, notes = _unwrap(schema)
+    for note in notes:
+        if isinstance(note, FieldInfo) and note.description:
+            return note.description
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join("null" if part is type(None) else describe(part) for part in get_args(kind))
+    if get_origin(kind) is tuple:
+        inner = get_args(kind)
+        number = "one or more" if inner[-1] is Ellipsis else str(len(inner))
+        return f"a list of {number}, each {describe(inner[0])}"
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return f"a mapping with the keys {', '.join(kind.model_fields)}"
+    return f"{_SCALARS.get(kind, 'a mapping')}{_bounds(notes)}"
+
+
+def _bounds(notes: Iterable[Any]) -> str:
+    flat = [part for note in notes for part in (note.metadata if isinstance(note, FieldInfo) else [note])]
+    bounds = [f"{sign} {getattr(n, name)}" for name, sign in _BOUNDS.items() for n in flat if hasattr(n, name)]
+    if any(getattr(note, "min_length", 0) for note in flat):
+        bounds.append("(not empty)")
+    return " " + " and ".join(bounds) if bounds else ""
+
+
+def _unwrap(schema: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type without its `Annotated`, and what was annotated."""
+    notes: tuple[Any, ...] = ()
+    while get_origin(schema) is Annotated:
+        schema, *more = get_args(schema)
+        notes += tuple(more)
+    return schema, notes
+
+
+def _fields(schema: Any) -> dict[str, FieldInfo]:
+    kind, _ = _unwrap(schema)
+    return dict(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
+
+
+def _follow(schema: Any, loc: Sequence[int | str]) -> Any:
+    """The type that stands at a place inside another."""
+    for part in loc:
+        kind, _ = _unwrap(schema)
+        if isinstance(part, int):
+            inner = get_args(kind)
+            schema = inner[0] if inner[-1] is Ellipsis else inner[min(part, len(inner) - 1)]
+        else:
+            field = _fields(schema)[part]
+            schema = Annotated[field.annotation, field]
+    return schema
+
+
+def _union_members(schema: Any) -> dict[str, Any]:
+    """A discriminated union's members by their tag; empty for any other type."""
+    kind, notes = _unwrap(schema)
+    for note in notes:
+        if isinstance(note, FieldInfo) and isinstance(note.discriminator, str):
+            members = get_args(kind)
+            return {get_args(m.model_fields[note.discriminator].annotation)[0]: m for m in members}
+    return {}

@@ -1,0 +1,171 @@
+"""`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from ict_core.config.benchmarks import Benchmark
+from ict_core.config.methods import Method
+from ict_core.config.models import Model
+from ict_core.config.section import Count, Name, Section, Seed
+from ict_core.config.training import Training
+
+BASE_VARIANT = "base"
+"""The variant of the untrained model: evaluated, never trained, and no method's name."""
+
+Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "statistics"]
+
+
+class Data(Section):
+    """The problems that a study generates."""
+
+    seed: Seed
+    train_problems: Count
+    problems_per_benchmark: Count | None = None  # in place of each benchmark's own number
+
+
+class Evaluation(Section):
+    """How the trained models answer the benchmarks."""
+
+    engine: Literal["vllm", "transformers"]
+    samples: Count  # completions a problem
+    temperature: float = Field(gt=0)
+    top_p: float = Field(gt=0, le=1)
+    max_new_tokens: Count
+    pass_at: tuple[Count, ...] = Field(min_length=1)
+
+
+class Grading(Section):
+    """What one answer may cost the grader."""
+
+    seconds: float = Field(gt=0)
+    memory_mib: int = Field(ge=256)
+
+
+class Block(Section):
+    """A part of the grid: every model with every method and every seed."""
+
+    models: tuple[Name, ...] = Field(min_length=1)
+    methods: tuple[Name, ...] = Field(min_length=1)
+    seeds: tuple[Seed, ...] = Field(
+        min_length=1, description="a list of at least one seed, each a whole number >= 0 and < 2147483648"
+    )
+
+
+class StudyFile(Section):
+    """A study as it is written: with the names of the other files."""
+
+    study: Name
+    note: str = Field(min_length=1)
+    scale: Literal["mini", "paper"]
+    training: Name
+    data: Data
+    benchmarks: tuple[Name, ...] = Field(min_length=1)
+    evaluation: Evaluation
+    grading: Grading
+    grid: tuple[Block, ...] = Field(min_length=1)
+    baselines: tuple[Name, ...] = Field(min_length=1)
+
+
+class Cell(NamedTuple):
+    """One run of the grid. Cells sort by model, variant, seed."""
+
+    model: str
+    variant: str
+    seed: int
+
+
+def block_cells(block: Block) -> list[Cell]:
+    """The cells of one block, in the order in which it names them."""
+    return [Cell(model, variant, seed) for model in block.models for variant in block.methods for seed in block.seeds]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study whose names are resolved and whose values are checked.
+
+    Attributes:
+        name: the folder under `results`.
+        note: a sentence that every table shows.
+        scale: `mini` results do not speak for the paper's scale.
+        models: by name, in the grid's order.
+        methods: by variant, in the grid's order.
+        benchmarks: by name, in the study's order; `problems_per_benchmark` is already applied.
+        grid: the blocks as written.
+        baselines: the variants that every other one is compared with.
+    """
+
+    name: str
+    note: str
+    scale: str
+    data: Data
+    training: Training
+    models: dict[str, Model]
+    methods: dict[str, Method]
+    benchmarks: dict[str, Benchmark]
+    evaluation: Evaluation
+    grading: Grading
+    grid: tuple[Block, ...]
+    baselines: tuple[str, ...]
+
+    def cells(self) -> list[Cell]:
+        """Every trained cell once, in the grid's order."""
+        return [cell for block in self.grid for cell in block_cells(block)]
+
+    def base_cells(self) -> list[Cell]:
+        """The untrained model of each model of the grid."""
+        return [Cell(model, BASE_VARIANT, 0) for model in self.models]
+
+    def resolve(self, cell: Cell) -> dict[str, Any]:
+        """All that determines one cell's training, as JSON-able values.
+
+        Two cells of one model differ in `method` and `seed` only. Nothing of the evaluation is in it, so that a
+        change there retrains nothing.
+        """
+        return {
+            "seed": cell.seed,
+            "model": {"name": cell.model, **self.models[cell.model].dump()},
+            "method": {"name": cell.variant, **self.methods[cell.variant].dump()},
+            "training": self.training.dump(),
+            "data": self._train_data(),
+            "grading": self.grading.dump(),  # the rewards come from the same grader
+        }
+
+    def stage_config(self, stage: Stage, cell: Cell | None = None) -> dict[str, Any]:
+        """All that determines one stage's outputs beside its input files, as JSON-able values.
+
+        Args:
+            stage: `train` and `generate` need a cell; `base` needs a cell of the model.
+            cell: a trained cell, or for `base` and `generate` one of :meth:`base_cells`.
+        """
+        if stage in ("train", "generate", "base"):
+            if cell is None:
+                raise ValueError(f"stage {stage} needs a cell")
+            if stage == "train":
+                return self.resolve(cell)
+            if stage == "base":
+                return {"model": {"name": cell.model, **self.models[cell.model].dump()}}
+            evaluation = self.evaluation.dump()
+            del evaluation["pass_at"]  # read by the statistics: another k needs no new completion
+            return {"seed": cell.seed, "evaluation": evaluation, "benchmarks": list(self.benchmarks)}
+        if stage == "train_data":
+            return self._train_data()
+        if stage == "eval_data":
+            return {
+                "seed": self.data.seed,
+                "benchmarks": {name: benchmark.dump() for name, benchmark in self.benchmarks.items()},
+            }
+        if stage == "grade":
+            return self.grading.dump()
+        return {
+            "study": self.name,
+            "note": self.note,
+            "scale": self.scale,
+            "benchmarks": {name: benchmark.mirrors for name, benchmark in self.benchmarks.items()},
+            "pass_at": list(self.evaluation.pass_at),
+            "baselines": list(self.baselines),
+        }
+
+    def _train_data(self) -> dict[str, Any]:
+        return {"seed": self.data.seed, "train_problems": self.data.train_problems}

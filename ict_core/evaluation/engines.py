@@ -1,0 +1,79 @@
+"""The sampling engines, by name. Nothing falls back from one to another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ict_core.errors import UserError
+
+
+@dataclass(frozen=True)
+class Request:
+    """One completion to sample: its prompt and its own seed."""
+
+    prompt: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One sampled completion.
+
+    Attributes:
+        text: decoded without special tokens.
+        tokens: sampled tokens, the stop token included.
+        finish_reason: ``stop`` (a stop id was sampled) or ``length``.
+        logprob: sum of the sampled tokens' log-probabilities at the sampling temperature, nats.
+    """
+
+    text: str
+    tokens: int
+    finish_reason: str
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to sample; the distribution is cut to ``top_p`` after the temperature, and by nothing else."""
+
+    temperature: float
+    top_p: float
+    max_new_tokens: int
+    stop_token_ids: tuple[int, ...]
+
+
+class Engine(Protocol):
+    """Holds one model and samples from it."""
+
+    name: str
+    version: str
+
+    def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """One completion a request, in order; a request's completion depends on its own seed only."""
+        ...
+
+
+def load_engine(name: str, model: Path, max_tokens: int, threads: int) -> Engine:
+    """Load a checkpoint into the engine of that name.
+
+    Args:
+        name: ``vllm`` or ``transformers``.
+        model: a Hugging Face checkpoint folder with safetensors weights.
+        max_tokens: longest prompt plus completion.
+        threads: CPU threads.
+
+    Raises:
+        UserError: an unknown name, or no safetensors weights in the folder.
+    """
+    if not any(model.glob("*.safetensors")):
+        raise UserError(f"{model}: no safetensors weights there; run the stage that trains this model")
+    if name == "vllm":
+        from ict_core.evaluation.vllm_engine import VllmEngine
+
+        return VllmEngine(model, max_tokens, threads)
+    if name == "transformers":
+        from ict_core.evaluation.transformers_engine import TransformersEngine
+
+        return TransformersEngine(model, threads)
+    raise UserError(f"engine {name!r} is unknown; allowed: vllm, transformers")

@@ -1,0 +1,54 @@
+"""All completions of one cell: every benchmark, n samples a problem, one engine."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.evaluation.engines import Engine, Request, Sampling
+from ict_core.seeding import derive_seed
+
+
+def stop_token_ids(model: Path) -> tuple[int, ...]:
+    """The stop ids that a checkpoint's generation config names.
+
+    Raises:
+        UserError: it names none; sampling would only ever end at the token limit.
+    """
+    file = model / "generation_config.json"
+    try:
+        ids = json.loads(file.read_text()).get("eos_token_id")
+    except FileNotFoundError as error:
+        raise UserError(f"{file}: no such file; the checkpoint must name its stop ids there") from error
+    if ids is None or ids == []:
+        raise UserError(f"{file}: eos_token_id names no stop id; a number or a list of numbers is needed")
+    return tuple(ids) if isinstance(ids, list) else (ids,)
+
+
+def generate(engine: Engine, problems: pd.DataFrame, samples: int, seed: int, sampling: Sampling) -> pd.DataFrame:
+    """Sample ``samples`` completions of every problem.
+
+    Args:
+        problems: ``records.PROBLEMS``.
+        samples: n.
+        seed: the cell's seed; the seed of a completion is derived from it, the problem and the sample index, so that
+            it changes neither with n nor with the other benchmarks.
+
+    Returns:
+        ``records.COMPLETIONS``, samples of a problem together.
+    """
+    rows = [
+        (row.benchmark, row.problem, sample, derive_seed(seed, "evaluation", row.benchmark, row.problem, sample))
+        for row in problems.itertuples()
+        for sample in range(samples)
+    ]
+    prompts = problems["prompt"].repeat(samples)
+    requests = [Request(prompt, row[3]) for prompt, row in zip(prompts, rows, strict=True)]
+    frame = pd.DataFrame(rows, columns=["benchmark", "problem", "sample", "seed"])
+    return frame.join(pd.DataFrame(engine.sample(requests, sampling)))
+
+
+def model_length(model: Path) -> int:
+    """The longest prompt plus completion that a checkpoint's config allows, in tokens."""
+    return int(json.loads((model / "config.json").read_text())["max_position_embeddings"])

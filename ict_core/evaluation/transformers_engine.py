@@ -1,0 +1,81 @@
+"""Sampling with transformers' ``generate``: slower than vLLM, for checks and for machines without it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+import transformers
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
+
+from ict_core.evaluation.engines import Completion, Request, Sampling
+
+_BATCH = 128
+
+
+class SeededSampling(LogitsProcessor):
+    """Samples each row from a generator of its own: greedy decoding of log-probabilities plus Gumbel noise.
+
+    The argmax of ln p + Gumbel(0, 1) noise is distributed as p (the Gumbel-max trick), so a row's completion does not
+    depend on which other rows share its batch.
+    """
+
+    def __init__(self, seeds: Sequence[int], sampling: Sampling) -> None:
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self._temperature = sampling.temperature
+        self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 else None
+        self.log_probs: list[Tensor] = []
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        scaled = scores.float() / self._temperature
+        if self._top_p is not None:
+            scaled = self._top_p(input_ids, scaled)
+        log_probs = torch.log_softmax(scaled, dim=-1)
+        self.log_probs.append(log_probs)
+        uniform = torch.stack([torch.rand(scores.size(-1), generator=g, dtype=torch.float64) for g in self._generators])
+        gumbel = -torch.log(-torch.log(uniform))
+        return log_probs + gumbel.to(log_probs)  # type: ignore[return-value]
+
+
+class TransformersEngine:
+    """One model in float32 on the CPU, or in its own precision on a GPU."""
+
+    name = "transformers"
+    version = transformers.__version__
+
+    def __init__(self, model: Path, threads: int) -> None:
+        torch.set_num_threads(threads)
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
+        dtype = "float32" if self._device == "cpu" else "auto"
+        self._model = AutoModelForCausalLM.from_pretrained(model, dtype=dtype).to(self._device).eval()
+
+    def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """See :class:`ict_core.evaluation.engines.Engine`."""
+        completions: list[Completion] = []
+        for start in range(0, len(requests), _BATCH):
+            completions += self._batch(requests[start : start + _BATCH], sampling)
+        return completions
+
+    @torch.no_grad()
+    def _batch(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        inputs = self._tokenizer([r.prompt for r in requests], return_tensors="pt", padding=True).to(self._device)
+        sampler = SeededSampling([r.seed for r in requests], sampling)
+        sequences = self._model.generate(
+            **inputs,
+            do_sample=False,
+            temperature=None,
+            max_new_tokens=sampling.max_new_tokens,
+            eos_token_id=list(sampling.stop_token_ids),
+            pad_token_id=self._tokenizer.pad_token_id,
+            logits_processor=LogitsProcessorList([sampler]),
+        )[:, inputs["input_ids"].size(1) :]
+        log_probs = torch.stack(sampler.log_probs, dim=1).gather(-1, sequences.unsqueeze(-1)).squeeze(-1)
+        stops = torch.isin(sequences, torch.tensor(sampling.stop_token_ids, device=sequences.device))
+        return [self._completion(*row) for row in zip(sequences, log_probs, stops, strict=True)]
+
+    def _completion(self, ids: Tensor, log_probs: Tensor, stops: Tensor) -> Completion:
+        stopped = bool(stops.any())
+        length = int(stops.int().argmax()) + 1 if stopped else len(ids)
+        text = self._tokenizer.decode(ids[:length], skip_special_tokens=True)
+        return Completion(text, length, "stop" if stopped else "length", log_probs[:length].double().sum().item())

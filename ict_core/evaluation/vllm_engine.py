@@ -1,0 +1,68 @@
+"""Sampling with vLLM, the engine core in this process."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ict_core.evaluation.engines import Completion, Request, Sampling
+
+# Read by vLLM when it is imported. An engine core in this process loads in half the time and dies with it.
+os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+
+import torch  # noqa: E402
+import vllm  # noqa: E402
+
+# A request's own seed together with chunked prefill crashes vLLM's CPU sampler, so a step must hold whole prompts.
+_MAX_BATCHED_TOKENS = 16_384
+_MAX_SEQUENCES = 256
+
+
+class VllmEngine:
+    """``vllm.LLM`` with one request a completion, so that every completion has a seed of its own."""
+
+    name = "vllm"
+    version = vllm.__version__
+
+    def __init__(self, model: Path, max_tokens: int, threads: int) -> None:
+        torch.set_num_threads(threads)
+        on_cpu = not torch.cuda.is_available()
+        self._llm = vllm.LLM(
+            model=str(model),
+            dtype="float32" if on_cpu else "auto",
+            max_model_len=max_tokens,
+            max_num_batched_tokens=max(_MAX_BATCHED_TOKENS, max_tokens),
+            max_num_seqs=_MAX_SEQUENCES,
+            enforce_eager=on_cpu,
+            generation_config="vllm",  # no sampling default is taken from the checkpoint
+            load_format="safetensors",
+            disable_log_stats=True,
+            seed=0,
+        )
+        self._tokenizer = self._llm.get_tokenizer()
+
+    def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """See :class:`ict_core.evaluation.engines.Engine`."""
+        parameters = [
+            vllm.SamplingParams(
+                seed=request.seed,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                top_k=0,
+                max_tokens=sampling.max_new_tokens,
+                stop_token_ids=list(sampling.stop_token_ids),
+                logprobs=0,
+                detokenize=False,  # vLLM would decode token by token, and every log-prob's token as well
+            )
+            for request in requests
+        ]
+        outputs = self._llm.generate([request.prompt for request in requests], parameters, use_tqdm=False)
+        return [self._completion(output.outputs[0]) for output in outputs]
+
+    def _completion(self, output: "vllm.CompletionOutput") -> Completion:
+        if output.finish_reason not in ("stop", "length") or output.cumulative_logprob is None:
+            raise RuntimeError(f"vLLM ended a completion with finish_reason {output.finish_reason!r}")
+        text = self._tokenizer.decode(output.token_ids, skip_special_tokens=True)
+        return Completion(text, len(output.token_ids), output.finish_reason, output.cumulative_logprob)

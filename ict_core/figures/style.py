@@ -1,0 +1,98 @@
+"""One colour, line, marker and label a variant, the same in every figure.
+
+Colours are those of Okabe and Ito (2008), which readers with any colour vision tell apart; the fractions of the ICT
+rule run from its light orange to a dark brown, so that their order is seen. Line and marker say the same once more.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType, RcKeyType
+
+from ict_core.statistics.runs import BASE
+
+COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
+TEXT_WIDTH = 6.75  # inches, both columns
+
+RC: dict[RcKeyType, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # embedded TrueType, which journals accept and readers can search
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a variant's line is drawn."""
+
+    colour: str
+    line: LineStyleType
+    marker: str
+
+
+_DASHED: LineStyleType = (0.0, (4.0, 1.5))
+_DOTTED: LineStyleType = (0.0, (1.2, 1.2))
+_DASHDOT: LineStyleType = (0.0, (5.0, 1.5, 1.2, 1.5))
+
+_STYLES = {
+    BASE: Style("#7F7F7F", _DASHED, "None"),
+    "grpo": Style("#000000", "-", "o"),
+    "entropy-20": Style("#0072B2", "-", "s"),
+    "stapo": Style("#009E73", "-", "^"),
+    "ict-5": Style("#E69F00", _DASHED, "v"),
+    "ict-10": Style("#D55E00", "-", "D"),
+    "ict-20": Style("#8F3F00", _DASHDOT, "p"),
+    "ict-30": Style("#4F2300", _DOTTED, "<"),
+    "random-10": Style("#CC79A7", "-", "h"),
+}
+_SPARE = [
+    Style(colour, line, marker)
+    for line, marker in ((_DASHDOT, ">"), (_DOTTED, "d"), (_DASHED, "*"))
+    for colour in ("#56B4E9", "#0072B2", "#009E73", "#CC79A7", "#B8A800", "#000000")
+]
+
+_LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO"}
+_SELECTORS = {"ict": "ICT", "kl": "KL", "tv": "TV"}
+
+
+def style(variant: str) -> Style:
+    """The variant's style; one that is not listed gets a spare style that depends on its name alone."""
+    digest = hashlib.sha256(variant.encode()).digest()
+    return _STYLES.get(variant, _SPARE[digest[0] % len(_SPARE)])
+
+
+def label(variant: str) -> str:
+    """The variant's name for readers: `ict-10` is "ICT 10 %"."""
+    if variant in _LABELS:
+        return _LABELS[variant]
+    if named := re.fullmatch(r"(.+)-(\d+)", variant):
+        return f"{_SELECTORS.get(named[1], named[1].capitalize())} {named[2]} %"
+    return variant
+
+
+def handles(variants: Sequence[str], markers: bool) -> list[Line2D]:
+    """Legend entries, in order."""
+    return [
+        Line2D([], [], color=s.colour, linestyle=s.line, marker=s.marker if markers else "None", markersize=3.5, lw=1.4)
+        for s in map(style, variants)
+    ]

@@ -1,0 +1,73 @@
+r"""The verdict on an answer, and where the answer stands in a text: the last balanced ``\boxed{...}``."""
+
+import re
+from typing import NamedTuple
+
+EXTRACTED_LIMIT = 200
+"""Characters of an answer that are stored with its verdict."""
+
+
+class Verdict(NamedTuple):
+    """What grading says of one text.
+
+    Attributes:
+        status: ``correct``, ``wrong``, ``no_answer``, ``timeout``, ``memory`` or ``error``; the last three mean that
+            the text could not be graded.
+        extracted: what was taken for the answer, at most :data:`EXTRACTED_LIMIT` characters; ``""`` if nothing.
+    """
+
+    status: str
+    extracted: str = ""
+
+    @classmethod
+    def on(cls, answer: str, status: str) -> "Verdict":
+        """A verdict on an answer, which is cut to the stored length."""
+        return cls(status, answer[:EXTRACTED_LIMIT])
+
+
+class Box(NamedTuple):
+    r"""One box of a text.
+
+    Attributes:
+        markup: the box as it stands, such as ``\boxed{\frac12}``; graded alone it gives the verdict of its text.
+        answer: its content without surrounding whitespace; may be empty.
+    """
+
+    markup: str
+    answer: str
+
+
+# A backslash pair is a line break, so the brace after it groups; but "\\boxed" is a box whose backslash was doubled.
+_TOKEN = re.compile(r"\\boxed(?![A-Za-z])|\\\\(?!boxed)|\\[{}]|[{}]")
+_BRACE = re.compile(r"\s*\{")
+_BARE = re.compile(r"\s*(-?[0-9]+(?:[.,/][0-9]+)*|[A-Z](?![A-Za-z]))")
+
+
+def last_box(text: str) -> Box | None:
+    r"""The box that begins last among the complete ones, or None.
+
+    A box is ``\boxed{...}`` whose braces balance (``\{`` and ``\}`` do not count), or ``\boxed`` before a number or a
+    single capital letter, as in ``\boxed 2``. A box that never closes, as in a truncated text, is passed over, and a
+    box inside another begins later than it. Time and memory are linear in the length of the text.
+    """
+    best: tuple[int, int, int, int] | None = None  # begin of the markup, of the answer; end of the answer, the markup
+    groups: list[tuple[int, int] | None] = []  # open groups within a box: begins of markup and answer; None: plain
+    position = text.find("\\boxed")
+    while position >= 0 and (token := _TOKEN.search(text, position)):
+        position = token.end()
+        if token[0] == "\\boxed":
+            if brace := _BRACE.match(text, position):
+                position = brace.end()
+                groups.append((token.start(), position))
+            elif bare := _BARE.match(text, position):
+                position = bare.end()
+                best = (token.start(), bare.start(1), bare.end(1), position)
+        elif token[0] == "{" and groups:
+            groups.append(None)
+        elif token[0] == "}" and groups:
+            begun = groups.pop()
+            if begun and (best is None or begun[0] > best[0]):
+                best = (*begun, token.start(), position)
+    if best is None:
+        return None
+    return Box(text[best[0] : best[3]], text[best[1] : best[2]].strip())

@@ -1,0 +1,109 @@
+r"""Mathematical answers, compared by math-verify.
+
+The rule, in this order, for the answer of the last box and the gold answer, each without surrounding whitespace,
+dollar signs and a final full stop:
+
+1. No box, or an empty one: ``no_answer``.
+2. The same text: ``correct``.
+3. Both integers (ASCII digits, a minus sign, zero padding, commas between thousands): compared as integers.
+4. Otherwise math-verify decides. The whole box is parsed as LaTeX; no number is picked out of prose. A box that is not
+   LaTeX for anything is ``wrong``, unless the normalised texts agree: the answer was read, and it is not the gold one.
+5. An exception out of math-verify, or a parser that exhausted the stack on a box or on the gold answer, says nothing
+   about the answer: ``error``.
+"""
+
+import logging
+import re
+
+from ict_core.grading.boxes import Verdict, last_box
+
+_log = logging.getLogger(__name__)
+
+_DOLLARS = re.compile(r"\$+([^$]*)\$+")
+_INTEGER = re.compile(r"(-?)([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)")
+
+
+def _normalised(answer: str) -> str:
+    answer = answer.strip().removesuffix(".").rstrip()
+    dollars = _DOLLARS.fullmatch(answer)
+    return dollars[1].strip().removesuffix(".").rstrip() if dollars else answer
+
+
+def _integer(answer: str) -> str | None:
+    """The canonical digits of an integer, or None. A string, since Python bounds the digits of ``int``."""
+    match = _INTEGER.fullmatch(answer)
+    if match is None:
+        return None
+    digits = match[2].replace(",", "").lstrip("0")
+    return match[1] + digits if digits else "0"
+
+
+def settle_math(answer: str, gold: str) -> Verdict | None:
+    """The verdict on the content of a box where rules 1 to 3 give one, else None. Linear time; needs no math-verify."""
+    found, wanted = _normalised(answer), _normalised(gold)
+    if not found:
+        return Verdict("no_answer")
+    if found == wanted:
+        return Verdict.on(answer, "correct")
+    integers = _integer(found), _integer(wanted)
+    if None in integers:
+        return None
+    return Verdict.on(answer, "correct" if integers[0] == integers[1] else "wrong")
+
+
+def load_math_verify() -> None:
+    """Import math-verify and what it loads on first use, so that none of it counts against an answer's limits."""
+    import numpy  # noqa: F401  (sympy imports it within some evaluations)
+
+    _equal("0.5", "\\frac{1}{2}")
+
+
+def _expressions(answer: str) -> list[object]:
+    """The readings of an answer that math-verify compares: an expression if it parses, and its normalised text."""
+    from math_verify import LatexExtractionConfig, parse
+    from math_verify.parser import parse_latex_cached
+
+    target = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
+    found = parse(f"\\boxed{{{answer}}}", [target], parsing_timeout=None, raise_on_error=True)
+    if found and all(isinstance(reading, str) for reading in found):
+        # parse() swallows whatever the LaTeX parser raises; ask again, as only a syntax error speaks of the answer.
+        try:
+            parse_latex_cached(found[0])
+        except (MemoryError, RecursionError):
+            raise
+        except Exception:
+            _log.debug("not LaTeX: %.80r", answer)
+    return found
+
+
+def _equal(answer: str, gold: str) -> bool:
+    # Both calls announce on every process that their own limits are off; the pool's limits stand in for them.
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
+    from math_verify import verify
+
+    return verify(_expressions(gold), _expressions(answer), timeout_seconds=None, raise_on_error=True)
+
+
+def grade_math(text: str, gold: str) -> Verdict:
+    """Grade the last box of a text against the gold answer, under the rule in the module's docstring.
+
+    The time is unbounded: math-verify may evaluate what it reads. Call it within a :class:`GradingPool` for texts
+    that nobody has seen.
+
+    Raises:
+        MemoryError: out of memory. Only the process that set the limit can tell what that means.
+    """
+    box = last_box(text)
+    if box is None:
+        return Verdict("no_answer")
+    settled = settle_math(box.answer, gold)
+    if settled is not None:
+        return settled
+    try:
+        equal = _equal(_normalised(box.answer), _normalised(gold))
+    except MemoryError:
+        raise
+    except Exception as error:  # its message is left out: printing an expression can fail or take forever
+        _log.warning("not graded: answer %.80r, gold %.80r: %s", box.answer, gold, type(error).__name__)
+        return Verdict.on(box.answer, "error")
+    return Verdict.on(box.answer, "correct" if equal else "wrong")

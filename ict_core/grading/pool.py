@@ -1,0 +1,217 @@
+"""Grading within limits: worker processes that are killed when an answer takes too long or too much memory."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ict_core.errors import UserError
+from ict_core.grading.answers import ANSWER_TYPES, SETTLED_LIMIT, Grader, Item, grade_answer, settle
+from ict_core.grading.boxes import Verdict, last_box
+from ict_core.grading.worker import EXIT_MEMORY
+
+_START_SECONDS = 120.0  # to import math-verify, on a machine that is busy
+_COMMAND = "from ict_core.grading.worker import serve; serve({descriptor})"
+_BATCH = 32  # items in one message to a worker
+_ITEMS_PER_WORKER = 16  # a further worker is started for each so many items, as starting takes longer than grading
+_ENDINGS = {
+    EXIT_MEMORY: "memory",
+    -signal.SIGKILL: "memory",  # not sent by the pool: the kernel's out-of-memory killer
+    -signal.SIGALRM: "timeout",  # the worker's own alarm, while this process was stopped
+}
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    connection: Connection
+    deadline: float  # monotonic seconds; infinite while idle
+    ready: bool = False
+    assigned: deque[int] = field(default_factory=deque)  # the first is being graded
+
+
+class GradingPool:
+    """Grades texts in killable worker processes, which are started when a text first needs one, and then reused.
+
+    What linear-time code can settle (no box, the gold text itself, integers, choices) is settled in this process, and
+    equal answers to equal golds are graded once a call. Not safe to share between threads. Use as a context manager;
+    workers also end when this process does, whatever ended it.
+
+    Args:
+        workers: the most worker processes at a time.
+        seconds: wall-clock limit of one answer. Starting a worker does not count.
+        memory_mib: address space that a worker may take beyond what it has when ready, in MiB.
+        grade: what workers run for a text that is not settled in this process: a top-level function of a module that
+            they can import, hence not of the main program.
+
+    Raises:
+        UserError: a limit that is not positive.
+    """
+
+    def __init__(self, *, workers: int, seconds: float, memory_mib: int, grade: Grader = grade_answer) -> None:
+        for name, value in (("workers", workers), ("seconds", seconds), ("memory_mib", memory_mib)):
+            if not 0 < value < math.inf:
+                raise UserError(f"grading: {name} must be positive, not {value}")
+        self._most = workers
+        self._seconds = seconds
+        self._memory_mib = memory_mib
+        self._grade = grade
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill every worker. The pool may be used again; it then starts new ones."""
+        while self._workers:
+            self._discard(self._workers[-1])
+
+    def grade(self, items: Sequence[Item]) -> list[Verdict]:
+        """Grade (text, gold answer, answer type) items.
+
+        Returns:
+            one verdict an item, in the order of the items. An item that a worker did not survive has the status
+            `timeout`, `memory` (it hit the limit, or the kernel killed the worker) or `error` (any other death).
+
+        Raises:
+            UserError: an unknown answer type, or a worker that does not start.
+        """
+        for _, _, answer_type in items:
+            if answer_type not in ANSWER_TYPES:
+                raise UserError(f"grading: answer type {answer_type!r} is not one of {', '.join(ANSWER_TYPES)}")
+        settled = [settle(item) for item in items]
+        unsettled = list(dict.fromkeys(item for item in settled if not isinstance(item, Verdict)))
+        graded = dict(zip(unsettled, self._run(unsettled), strict=True))
+        return [item if isinstance(item, Verdict) else graded[item] for item in settled]
+
+    def _run(self, items: list[Item]) -> list[Verdict]:
+        job = _Job(items)
+        try:
+            while len(job.verdicts) < len(items):
+                self._hire(job)
+                self._assign(job)
+                self._collect(job)
+        except BaseException:  # an interrupt included: what the workers still send belongs to no later call
+            self.close()
+            raise
+        return [job.verdicts[i] for i in range(len(items))]
+
+    def _hire(self, job: "_Job") -> None:
+        wanted = math.ceil((len(job.items) - len(job.verdicts)) / _ITEMS_PER_WORKER)
+        while len(self._workers) < min(self._most, wanted):
+            self._workers.append(_start(self._grade, self._seconds, self._memory_mib))
+
+    def _assign(self, job: "_Job") -> None:
+        for worker in [worker for worker in self._workers if worker.ready and not worker.assigned]:
+            share = math.ceil(len(job.todo) / (2 * len(self._workers)))
+            batch = [job.todo.popleft() for _ in range(min(_BATCH, share))]
+            if not batch:
+                return
+            try:
+                worker.connection.send([job.items[i] for i in batch])
+            except BrokenPipeError:  # it died while it had nothing to do
+                job.todo.extendleft(reversed(batch))
+                self._discard(worker)
+            else:
+                worker.assigned.extend(batch)
+                worker.deadline = time.monotonic() + self._seconds
+
+    def _collect(self, job: "_Job") -> None:
+        """Wait for a message, a death or a deadline, and take in every one that has come."""
+        if not self._workers:
+            return
+        nearest = min(worker.deadline for worker in self._workers)
+        timeout = None if nearest == math.inf else max(0.0, nearest - time.monotonic())
+        heard = wait([worker.connection for worker in self._workers], timeout)
+        for worker in list(self._workers):
+            if worker.connection in heard:
+                self._receive(worker, job)
+            elif time.monotonic() >= worker.deadline:
+                self._bury(worker, job, "timeout")
+
+    def _receive(self, worker: _Worker, job: "_Job") -> None:
+        try:
+            message: Verdict | None = worker.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self._bury(worker, job, _ending(worker.process))
+            return
+        if message is None:
+            worker.ready = True
+        else:
+            job.verdicts[worker.assigned.popleft()] = message
+        worker.deadline = time.monotonic() + self._seconds if worker.assigned else math.inf
+
+    def _bury(self, worker: _Worker, job: "_Job", status: str) -> None:
+        """Give the item that a worker was at its status, the items after it back to the job, and the worker up."""
+        self._discard(worker)
+        if not worker.ready:
+            raise UserError(
+                f"grading: a worker did not start ({status}, exit status {worker.process.returncode}); "
+                "its error output stands above. Is math-verify installed for this Python?"
+            )
+        if worker.assigned:
+            guilty = worker.assigned.popleft()
+            job.verdicts[guilty] = _blame(job.items[guilty], status)
+            job.todo.extendleft(reversed(worker.assigned))
+
+    def _discard(self, worker: _Worker) -> None:
+        self._workers.remove(worker)
+        worker.process.kill()
+        worker.process.wait()
+        worker.connection.close()
+
+
+class _Job:
+    """The state of one call: items by index, those that no worker has, and the verdicts so far."""
+
+    def __init__(self, items: list[Item]) -> None:
+        self.items = items
+        self.todo = deque(range(len(items)))
+        self.verdicts: dict[int, Verdict] = {}
+
+
+def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
+    """Start an interpreter that sees the modules this one sees. It runs no code of this process's main module."""
+    ours, theirs = Pipe()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
+        "OPENBLAS_NUM_THREADS": "1",  # each of its threads takes address space
+    }
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _COMMAND.format(descriptor=theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+    ours.send((grade, seconds, memory_mib * 2**20))
+    return _Worker(process, ours, deadline=time.monotonic() + _START_SECONDS)
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    """The status that the way a worker ended gives the item it was at."""
+    try:
+        return _ENDINGS.get(process.wait(timeout=5), "error")
+    except subprocess.TimeoutExpired:  # it closed its connection and lives on
+        return "error"
+
+
+def _blame(item: Item, status: str) -> Verdict:
+    box = last_box(item[0]) if len(item[0]) <= SETTLED_LIMIT else None
+    return Verdict.on(box.answer if box else "", status)

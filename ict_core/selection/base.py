@@ -1,0 +1,68 @@
+"""The protocol of a selection rule and the registry that names it."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ict_core.tokens.streaming import TokenStatistics
+
+
+class Selector(Protocol):
+    """A free function that says which response tokens are trained.
+
+    Args:
+        tokens: statistics of the optimisation batch under pi_old, each (B, T).
+        advantages: (B,).
+        mask: (B, T), True at response tokens.
+        generator: the only source of randomness.
+        parameters: the rule's own, from its file in ``configs/methods``.
+
+    Returns:
+        (B, T) bool, True where a token is kept; never True outside ``mask``.
+    """
+
+    def __call__(
+        self, tokens: TokenStatistics, advantages: Tensor, mask: Tensor, generator: torch.Generator, **parameters: Any
+    ) -> Tensor: ...
+
+
+SELECTORS: dict[str, Selector] = {}
+
+
+def register(name: str) -> Callable[[Selector], Selector]:
+    """Make a rule available as ``selector: name``."""
+
+    def add(rule: Selector) -> Selector:
+        if name in SELECTORS:
+            raise ValueError(f"two selection rules are named {name!r}")
+        SELECTORS[name] = rule
+        return rule
+
+    return add
+
+
+def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
+    """The ceil(fraction * T_i) highest-scoring response tokens of each sequence, ties to the earlier position.
+
+    Args:
+        score: (B, T).
+        mask: (B, T), True at response tokens.
+        fraction: exact, so that 7 % of 100 tokens is 7; computed in integers.
+
+    Returns:
+        (B, T) bool.
+    """
+    lengths = mask.sum(-1, keepdim=True)
+    kept = -(-lengths * fraction.numerator // fraction.denominator)
+    order = score.masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
+    positions = torch.arange(score.size(-1), device=score.device).expand_as(order)
+    rank = torch.empty_like(order).scatter_(-1, order, positions)
+    return (rank < kept) & mask
+
+
+def response_quantile(values: Tensor, mask: Tensor, q: float) -> Tensor:
+    """The ``q`` quantile over all response tokens of the batch, linearly interpolated, in float64 (a scalar)."""
+    return torch.quantile(values[mask].double(), q)

@@ -1,0 +1,32 @@
+"""Holm's correction for a declared family of tests."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.stats.multitest import multipletests
+
+from ict_core.errors import UserError
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Holm's step-down adjusted p values (Holm 1979), which bound the chance of any false rejection in the family.
+
+    A test that could not be made (NaN) stays NaN but still counts: the family was declared before the data, and a
+    missing test must not make the others easier.
+
+    Args:
+        p: p values of the whole family, shape (tests,); NaN where there is no test.
+
+    Returns:
+        Adjusted p values, shape (tests,), NaN where `p` is.
+
+    Raises:
+        UserError: a p value lies outside [0, 1].
+    """
+    raw = np.asarray(p, dtype=np.float64)
+    absent = np.isnan(raw)
+    if ((raw < 0) | (raw > 1)).any():
+        raise UserError(f"p values must lie in [0, 1]: {raw[~absent].min()} to {raw[~absent].max()}")
+    if raw.size == 0:
+        return raw
+    adjusted = multipletests(np.where(absent, 1.0, raw), method="holm")[1]
+    return np.where(absent, np.nan, adjusted)

@@ -1,0 +1,46 @@
+"""What became of the answers: the share of every status in every cell."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ict_core import records
+from ict_core.statistics.runs import CELL, shown_variants
+from ict_core.tables.layout import by_row, rare_percent
+from ict_core.tables.write import Table
+
+SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncated")
+
+
+def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+    """Shares of the samples drawn, all benchmarks pooled, one row a cell.
+
+    Args:
+        scores: a frame of `records.SCORES`.
+        variants: the variants to show, in order; base goes first where it was evaluated.
+
+    Returns:
+        Columns model, variant, seed, sampled (samples drawn) and :data:`SHARES`. The six statuses add up to 1;
+        `truncated` (the completion ran into the length limit) overlaps with them.
+    """
+    cells = scores.groupby(CELL, sort=False)[["sampled", *SHARES]].sum()
+    shares = cells[list(SHARES)].div(cells["sampled"], axis=0).assign(sampled=cells["sampled"]).reset_index()
+    ordered = [
+        shares[(shares["model"] == model) & (shares["variant"] == variant)].sort_values("seed")
+        for model in scores["model"].unique()
+        for variant in shown_variants(scores, model, variants)
+    ]
+    return pd.concat(ordered, ignore_index=True)[[*CELL, "sampled", *SHARES]]
+
+
+def status_table(numbers: pd.DataFrame) -> Table:
+    """The readable statuses from the frame of :func:`status_numbers`."""
+    shown = numbers[[*CELL, "sampled"]].astype(str)
+    for status in SHARES:
+        shown[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)
+    caption = (
+        "Answer statuses in percent of the samples drawn, all benchmarks pooled. The first six add up to 100; "
+        "`truncated` (stopped by the length limit) overlaps with them. Timeout, memory and error are ungraded: they "
+        "enter no pass@k."
+    )
+    return Table("statuses", numbers, shown, caption, keys=2)

@@ -1,0 +1,124 @@
+"""Base models of the mini world, pretrained from scratch by a fixed rule and saved as ordinary checkpoints."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from ict_core.benchmarks.mini.corpus import pretraining_documents
+from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+from ict_core.config.models import Architecture, Pretraining
+from ict_core.seeding import derive_seed
+from ict_core.training.muon import Muon
+
+_IGNORED = -100
+_BUCKET = 32  # batches sorted by length together, so that little is padded
+
+
+def build_model(architecture: Architecture, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:
+    """A randomly initialised Qwen2 model with tied embeddings, in float32."""
+    config = Qwen2Config(
+        hidden_size=architecture.hidden_size,
+        intermediate_size=architecture.intermediate_size,
+        num_hidden_layers=architecture.layers,
+        num_attention_heads=architecture.heads,
+        num_key_value_heads=architecture.kv_heads,
+        vocab_size=len(tokenizer),
+        max_position_embeddings=architecture.max_positions,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    torch.manual_seed(derive_seed(seed, "initialisation"))
+    return Qwen2ForCausalLM(config)
+
+
+def pretrain(architecture: Architecture, rule: Pretraining, held_out: set[str], out: Path) -> list[float]:
+    """Train a base model on generated documents and save it with tokenizer and generation config.
+
+    The rule: ``rule.steps`` steps of ``rule.batch_sequences`` documents, loss on the solutions only, Muon for the
+    matrices and AdamW for the rest, linear warm-up over 2 % and cosine decay to 10 % of the learning rates.
+
+    Args:
+        held_out: prompts that must not occur in the text.
+
+    Returns:
+        The loss of every step, nats a token.
+    """
+    tokenizer = train_tokenizer(architecture.vocab_size)
+    model = build_model(architecture, tokenizer, rule.seed)
+    optimizers = _optimizers(model, rule)
+    schedules = [torch.optim.lr_scheduler.LambdaLR(o, lambda step: _schedule(step, rule.steps)) for o in optimizers]
+    losses = []
+    for input_ids, labels in _batches(tokenizer, rule, held_out):
+        loss = model(input_ids=input_ids, labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer, schedule in zip(optimizers, schedules, strict=True):
+            optimizer.step()
+            schedule.step()
+        model.zero_grad(set_to_none=True)
+        losses.append(loss.item())
+    save_checkpoint(model, tokenizer, out)
+    return losses
+
+
+def _optimizers(model: Qwen2ForCausalLM, rule: Pretraining) -> list[torch.optim.Optimizer]:
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    return [
+        Muon(matrices, lr=rule.muon_lr),
+        torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def _schedule(step: int, steps: int) -> float:
+    warmup = max(1, steps // 50)
+    if step < warmup:
+        return (step + 1) / warmup
+    return 0.1 + 0.45 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
+
+
+def _batches(
+    tokenizer: PreTrainedTokenizerFast, rule: Pretraining, held_out: set[str]
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """(input ids, labels), each (sequences, longest) and right-padded; the order is drawn from the seed."""
+    size = rule.batch_sequences
+    documents = list(pretraining_documents(rule.seed, rule.steps * size, held_out))
+    prompts = tokenizer([p for p, _ in documents])["input_ids"]
+    completions = tokenizer([c for _, c in documents])["input_ids"]
+    rows = [(p, [*c, tokenizer.eos_token_id]) for p, c in zip(prompts, completions, strict=True)]
+    shuffle = torch.Generator().manual_seed(derive_seed(rule.seed, "batch order"))
+    for start in range(0, len(rows), size * _BUCKET):
+        bucket = sorted(rows[start : start + size * _BUCKET], key=lambda row: len(row[0]) + len(row[1]))
+        batches = [bucket[i : i + size] for i in range(0, len(bucket), size)]
+        for index in torch.randperm(len(batches), generator=shuffle).tolist():
+            yield _collate(batches[index], tokenizer.pad_token_id)
+
+
+def _collate(batch: list[tuple[list[int], list[int]]], pad: int) -> tuple[Tensor, Tensor]:
+    longest = max(len(p) + len(c) for p, c in batch)
+    input_ids = torch.full((len(batch), longest), pad)
+    labels = torch.full((len(batch), longest), _IGNORED)
+    for row, (prompt, completion) in enumerate(batch):
+        end = len(prompt) + len(completion)
+        input_ids[row, :end] = torch.tensor(prompt + completion)
+        labels[row, len(prompt) : end] = torch.tensor(completion)
+    return input_ids, labels
+
+
+def save_checkpoint(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+    """Save an ordinary checkpoint: safetensors weights, tokenizer, and a generation config with the stop ids."""
+    model.generation_config = GenerationConfig(
+        do_sample=True,
+        temperature=1.0,
+        eos_token_id=[tokenizer.eos_token_id],
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)

@@ -1,0 +1,138 @@
+"""What a training run tells about itself: one record a step, and a sample of its tokens' statistics."""
+
+import time
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ict_core.tokens.streaming import TokenStatistics
+
+
+def _mean(values: Tensor) -> float:
+    """The mean in float64, NaN over nothing."""
+    return values.double().mean().item()
+
+
+class TrainingLog:
+    """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
+
+    Args:
+        group_size: G.
+        sample_every: steps between two samples of token statistics.
+        sample_groups: groups in a sample.
+    """
+
+    def __init__(self, group_size: int, sample_every: int, sample_groups: int) -> None:
+        self._group_size = group_size
+        self._sample_every = sample_every
+        self._sample_rows = sample_groups * group_size
+        self._steps: list[dict[str, Any]] = []
+        self._timing: list[dict[str, float]] = []
+        self._samples: list[pd.DataFrame] = []
+        self._losses: list[float] = []
+        self._divergences: list[Tensor] = []
+        self._clipped: list[Tensor] = []
+        self._mark = time.perf_counter()
+
+    def rollouts(
+        self,
+        step: int,
+        batch: dict[str, Any],
+        tokens: TokenStatistics,
+        kept: Tensor,
+        rewards: Tensor,
+        truncated: Tensor,
+        *,
+        selecting: bool,
+    ) -> None:
+        """Record the rollout batch of a step: rewards and truncated (B,), the rest (B, T)."""
+        mask = batch["completion_mask"].bool()
+        lengths = mask.sum(-1)
+        scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
+        groups = rewards.view(-1, self._group_size)
+        self._steps.append(
+            {
+                "step": step,
+                "selecting": selecting,
+                "reward": _mean(scored),
+                "reward_std": scored.double().std().item(),
+                "zero_advantage_share": _mean((groups == groups[:, :1]).all(-1)),
+                "length_mean": _mean(lengths),
+                "truncated_share": _mean(truncated),
+                "kept_share": kept.sum().item() / mask.sum().item(),
+                "h1": _mean(tokens.h1[mask]),
+                "h2": _mean(tokens.h2[mask]),
+                "h1_kept": _mean(tokens.h1[kept]),
+                "h2_kept": _mean(tokens.h2[kept]),
+                "tokens": int(mask.sum()),
+            }
+        )
+        if step % self._sample_every == 0 and self._sample_rows:
+            self._samples.append(self._sample(step, batch, tokens, kept))
+
+    def times(self, step: int, rollout_s: float, statistics_s: float) -> None:
+        """Record the wall time of a step's parts, seconds; the rest of the step is the update."""
+        self._timing.append({"step": step, "rollout_s": rollout_s, "statistics_s": statistics_s})
+
+    def update(self, loss: float, divergence: Tensor, clipped: Tensor) -> None:
+        """Record one micro-batch of the update: loss, and over its response tokens KL estimates and clip marks."""
+        self._losses.append(loss)
+        self._divergences.append(divergence)
+        self._clipped.append(clipped)
+
+    def finish_step(self, grad_norm: float, learning_rate: float) -> None:
+        """Close the step's record."""
+        self._steps[-1] |= {
+            "loss": sum(self._losses) / len(self._losses),
+            "kl": _mean(torch.cat(self._divergences)),
+            "clip_share": _mean(torch.cat(self._clipped)),
+            "grad_norm": float(grad_norm),
+            "learning_rate": float(learning_rate),
+        }
+        now = time.perf_counter()
+        timing = self._timing[-1]
+        timing["total_s"] = now - self._mark
+        timing["update_s"] = timing["total_s"] - timing["rollout_s"] - timing["statistics_s"]
+        self._mark = now
+        self._losses, self._divergences, self._clipped = [], [], []
+
+    def start(self) -> None:
+        """Mark the start of the first step's wall time."""
+        self._mark = time.perf_counter()
+
+    def steps(self) -> pd.DataFrame:
+        """``records.LOG``."""
+        return pd.DataFrame(self._steps)
+
+    def timing(self) -> pd.DataFrame:
+        """``records.TIMING``."""
+        return pd.DataFrame(self._timing)
+
+    def tokens(self) -> pd.DataFrame:
+        """``records.TOKENS``."""
+        return pd.concat(self._samples, ignore_index=True)
+
+    def _sample(self, step: int, batch: dict[str, Any], tokens: TokenStatistics, kept: Tensor) -> pd.DataFrame:
+        mask = batch["completion_mask"].bool()[: self._sample_rows].cpu()
+        row, position = mask.nonzero(as_tuple=True)
+
+        def at(values: Tensor) -> Any:
+            return values[: self._sample_rows].cpu()[row, position].numpy()
+
+        return pd.DataFrame(
+            {
+                "step": step,
+                "group": (row // self._group_size).numpy(),
+                "rollout": (row % self._group_size).numpy(),
+                "position": position.numpy(),
+                "token": at(batch["completion_ids"]),
+                "logprob": at(tokens.logprob.double()),
+                "h1": at(tokens.h1.double()),
+                "h2": at(tokens.h2.double()),
+                "js": at(tokens.js.double()),
+                "advantage": batch["advantages"].double().cpu()[row].numpy(),
+                "kept": at(kept),
+            }
+        )

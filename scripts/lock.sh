@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Writes requirements/{cpu,gpu}.lock anew: `make lock`. The resolver is uv, in a throw-away environment.
+# Platform and Python versions are those of [tool.uv] in pyproject.toml. A lock keeps its pins where they
+# still fit; `make lock UPGRADE=1` takes the newest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"${PYTHON:-python3}" -m venv "$scratch/venv"
+"$scratch/venv/bin/pip" install --quiet uv==0.13.8
+
+lock() {  # name, further arguments
+    local name=$1 lock=requirements/$1.lock
+    shift
+    if [ -n "${UPGRADE:-}" ]; then rm -f "$lock"; fi
+    [ ! -e "$lock" ] || cp "$lock" "$scratch/$name.lock"
+    "$scratch/venv/bin/uv" pip compile --quiet --universal --python-version 3.11 \
+        --no-header --no-annotate --no-emit-index-url --overrides requirements/overrides.txt "$@" \
+        --output-file "$scratch/$name.lock" "requirements/$name.in"
+    {
+        echo "# Linux on x86-64, CPython 3.11 to 3.14. Written by \`make lock\` from $name.in; install with --no-deps."
+        # uv repeats on every line what holds for the whole file
+        sed -E -e "/^#/d" \
+            -e "s/(implementation_name|platform_python_implementation|platform_machine|sys_platform) == '[^']*'( and )?//g" \
+            -e "s/python_full_version < '3.15'( and )?//; s/( and | ;) *$//" "$scratch/$name.lock"
+    } > "$scratch/$name.done"
+    mv "$scratch/$name.done" "$lock"
+    echo "$lock: $(grep -c == "$lock") pins"
+}
+
+lock cpu --excludes requirements/cpu-excludes.txt
+# What both sets hold has one version, but for two packages that each vLLM pins for itself.
+grep -vE '^(apache-tvm-ffi|setuptools)==' requirements/cpu.lock > "$scratch/shared.txt"
+lock gpu --constraints "$scratch/shared.txt"

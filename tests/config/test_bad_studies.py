@@ -1,0 +1,115 @@
+"""Bad input: one line a problem, with file, key, value and what is allowed."""
+# ruff: noqa: E501
+
+import pytest
+
+from ict_core.config import load_study
+from ict_core.errors import UserError
+
+MINI, TRAINING, ICT = "studies/mini.yaml", "training/mini.yaml", "methods/ict-10.yaml"
+BLOCK_2 = "models: [mini-s]\n    methods: [ict-5, ict-20, ict-30]\n    seeds: [0, 1, 2]"
+
+CASES = {
+    "unknown method": (MINI, "ict-10,", "ict-11,", ["grid[0].methods[3]", "'ict-11'", "did you mean 'ict-10'", "stapo"]),
+    "unknown model": (MINI, "[mini-s, mini-m]", "[mini-l]", ["grid[0].models[0]", "'mini-l'", "allowed: mini-m, mini-s"]),
+    "missing benchmark": (MINI, "mini-stem,", "mini-mmlu,", ["benchmarks[2]", "'mini-mmlu'", "mini-stem", "mini-word"]),
+    "unknown training": (MINI, "training: mini", "training: maxi", ["training", "'maxi'", "mini, smoke"]),
+    "path for a name": (MINI, "training: mini", "training: ../x", ["training", "'../x'", "a-z, 0-9"]),
+    "reserved name": (MINI, "[grpo, entropy-20, stapo, ict", "[base, grpo, entropy-20, stapo, ict", ["grid[0].methods[0]", "'base'", "untrained"]),
+    "threshold 0": (ICT, "percent: 10", "percent: 0", ["percent", "0", "a number > 0 and <= 100"]),
+    "threshold 120": (ICT, "percent: 10", "percent: 120", ["percent", "120", "a number > 0 and <= 100"]),
+    "threshold is true": (ICT, "percent: 10", "percent: true", ["percent", "True", "a number > 0 and <= 100"]),
+    "threshold is not finite": (ICT, "percent: 10", "percent: .nan", ["percent", "nan", "a number > 0 and <= 100"]),
+    "unknown selector": (ICT, "selector: ict", "selector: itc", ["selector", "'itc'", "did you mean 'ict'", "stapo"]),
+    "no selector": (ICT, "selector: ict\n", "", ["selector", "missing", "grpo, high-entropy, stapo, ict, random"]),
+    "unknown normaliser": (ICT, "normaliser: kept", "normaliser: all", ["normaliser", "'all'", "kept, response, batch_tokens"]),
+    "warm-up never ends": (ICT, "warmup_steps: 5", "warmup_steps: 40", ["warmup_steps", "40", "less than the 40 steps", "'mini'"]),
+    "typo in a method": (ICT, "warmup_steps: 5", "warmup_step: 5", ["warmup_step", "5", "did you mean 'warmup_steps'"]),
+    "n < k": (MINI, "samples: 8", "samples: 2", ["evaluation.samples", "2", "at least 4", "n < k"]),
+    "no pass@1": (MINI, "pass_at: [1, 4]", "pass_at: [4]", ["evaluation.pass_at", "[4]", "begin with 1"]),
+    "pass_at falls": (MINI, "pass_at: [1, 4]", "pass_at: [1, 4, 2]", ["evaluation.pass_at", "[1, 4, 2]", "ascending"]),
+    "pass@0": (MINI, "pass_at: [1, 4]", "pass_at: [0, 4]", ["evaluation.pass_at[0]", "0", "a whole number >= 1"]),
+    "unknown engine": (MINI, "engine: vllm", "engine: sglang", ["evaluation.engine", "'sglang'", "vllm, transformers"]),
+    "typo in a key": (MINI, "  samples: 8", "  sampels: 8", ["evaluation.sampels", "8", "unknown key", "did you mean 'samples'"]),
+    "typo at the top": (MINI, "baselines:", "baseline:", ["baseline", "unknown key", "did you mean 'baselines'"]),
+    "missing key": (MINI, "  samples: 8", "  # samples", ["evaluation.samples", "missing", "a whole number >= 1"]),
+    "wrong type": (MINI, "samples: 8", "samples: eight", ["evaluation.samples", "'eight'", "a whole number >= 1"]),
+    "number as a text": (MINI, "samples: 8", "samples: '8'", ["evaluation.samples", "'8'", "a whole number"]),
+    "broken number": (MINI, "samples: 8", "samples: 8.5", ["evaluation.samples", "8.5", "a whole number"]),
+    "scalar for a list": (MINI, "baselines: [grpo, entropy-20, stapo]", "baselines: grpo", ["baselines", "'grpo'", "a list of one or more"]),
+    "scalar for a mapping": (MINI, "seed: 0\n  train_problems: 2000", "7", ["data", "7", "a mapping with the keys seed"]),
+    "duplicate key": (MINI, "  samples: 8", "  samples: 8\n  samples: 9", ["evaluation.samples", "'9'", "line", "each key once"]),
+    "key is no text": (MINI, "  samples: 8", "  7: 8", ["evaluation.7", "allowed: text keys"]),
+    "no seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: []", ["grid[1].seeds", "[]", "at least one seed"]),
+    "seeds missing": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]", ["grid[1].seeds", "missing", "at least one seed"]),
+    "seed twice": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [0, 1, 1]", ["grid[1].seeds", "[0, 1, 1]", "each entry once"]),
+    "negative seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [-1]", ["grid[1].seeds[0]", "-1", ">= 0"]),
+    "cell twice": (MINI, BLOCK_2, BLOCK_2.replace("ict-5", "ict-10"), ["grid[1]", "mini-s/ict-10/seed 0", "each cell once"]),
+    "baseline not in the grid": (MINI, "baselines: [grpo,", "baselines: [ict-5,", ["baselines[0]", "'ict-5'", "model mini-m", "[0, 1, 2]"]),
+    "baseline lacks a seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [3]", ["baselines[2]", "'stapo'", "mini-s", "[3]"]),
+    "unsafe study name": (MINI, "study: mini", "study: ../mini", ["study", "'../mini'", "a-z, 0-9"]),
+    "micro-batch": (TRAINING, "micro_batch_sequences: 128", "micro_batch_sequences: 48", ["micro_batch_sequences", "48", "divisor", "128"]),
+    "rate's warm-up": (TRAINING, "lr_warmup_steps: 0", "lr_warmup_steps: 50", ["lr_warmup_steps", "50", "less than steps = 40"]),
+    "group of one": (TRAINING, "group_size: 8 ", "group_size: 1 ", ["group_size", "1", "a whole number >= 2"]),
+    "three betas": (TRAINING, "[0.9, 0.999]", "[0.9, 0.999, 0.5]", ["adam_betas", "[0.9, 0.999, 0.5]", "a list of 2"]),
+    "heads": ("models/mini-s.yaml", "  heads: 2", "  heads: 3", ["architecture.heads", "3", "divisor of hidden_size / 2 = 32"]),
+    "key-value heads": ("models/mini-m.yaml", "kv_heads: 2", "kv_heads: 3", ["architecture.kv_heads", "3", "divisor of heads = 4"]),
+    "unknown kind": ("models/mini-s.yaml", "kind: pretrained-from-scratch", "kind: hub", ["kind", "'hub'", "one of pretrained-from-scratch"]),
+    "benchmark's name": ("benchmarks/mini-stem.yaml", "name: mini-stem", "name: mini-word", ["name", "'mini-word'", "'mini-stem'"]),
+    "benchmark's answers": ("benchmarks/mini-stem.yaml", "answer_type: choice", "answer_type: math", ["answer_type", "'math'", "choice"]),
+    "empty text": (MINI, "study: mini\nnote: >-", "study: mini\nnote: ''\nx: >-", ["note", "''", "a text (not empty)"]),
+}  # fmt: skip
+
+
+def message_of(configs, study=MINI) -> str:
+    with pytest.raises(UserError) as caught:
+        load_study(configs / study)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_problem_is_one_line_with_file_key_value_and_what_is_allowed(configs, case):
+    file, old, new, parts = CASES[case]
+    text = (configs / file).read_text()
+    assert text.count(old) == 1, "the case must change one place"
+    (configs / file).write_text(text.replace(old, new))
+    lines = message_of(configs).splitlines()
+    assert any(line.startswith(f"configs/{file}: {parts[0]}: ") and all(p in line for p in parts) for line in lines), (
+        lines
+    )
+    assert all("allowed: " in line and line.startswith("configs/") for line in lines)
+
+
+def test_all_problems_of_all_files_are_told_at_once(configs):
+    for file, old, new in [
+        (MINI, "samples: 8", "samples: 2"),
+        (MINI, "ict-30", "ict-31"),
+        (ICT, "percent: 10", "percent: 0"),
+        ("methods/stapo.yaml", "tau_h: 0.2 ", "tau_h: 1.2 "),
+        (TRAINING, "steps: 40 ", "steps: 0 "),
+    ]:
+        text = (configs / file).read_text()
+        (configs / file).write_text(text.replace(old, new))
+    lines = message_of(configs).splitlines()
+    assert len(lines) == 5, lines
+
+
+def test_a_file_that_is_no_yaml_names_the_line(configs):
+    (configs / ICT).write_text("selector: ict\npercent: [10\n")
+    assert "configs/methods/ict-10.yaml: not YAML: " in message_of(configs)
+    assert "line 3" in message_of(configs)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"- 1\n", b"\xff\xfe\x00", b"a: &a [*a]\n", b"? [1]\n: 2\n", b"study: !!python/name:os\n"]
+)
+def test_any_other_file_is_a_user_error(configs, content):
+    for file in (MINI, ICT):
+        original = (configs / file).read_bytes()
+        (configs / file).write_bytes(content)
+        assert message_of(configs).startswith(f"configs/{file}: ")
+        (configs / file).write_bytes(original)
+
+
+def test_a_study_that_does_not_exist(configs):
+    assert message_of(configs, "studies/maxi.yaml") == "configs/studies/maxi.yaml: no such file; allowed: mini, smoke"

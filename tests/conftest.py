@@ -1,0 +1,25 @@
+"""Fixtures that several packages' tests share."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("project", deadline=None, derandomize=True)  # a busy machine is no failure
+settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory) -> Path:
+    """A randomly initialised two-layer model with the mini world's tokenizer, saved as a checkpoint."""
+    from ict_core.config import Architecture
+    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core.training.pretrain import build_model, save_checkpoint
+
+    sizes = Architecture(
+        hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
+    )
+    folder = tmp_path_factory.mktemp("tiny") / "model"
+    tokenizer = train_tokenizer(sizes.vocab_size)
+    save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, folder)
+    return folder

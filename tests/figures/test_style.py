@@ -1,0 +1,49 @@
+import synthetic
+from matplotlib.colors import to_rgb
+
+from ict_core.figures.style import handles, label, style
+
+
+def luminance(colour):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_known_variants_differ_in_colour_and_marker():
+    styles = [style(v) for v in synthetic.VARIANTS]
+    assert len({s.colour for s in styles}) == len({s.marker for s in styles}) == len(styles)
+
+
+def test_the_fractions_of_one_rule_darken_with_the_fraction():
+    shades = [luminance(style(f"ict-{p}").colour) for p in (5, 10, 20, 30)]
+    assert shades == sorted(shades, reverse=True)
+
+
+def test_every_colour_is_seen_on_white():
+    names = ["base", *synthetic.VARIANTS, *(f"new-{i}" for i in range(60))]
+    assert all(1.05 / (luminance(style(v).colour) + 0.05) > 1.9 for v in names)
+
+
+def test_an_unknown_variant_keeps_a_spare_style():
+    assert style("wasserstein-10") == style("wasserstein-10")
+    known = {(s.colour, str(s.line)) for s in map(style, ["base", *synthetic.VARIANTS])}
+    assert all((style(f"new-{i}").colour, str(style(f"new-{i}").line)) not in known for i in range(60))
+    assert len({style(f"new-{i}") for i in range(60)}) > 10
+
+
+def test_labels():
+    assert [label(v) for v in ("base", "grpo", "ict-10", "entropy-20", "ict-loo-10", "plain")] == [
+        "Base",
+        "GRPO",
+        "ICT 10 %",
+        "Entropy 20 %",
+        "Ict-loo 10 %",
+        "plain",
+    ]
+
+
+def test_legend_entries_carry_the_style():
+    line, base = handles(["ict-10", "base"], markers=True)
+    assert line.get_color() == style("ict-10").colour and line.get_marker() == "D"
+    assert base.get_marker() == "None"
+    assert handles(["ict-10"], markers=False)[0].get_marker() == "None"

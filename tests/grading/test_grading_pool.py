@@ -1,0 +1,250 @@
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hostile_graders import obey
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ict_core.errors import UserError
+from ict_core.grading import pool as pool_module
+from ict_core.grading.answers import SETTLED_LIMIT
+from ict_core.grading.pool import GradingPool
+from ict_core.records import STATUSES
+
+
+def boxed(*answers):
+    return [(f"\\boxed{{{answer}}}", "gold", "math") for answer in answers]
+
+
+@pytest.fixture(scope="module")
+def real():
+    with GradingPool(workers=1, seconds=1, memory_mib=512) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def obedient():
+    with GradingPool(workers=2, seconds=1, memory_mib=256, grade=obey) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def lone():
+    with GradingPool(workers=1, seconds=1, memory_mib=256, grade=obey) as pool:
+        yield pool
+
+
+def ended(pid):
+    """Whether a process is gone (a zombie that nobody waits for is)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def ends_within(pid, seconds):
+    deadline = time.monotonic() + seconds
+    while not ended(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return ended(pid)
+
+
+def test_what_is_cheap_needs_no_worker(monkeypatch):
+    monkeypatch.setattr(pool_module, "_start", None)
+    items = [
+        ("no box", "5", "math"),
+        ("\\boxed{5}", "5", "math"),
+        ("\\boxed{6}", "5", "math"),
+        ("\\boxed{B}", "B", "choice"),
+    ]
+    with GradingPool(workers=1, seconds=1, memory_mib=256) as pool:
+        assert [v.status for v in pool.grade(items)] == ["no_answer", "correct", "wrong", "correct"]
+        assert pool.grade([]) == []
+
+
+def test_math_verify_in_a_worker():
+    items = [
+        ("\\boxed{0.5}", "\\frac{1}{2}", "math"),
+        ("\\boxed{0.6}", "\\frac{1}{2}", "math"),
+        ("x" * SETTLED_LIMIT + "\\boxed{0.5}", "\\frac{1}{2}", "math"),
+        ("x" * SETTLED_LIMIT + "\\boxed{5}", "5", "math"),
+        ("x" * SETTLED_LIMIT + "\\boxed{B}", "B", "choice"),
+        ("x" * SETTLED_LIMIT, "B", "choice"),
+    ]
+    statuses = ["correct", "wrong", "correct", "correct", "correct", "no_answer"]
+    with GradingPool(workers=1, seconds=10, memory_mib=512) as pool:
+        assert [v.status for v in pool.grade(items)] == statuses
+        (worker,) = pool._workers
+        limit, _ = resource.prlimit(worker.process.pid, resource.RLIMIT_AS)
+        assert 512 * 2**20 < limit < 2 * 2**30
+
+
+def test_order_is_kept_and_workers_are_reused(obedient):
+    answers = [f"answer {i}" for i in range(300)]
+    assert [v.extracted for v in obedient.grade(boxed(*answers))] == answers
+    pids = {v.extracted for v in obedient.grade(boxed(*(f"pid {i}" for i in range(100))))}
+    assert {v.extracted for v in obedient.grade(boxed(*(f"pid {i}" for i in range(100))))} <= pids
+    assert len(pids) <= 2
+
+
+def test_equal_pairs_are_graded_once(lone):
+    first, second = lone.grade([("so \\boxed{pid}", "g", "math"), ("then \\boxed{pid}", "g", "math")])
+    assert first == second
+    begin = time.monotonic()
+    assert {v.status for v in lone.grade(boxed(*["sleep"] * 50))} == {"timeout"}
+    assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "workers"),
+    [
+        ("sleep", "timeout", "obedient"),
+        ("spin", "timeout", "lone"),
+        ("exit", "error", "obedient"),
+        ("segfault", "error", "lone"),
+        ("raise", "error", "lone"),
+        ("killed", "memory", "lone"),
+        ("hoard", "memory", "obedient"),
+        ("swallow", "memory", "lone"),
+    ],
+)
+def test_only_the_guilty_item_is_lost(request, word, status, workers):
+    pool = request.getfixturevalue(workers)
+    answers = [f"a{i}" for i in range(20)] + [word] + [f"b{i}" for i in range(20)]
+    verdicts = pool.grade(boxed(*answers))
+    assert [v.extracted for v in verdicts] == answers
+    assert [v.status for v in verdicts] == ["correct"] * 20 + [status] + ["correct"] * 20
+    assert pool.grade(boxed("after"))[0].status == "correct"
+
+
+def test_many_guilty_items(obedient):
+    words = ["exit 1", "exit 2", "fine", "sleep", "hoard", "good"]
+    statuses = ["error", "error", "correct", "timeout", "memory", "correct"]
+    assert [v.status for v in obedient.grade(boxed(*words))] == statuses
+
+
+def test_the_limit_is_for_one_item(lone):
+    begin = time.monotonic()
+    assert lone.grade(boxed("sleep", "fine"))[0] == ("timeout", "sleep")
+    assert 1 <= time.monotonic() - begin < 8
+
+
+def test_a_worker_that_died_idle_is_replaced_without_blame(lone):
+    (pid,) = (int(v.extracted) for v in lone.grade(boxed("pid")))
+    os.kill(pid, signal.SIGKILL)
+    assert ends_within(pid, 5)
+    assert [v.status for v in lone.grade(boxed("one", "two"))] == ["correct", "correct"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "9^9^9^9",
+        "9^{9^{9^9}}",
+        "{" * 10_000 + "5" + "}" * 10_000,
+        "{" * 10_000,
+        "1" * 1_000_000,
+        "1" * 90_000 + "/3",
+        r"\input{/etc/passwd}",
+        "４２",
+        "",
+        "\0",
+        " " * 90_000 + "x",
+        "(" * 500 + "5" + ")" * 500,
+        r"\binom{10^9}{5\cdot10^8}",
+    ],
+    ids=lambda answer: answer[:8].replace("\0", "nul"),
+)
+def test_hostile_answers_end_within_the_limit(real, answer):
+    begin = time.monotonic()
+    (verdict,) = real.grade([(f"\\boxed{{{answer}}}", "42", "math")])
+    assert time.monotonic() - begin < 15  # the limit, starting a killed worker's successor, a busy machine
+    assert verdict.status in ("wrong", "no_answer", "timeout", "memory", "error")
+    assert "root" not in verdict.extracted
+    assert len(verdict.extracted) <= 200
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=60), st.text(min_size=1, max_size=20))
+def test_any_text_has_a_status(real, text, gold):
+    verdicts = real.grade([(text, gold, "math"), (f"\\boxed{{{text}}}", gold, "math"), (text, "B", "choice")])
+    assert all(v.status in STATUSES for v in verdicts)
+
+
+def test_an_interrupt_leaves_no_worker(monkeypatch, obedient):
+    obedient.grade(boxed("fine"))
+    pids = [worker.process.pid for worker in obedient._workers]
+    assert pids
+
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool_module, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            obedient.grade(boxed("sleep"))
+    assert all(ended(pid) for pid in pids)
+    assert obedient.grade(boxed("fine"))[0].status == "correct"
+
+
+# No `if __name__ == "__main__"`: a worker must not run its parent's main module.
+PARENT = """
+from hostile_graders import obey
+from ict_core.grading.pool import GradingPool
+with GradingPool(workers=1, seconds={seconds}, memory_mib=256, grade=obey) as pool:
+    pool.grade([(r"\\boxed{{pid}}", "gold", "math")])
+    pool.grade([(r"\\boxed{{spin}}", "gold", "math")])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sent", "seconds", "within"), [(signal.SIGINT, 60, 5), (signal.SIGKILL, 1, 8)])
+def test_no_worker_outlives_its_parent(tmp_path, sent, seconds, within):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT.format(seconds=seconds))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as parent:
+        worker = int(parent.stdout.readline())
+        assert not ended(worker)
+        parent.send_signal(sent)
+        parent.wait(timeout=10)
+        try:
+            assert ends_within(worker, within)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+
+
+def test_an_idle_worker_ends_with_its_parent():
+    with GradingPool(workers=1, seconds=1, memory_mib=256, grade=obey) as pool:
+        (pid,) = (int(v.extracted) for v in pool.grade(boxed("pid")))
+        pool._workers[0].connection.close()
+        assert ends_within(pid, 5)
+
+
+def test_a_worker_that_cannot_start_is_a_user_error(monkeypatch, capfd):
+    monkeypatch.setattr(pool_module, "_COMMAND", "raise SystemExit({descriptor} and 9)")
+    pool = GradingPool(workers=2, seconds=1, memory_mib=256)
+    with pytest.raises(UserError, match="did not start .*exit status 9"):
+        pool.grade([("\\boxed{0.5}", "\\frac12", "math")])
+    assert pool._workers == []
+
+
+@pytest.mark.parametrize("bad", [{"workers": 0}, {"seconds": -1}, {"memory_mib": 0}, {"seconds": float("inf")}])
+def test_bad_limits(bad):
+    with pytest.raises(UserError, match=next(iter(bad))):
+        GradingPool(**{"workers": 1, "seconds": 1, "memory_mib": 256, **bad})
+
+
+def test_an_unknown_answer_type(lone):
+    with pytest.raises(UserError, match="'essay'"):
+        lone.grade([("\\boxed{5}", "5", "essay")])

@@ -1,0 +1,44 @@
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ict_core.errors import UserError
+from ict_core.statistics.multiplicity import holm
+
+
+def holm_by_hand(p):
+    """Walk up from the smallest p; each is multiplied by how many are left and never falls below the one before."""
+    adjusted, running = [0.0] * len(p), 0.0
+    for left, i in zip(range(len(p), 0, -1), sorted(range(len(p)), key=p.__getitem__), strict=True):
+        running = max(running, min(1.0, left * p[i]))
+        adjusted[i] = running
+    return adjusted
+
+
+def test_a_known_family():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_agrees_with_the_oracle(p):
+    assert holm(p) == pytest.approx(holm_by_hand(p), rel=1e-12, abs=1e-300)
+
+
+def test_a_test_that_could_not_be_made_still_counts():
+    adjusted = holm([0.01, np.nan, 0.02])
+    assert adjusted[[0, 2]] == pytest.approx([0.03, 0.04]) and isnan(adjusted[1])
+    assert np.isnan(holm([np.nan, np.nan])).all()
+
+
+def test_an_empty_family_stays_empty():
+    assert holm([]).shape == (0,)
+
+
+@pytest.mark.parametrize("p", [[-0.1], [0.5, 1.1]])
+def test_what_is_no_p_value_is_refused(p):
+    with pytest.raises(UserError, match="p values"):
+        holm(p)

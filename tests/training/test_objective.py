@@ -1,0 +1,41 @@
+"""The objective by hand, and that an unselected token has exactly zero gradient."""
+
+import math
+
+import pytest
+import torch
+
+from ict_core.training.objective import k3, normaliser, psi, selected_loss
+
+MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
+KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("kept", [2, 1]), ("response", [4, 2]), ("batch_tokens", [3, 3])])
+def test_each_denominator_by_hand(kind, expected):
+    assert normaliser(kind, KEPT, MASK).tolist() == expected
+
+
+def test_a_sequence_that_keeps_nothing_adds_zero_and_still_counts():
+    per_token = torch.ones(2, 4)
+    assert selected_loss(per_token, KEPT.float(), normaliser("kept", KEPT, MASK)).item() == pytest.approx(0.5)
+
+
+def test_the_surrogate_clips_on_the_side_of_the_advantage():
+    log_ratio = torch.tensor([[1.5, 1.1, 0.5], [1.5, 1.1, 0.5]]).log()
+    surrogate, binds = psi(log_ratio, torch.tensor([[1.0], [-1.0]]), 0.2, 0.2)
+    assert surrogate.tolist() == [pytest.approx([1.2, 1.1, 0.5]), pytest.approx([-1.5, -1.1, -0.8])]
+    assert binds.tolist() == [[True, False, False], [False, False, True]]
+
+
+def test_k3_by_hand():
+    assert k3(torch.tensor([0.0]), torch.tensor([math.log(2)])).item() == pytest.approx(2 - math.log(2) - 1)
+
+
+def test_an_unselected_token_has_exactly_zero_gradient():
+    logps = torch.randn(2, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    surrogate, _ = psi(logps - logps.detach(), torch.tensor([[1.3], [-0.4]]), 0.2, 0.2)
+    per_token = -surrogate + 0.1 * k3(logps, torch.zeros(2, 4))
+    selected_loss(per_token, KEPT.float(), normaliser("kept", KEPT, MASK)).backward()
+    assert (logps.grad[~KEPT] == 0).all()
+    assert (logps.grad[KEPT] != 0).all()

@@ -1,0 +1,179 @@
+"""Whole-trajectory tests: against TRL's own trainer, against itself, and across micro-batchings."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOTrainer
+
+from ict_core import records
+from ict_core.benchmarks.mini.corpus import training_problems
+from ict_core.config import Training
+from ict_core.seeding import derive_seed
+from ict_core.training.recipe import grpo_config
+from ict_core.training.rewards import verifier_reward
+from ict_core.training.run import build_trainer
+
+STEPS = 3
+
+
+def recipe(**changes: Any) -> Training:
+    values = {
+        "prompts_per_step": 4,
+        "group_size": 4,
+        "steps": STEPS,
+        "learning_rate": 1e-3,
+        "lr_warmup_steps": 0,
+        "weight_decay": 0.01,
+        "grad_clip": 1.0,
+        "adam_betas": (0.9, 0.999),
+        "kl_coef": 0.0,
+        "clip_low": 0.2,
+        "clip_high": 0.2,
+        "temperature": 1.0,
+        "max_new_tokens": 12,
+        "micro_batch_sequences": 16,
+        "precision": "float32",
+        "threads": 1,
+        "token_sample_every": 1,
+        "token_sample_groups": 4,
+    }
+    return Training(**values | changes)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A stand-in for a method's configuration."""
+
+    selector: str
+    normaliser: str = "kept"
+    warmup_steps: int = 0
+    keywords: tuple = ()
+
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.keywords)
+
+
+GRPO = Rule("grpo", "response")
+
+
+class LengthPool:
+    """Grades by the parity of the text's length: a random model never solves a problem."""
+
+    def grade(self, items):
+        return [SimpleNamespace(status="correct" if len(text) % 2 else "wrong") for text, _, _ in items]
+
+
+@pytest.fixture(scope="module")
+def problems() -> pd.DataFrame:
+    return training_problems(0, 40, set())
+
+
+def run(checkpoint, problems, training, method, tmp_path, seed=0):
+    trainer, log = build_trainer(checkpoint, problems, training, method, seed, LengthPool(), tmp_path / "scratch")
+    trainer.train()
+    return trainer.model.state_dict(), log
+
+
+class SeededGRPO(GRPOTrainer):
+    """TRL's trainer with the rollout seeds of ours."""
+
+    def _generate_and_score_completions(self, inputs):
+        torch.manual_seed(derive_seed(0, "rollout", self.state.global_step))
+        return super()._generate_and_score_completions(inputs)
+
+
+def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
+    assert a.keys() == b.keys()
+    assert [name for name in a if not torch.equal(a[name], b[name])] == []
+
+
+@pytest.mark.parametrize("everything", [GRPO, Rule("ict", keywords=(("fraction", Fraction(1)),))])
+@pytest.mark.parametrize(
+    "training",
+    [recipe(), recipe(micro_batch_sequences=8), recipe(kl_coef=0.05, temperature=0.8)],
+    ids=["plain", "two micro-batches", "KL and temperature"],
+)
+def test_with_everything_selected_it_is_trl_bit_for_bit(tiny_checkpoint, problems, training, everything, tmp_path):
+    torch.manual_seed(0)
+    trl = SeededGRPO(
+        model=AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype="float32"),
+        processing_class=AutoTokenizer.from_pretrained(tiny_checkpoint),
+        reward_funcs=[verifier_reward(LengthPool())],
+        args=grpo_config(training, 0, tmp_path / "trl"),
+        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+    )
+    start = {name: value.clone() for name, value in trl.model.state_dict().items()}
+    trl.train()
+    ours, _ = run(tiny_checkpoint, problems, training, everything, tmp_path)
+    assert_equal_weights(ours, trl.model.state_dict())
+    assert any(not torch.equal(start[name], value) for name, value in ours.items())
+
+
+def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path):
+    method = Rule("random", keywords=(("fraction", Fraction(1, 4)),))
+    first, first_log = run(tiny_checkpoint, problems, recipe(), method, tmp_path)
+    again, again_log = run(tiny_checkpoint, problems, recipe(), method, tmp_path)
+    other, other_log = run(tiny_checkpoint, problems, recipe(), method, tmp_path, seed=1)
+    assert_equal_weights(first, again)
+    pd.testing.assert_frame_equal(first_log.steps(), again_log.steps())
+    pd.testing.assert_frame_equal(first_log.tokens(), again_log.tokens())
+    assert not first_log.tokens()["token"].equals(other_log.tokens()["token"])
+    assert any(not torch.equal(first[name], other[name]) for name in first)
+
+
+@pytest.mark.parametrize("selector", ["high-entropy", "ict"])
+def test_selection_does_not_depend_on_micro_batching(tiny_checkpoint, problems, selector, tmp_path):
+    method = Rule(selector, keywords=(("fraction", Fraction(1, 5)),))
+    _, whole = run(tiny_checkpoint, problems, recipe(steps=1), method, tmp_path)
+    _, split = run(tiny_checkpoint, problems, recipe(steps=1, micro_batch_sequences=4), method, tmp_path)
+    assert 0 < whole.steps()["kept_share"].item() < 1
+    assert whole.tokens()["kept"].tolist() == split.tokens()["kept"].tolist()
+    assert whole.steps()["grad_norm"].item() == pytest.approx(split.steps()["grad_norm"].item(), rel=1e-3)
+
+
+def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problems, tmp_path):
+    keywords = (("fraction", Fraction(1, 10)),)
+    _, log = run(tiny_checkpoint, problems, recipe(), Rule("ict", "kept", 2, keywords), tmp_path)
+    grpo, _ = run(tiny_checkpoint, problems, recipe(steps=2), GRPO, tmp_path)
+    warm, _ = run(tiny_checkpoint, problems, recipe(steps=2), Rule("ict", "kept", 2, keywords), tmp_path)
+    steps = log.steps()
+    assert steps["selecting"].tolist() == [False, False, True]
+    assert steps["kept_share"].tolist()[:2] == [1.0, 1.0]
+    assert steps["kept_share"].iloc[2] < 0.2
+    assert_equal_weights(grpo, warm)
+
+
+def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems, tmp_path):
+    trainer, _ = build_trainer(
+        tiny_checkpoint, problems, recipe(kl_coef=0.05), GRPO, 0, LengthPool(), tmp_path / "scratch"
+    )
+    trainer.model.train()
+    rows = [dict(row) for row in trainer.train_dataset.select(range(4)) for _ in range(4)]
+    batch = trainer._generate_and_score_completions(rows)
+    trainer.current_gradient_accumulation_steps = 1
+    dropped = batch | {"kept": torch.zeros_like(batch["kept"])}
+    trainer._compute_loss(trainer.model, dropped).backward()
+    assert all((p.grad == 0).all() for p in trainer.model.parameters() if p.grad is not None)
+    trainer._compute_loss(trainer.model, batch).backward()
+    assert any((p.grad != 0).any() for p in trainer.model.parameters())
+
+
+def test_the_log_fits_its_schema_and_the_shared_start_has_no_divergence(tiny_checkpoint, problems, tmp_path):
+    training = recipe(kl_coef=0.05)
+    _, log = run(tiny_checkpoint, problems, training, Rule("ict", keywords=(("fraction", Fraction(1, 5)),)), tmp_path)
+    records.write_frame(log.steps(), tmp_path / "log.parquet", records.LOG)
+    records.write_frame(log.timing(), tmp_path / "timing.parquet", records.TIMING)
+    records.write_frame(log.tokens(), tmp_path / "tokens.parquet", records.TOKENS)
+    tokens = log.tokens()
+    assert (tokens.loc[tokens["position"] == 0, "js"] == 0).all()
+    assert tokens["js"].max() > 0
+    assert (log.steps()["clip_share"] == 0).all()  # one update a batch is on-policy
+    assert log.steps()["kl"].iloc[0] == pytest.approx(0, abs=1e-6)
+    assert log.steps()["kl"].iloc[-1] > 0

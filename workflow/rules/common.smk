@@ -1,0 +1,65 @@
+import json
+import os
+from pathlib import Path
+
+from ict_core.config import BASE_VARIANT, Cell, load_study
+from ict_core.environment import applicable_lock, check_environment
+from ict_core.errors import UserError
+from ict_core.provenance import hash_tree
+from snakemake.exceptions import WorkflowError
+
+ROOT = Path(workflow.basedir).parent if Path(workflow.basedir).name == "workflow" else Path(workflow.basedir)
+CORE = ROOT / "ict_core"
+
+TRAINING_CODE = [
+    "tokens",
+    "grading",
+    "selection/base.py",
+    *[f"training/{name}.py" for name in ("objective", "recipe", "rewards", "run", "token_log", "trainer")],
+]
+FIGURE_CODE = [f"figures/{name}.py" for name in ("panels", "style", "write")]
+
+
+def study_file():
+    """The one file that defines the study, as given to --configfile or the default."""
+    files = [os.path.relpath(f) for f in workflow.configfiles]
+    if len(files) != 1:
+        raise WorkflowError(f"give one study with --configfile, not {len(files)}: {', '.join(files)}")
+    if workflow.config_settings.config_args:
+        raise WorkflowError("--config is not supported: its values are not checked; edit a copy of the study file")
+    return Path(files[0])
+
+
+def code(*parts):
+    """A fingerprint of the library files that a rule runs: editing them reruns the rule, editing others does not."""
+    always = ["errors.py", "records.py", "seeding.py"]
+    return hash_tree([CORE / part for part in [*always, *parts]])[:16]
+
+
+def settings(stage, cell=None):
+    """The resolved configuration of a stage: changing it reruns the stage, and a dry run shows the change."""
+    return json.dumps(STUDY.stage_config(stage, cell), sort_keys=True, default=str)
+
+
+def cell_of(wildcards):
+    return Cell(wildcards.model, wildcards.variant, int(wildcards.seed))
+
+
+def selector_file(variant):
+    """The library file that registers a variant's selector."""
+    name = STUDY.methods[variant].selector
+    files = [f for f in (CORE / "selection").glob("*.py") if f'@register("{name}")' in f.read_text()]
+    if len(files) != 1:
+        raise WorkflowError(f"selector {name!r} must be registered in one file of ict_core/selection, not {len(files)}")
+    return f"selection/{files[0].name}"
+
+
+def folder(cell):
+    return f"{RESULTS}/{cell.model}/{cell.variant}/seed-{cell.seed}"
+
+
+def checkpoint(wildcards):
+    """The folder that holds the model of a cell."""
+    if wildcards.variant == BASE_VARIANT:
+        return f"{RESULTS}/{wildcards.model}/base/model"
+    return f"{RESULTS}/{wildcards.model}/{wildcards.variant}/seed-{wildcards.seed}/train"
