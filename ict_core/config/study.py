@@ -118,7 +118,7 @@ class Study:
         return [Cell(model, BASE_VARIANT, 0) for model in self.models]
 
     def resolve(self, cell: Cell) -> dict[str, Any]:
-        """All that determines one cell's training, as JSON-able values.
+        """All that determines one cell's training beside its input files, as JSON-able values.
 
         Two cells of one model differ in `method` and `seed` only. Nothing of the evaluation is in it, so that a
         change there retrains nothing.
@@ -149,7 +149,7 @@ class Study:
             evaluation = self.evaluation.dump()
             del evaluation["pass_at"]  # read by the statistics: another k needs no new completion
             return {"seed": cell.seed, "evaluation": evaluation, "benchmarks": list(self.benchmarks)}
-        if stage == "train_data":
+        if stage == "train_data":  # the evaluation problems, which no training problem may be, are its input
             return self._train_data()
         if stage == "eval_data":
             return {
@@ -158,6 +158,8 @@ class Study:
             }
         if stage == "grade":
             return self.grading.dump()
+        if stage != "statistics":
+            raise ValueError(f"there is no stage {stage!r}")
         return {
             "study": self.name,
             "note": self.note,

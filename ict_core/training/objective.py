@@ -25,9 +25,7 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
     return counts.clamp(min=1.0)  # a sequence that keeps nothing adds 0
 
 
-def psi(
-    log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
-) -> tuple[Tensor, Tensor]:
+def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float) -> tuple[Tensor, Tensor]:
     """The clipped surrogate min(rho A, clip(rho, 1 - clip_low, 1 + clip_high) A) and where the clip binds.
 
     Args:

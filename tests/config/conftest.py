@@ -1,15 +1,99 @@
-"""A copy of the project's configuration that a test may spoil."""
+"""A configuration of the tests' own, which a test may spoil, so that tuning the project's breaks no test."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+STUDY = """\
+study: mini
+note: >-
+  A study for tests.
+scale: mini
+training: mini
+data:
+  seed: 0
+  train_problems: 2000
+  # problems_per_benchmark: 20
+benchmarks: [mini-word, mini-symbolic, mini-stem, mini-aime23]
+evaluation:
+  engine: vllm
+  samples: 8
+  temperature: 1.0
+  top_p: 1.0
+  max_new_tokens: 112
+  pass_at: [1, 4]
+grading:
+  seconds: 5
+  memory_mib: 1024
+grid:
+  - models: [mini-s, mini-m]
+    methods: [grpo, entropy-20, stapo, ict-10, random-10]
+    seeds: [0, 1, 2]
+  - models: [mini-s]
+    methods: [ict-5, ict-20, ict-30]
+    seeds: [0, 1, 2]
+baselines: [grpo, entropy-20, stapo]
+"""
+TRAINING = """\
+prompts_per_step: 16
+group_size: 8 # rollouts
+steps: 40 # optimiser steps
+learning_rate: 3.0e-4
+lr_warmup_steps: 0
+weight_decay: 0.0
+grad_clip: 1.0
+adam_betas: [0.9, 0.999]
+kl_coef: 0.0
+clip_low: 0.2
+clip_high: 0.2
+temperature: 1.0
+max_new_tokens: 112
+micro_batch_sequences: 128
+precision: float32
+threads: 1
+token_sample_every: 10
+token_sample_groups: 2
+"""
+MODEL = """\
+kind: pretrained-from-scratch
+architecture:
+  hidden_size: 64
+  layers: 4
+  heads: {heads}
+  kv_heads: 2
+  intermediate_size: 192
+  vocab_size: 512
+  max_positions: 256
+pretraining: {{steps: 10, batch_sequences: 32, muon_lr: 0.02, adamw_lr: 0.003, seed: 0}}
+"""
+METHODS = {
+    "grpo": "selector: grpo\nnormaliser: response\n",
+    "entropy-20": "selector: high-entropy\npercent: 20\nnormaliser: response\n",
+    "stapo": "selector: stapo\ntau_p: 0.002\ntau_h: 0.2 # a quantile\nnormaliser: kept\n",
+    "random-10": "selector: random\npercent: 10\nnormaliser: kept\nwarmup_steps: 5\n",
+    **{f"ict-{k}": f"selector: ict\npercent: {k}\nnormaliser: kept\nwarmup_steps: 5\n" for k in (5, 10, 20, 30)},
+}
+BENCHMARKS = {"mini-word": "math", "mini-symbolic": "math", "mini-stem": "choice", "mini-aime23": "math"}
 
 
 @pytest.fixture
 def configs(tmp_path, monkeypatch):
-    shutil.copytree(CONFIGS, tmp_path / "configs")
+    files = {
+        "studies/mini": STUDY,
+        "training/mini": TRAINING,
+        "training/smoke": TRAINING,
+        "models/mini-s": MODEL.format(heads=2),
+        "models/mini-m": MODEL.format(heads=4),
+        **{f"methods/{name}": text for name, text in METHODS.items()},
+        **{
+            f"benchmarks/{name}": f"name: {name}\nmirrors: A\nfamily: {name.removeprefix('mini-').rstrip('23')}\n"
+            f"problems: 60\nanswer_type: {answers}\n"
+            for name, answers in BENCHMARKS.items()
+        },
+    }
+    for name, text in files.items():
+        path = tmp_path / "configs" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     monkeypatch.chdir(tmp_path)  # messages name files from here
     return Path("configs")

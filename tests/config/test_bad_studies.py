@@ -37,7 +37,7 @@ CASES = {
     "number as a text": (MINI, "samples: 8", "samples: '8'", ["evaluation.samples", "'8'", "a whole number"]),
     "broken number": (MINI, "samples: 8", "samples: 8.5", ["evaluation.samples", "8.5", "a whole number"]),
     "scalar for a list": (MINI, "baselines: [grpo, entropy-20, stapo]", "baselines: grpo", ["baselines", "'grpo'", "a list of one or more"]),
-    "scalar for a mapping": (MINI, "seed: 0\n  train_problems: 2000", "7", ["data", "7", "a mapping with the keys seed"]),
+    "scalar for a mapping": (MINI, "\n  seed: 0\n  train_problems: 2000\n  # problems_per_benchmark: 20", " 7", ["data", "7", "a mapping with the keys seed"]),
     "duplicate key": (MINI, "  samples: 8", "  samples: 8\n  samples: 9", ["evaluation.samples", "'9'", "line", "each key once"]),
     "key is no text": (MINI, "  samples: 8", "  7: 8", ["evaluation.7", "allowed: text keys"]),
     "no seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: []", ["grid[1].seeds", "[]", "at least one seed"]),
@@ -112,4 +112,4 @@ def test_any_other_file_is_a_user_error(configs, content):
 
 
 def test_a_study_that_does_not_exist(configs):
-    assert message_of(configs, "studies/maxi.yaml") == "configs/studies/maxi.yaml: no such file; allowed: mini, smoke"
+    assert message_of(configs, "studies/maxi.yaml") == "configs/studies/maxi.yaml: no such file; allowed: mini"

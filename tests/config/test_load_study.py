@@ -9,61 +9,64 @@ import pytest
 from ict_core.config import Cell, load_study
 from ict_core.config.methods import Ict
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+PROJECT = Path(__file__).parents[2] / "configs"
+STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
+STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "statistics")
 
 
-@pytest.fixture(scope="module")
-def mini():
-    return load_study(CONFIGS / "studies" / "mini.yaml")
-
-
-@pytest.mark.parametrize("path", sorted((CONFIGS / "studies").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_study_loads(path):
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_a_study_of_the_project_loads_and_its_variants_differ_in_method_and_seed_only(path):
     study = load_study(path)
     assert study.name == path.stem
     assert len(study.benchmarks) == 7
+    cells = study.cells()
+    assert len(cells) == len(set(cells))
+    references = {cell.model: study.resolve(cell) for cell in cells}
+    for cell in cells:
+        resolved, reference = study.resolve(cell), references[cell.model]
+        assert resolved["method"]["name"] == cell.variant and resolved["seed"] == cell.seed
+        assert resolved.keys() == reference.keys()
+        assert {key for key in reference if reference[key] != resolved[key]} <= {"method", "seed"}
 
 
-def test_every_file_is_used_by_a_study_and_names_its_origin():
-    studies = [load_study(path) for path in (CONFIGS / "studies").glob("*.yaml")]
+def test_every_file_of_the_project_is_used_and_names_its_origin():
+    studies = [load_study(path) for path in STUDIES]
     for kind in ("models", "methods", "benchmarks"):
         used = {name for study in studies for name in getattr(study, kind)}
-        assert used == {path.stem for path in (CONFIGS / kind).glob("*.yaml")}
-    for path in (CONFIGS / "methods").glob("*.yaml"):
+        assert used == {path.stem for path in (PROJECT / kind).glob("*.yaml")}
+    for path in (PROJECT / "methods").glob("*.yaml"):
         assert path.read_text().startswith("# ") and "arXiv:" in path.read_text().split("selector:")[0]
 
 
-def test_cells_are_the_grid_in_its_order(mini):
+def load(configs):
+    return load_study(configs / "studies/mini.yaml")
+
+
+def test_cells_are_the_grid_in_its_order(configs):
+    mini = load(configs)
     cells = mini.cells()
     assert len(cells) == len(set(cells)) == 2 * 5 * 3 + 3 * 3
-    assert cells[0] == Cell("mini-s", "grpo", 0)
+    assert cells[:4] == [*(Cell("mini-s", "grpo", seed) for seed in range(3)), Cell("mini-s", "entropy-20", 0)]
     assert cells[-1] == Cell("mini-s", "ict-30", 2)
-    assert cells == load_study(CONFIGS / "studies" / "mini.yaml").cells()
     assert mini.base_cells() == [Cell("mini-s", "base", 0), Cell("mini-m", "base", 0)]
 
 
-def test_variants_differ_in_the_method_and_seed_only(mini):
-    reference = mini.resolve(Cell("mini-s", "grpo", 0))
-    for cell in mini.cells():
-        resolved = mini.resolve(cell)
-        assert resolved["method"]["name"] == cell.variant and resolved["seed"] == cell.seed
-        different = {key for key in reference | resolved if reference.get(key) != resolved.get(key)}
-        assert different <= {"method", "seed"} | ({"model"} if cell.model != "mini-s" else set())
-
-
-def test_resolved_configurations_are_json(mini):
-    cell = mini.cells()[9]
-    for stage in ("train_data", "eval_data", "base", "train", "generate", "grade", "statistics"):
-        config = mini.stage_config(stage, cell)
+def test_the_configuration_of_every_stage_is_json(configs):
+    mini = load(configs)
+    for stage in STAGES:
+        config = mini.stage_config(stage, mini.cells()[9])
         assert json.loads(json.dumps(config)) == config
     with pytest.raises(ValueError, match="needs a cell"):
         mini.stage_config("generate")
+    with pytest.raises(ValueError, match="no stage"):
+        mini.stage_config("tarin")
 
 
-def edited(configs: Path, file: str, old: str, new: str) -> None:
+def edited(configs: Path, file: str, old: str, new: str):
     text = (configs / file).read_text()
     assert text.count(old) == 1
     (configs / file).write_text(text.replace(old, new))
+    return load(configs)
 
 
 @pytest.mark.parametrize(
@@ -76,44 +79,41 @@ def edited(configs: Path, file: str, old: str, new: str) -> None:
         ("# problems_per_benchmark", "problems_per_benchmark", {"eval_data"}),
     ],
 )
-def test_a_change_reaches_only_the_stages_that_it_concerns(mini, configs, old, new, changed):
-    edited(configs, "studies/mini.yaml", old, new)
-    other, cell = load_study(configs / "studies/mini.yaml"), mini.cells()[9]
-    stages = ("train_data", "eval_data", "base", "train", "generate", "grade", "statistics")
-    assert {s for s in stages if mini.stage_config(s, cell) != other.stage_config(s, cell)} == changed
+def test_a_change_reaches_only_the_stages_that_it_concerns(configs, old, new, changed):
+    mini = load(configs)
+    other, cell = edited(configs, "studies/mini.yaml", old, new), mini.cells()[9]
+    assert {s for s in STAGES if mini.stage_config(s, cell) != other.stage_config(s, cell)} == changed
 
 
-def test_a_selector_change_concerns_its_own_cells_only(mini, configs):
-    edited(configs, "methods/ict-20.yaml", "warmup_steps: 5", "warmup_steps: 6")
-    other = load_study(configs / "studies/mini.yaml")
+def test_a_selector_change_concerns_its_own_cells_only(configs):
+    mini = load(configs)
+    other = edited(configs, "methods/ict-20.yaml", "warmup_steps: 5", "warmup_steps: 6")
     assert {c.variant for c in mini.cells() if mini.resolve(c) != other.resolve(c)} == {"ict-20"}
 
 
-def test_problems_per_benchmark_replaces_each_benchmarks_own_number(mini):
-    smoke = load_study(CONFIGS / "studies" / "smoke.yaml")
-    assert {b.problems for b in smoke.benchmarks.values()} == {4}
-    assert {b.problems for b in mini.benchmarks.values()} == {30, 60}
+def test_problems_per_benchmark_replaces_each_benchmarks_own_number(configs):
+    assert {b.problems for b in load(configs).benchmarks.values()} == {60}
+    other = edited(configs, "studies/mini.yaml", "# problems_per_benchmark", "problems_per_benchmark")
+    assert {b.problems for b in other.benchmarks.values()} == {20}
 
 
 @pytest.mark.parametrize(("written", "exact"), [("7", 7), ("7.1", Fraction(71, 10)), ("'0.1'", Fraction(1, 10))])
 def test_percent_is_exact(configs, written, exact):
-    edited(configs, "methods/ict-10.yaml", "percent: 10", f"percent: {written}")
-    method = load_study(configs / "studies/mini.yaml").methods["ict-10"]
+    method = edited(configs, "methods/ict-10.yaml", "percent: 10", f"percent: {written}").methods["ict-10"]
     assert isinstance(method, Ict)
     assert method.fraction == Fraction(exact) / 100
     assert method.parameters() == {"fraction": method.fraction}
 
 
 def test_seven_percent_of_a_hundred_is_seven(configs):
-    edited(configs, "methods/ict-10.yaml", "percent: 10", "percent: 7")
-    fraction = load_study(configs / "studies/mini.yaml").methods["ict-10"].fraction
+    fraction = edited(configs, "methods/ict-10.yaml", "percent: 10", "percent: 7").methods["ict-10"].fraction
     assert -(-100 * fraction.numerator // fraction.denominator) == 7
 
 
 @pytest.mark.parametrize("written", ["3e-4", "0.0003", "3.0e-4"])
 def test_an_exponent_without_a_point_is_a_number(configs, written):
-    edited(configs, "training/mini.yaml", "learning_rate: 3.0e-4", f"learning_rate: {written}")
-    assert load_study(configs / "studies/mini.yaml").training.learning_rate == 3e-4
+    study = edited(configs, "training/mini.yaml", "learning_rate: 3.0e-4", f"learning_rate: {written}")
+    assert study.training.learning_rate == 3e-4
 
 
 def test_a_study_is_found_from_any_folder(configs, monkeypatch):

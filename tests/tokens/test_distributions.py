@@ -65,7 +65,9 @@ def test_divergence_does_not_depend_on_the_order_of_the_rollouts(seed):
     log_probs = random_log_probs(seed, 5, 9)
     live = torch.tensor([True, True, False, True, True])
     order = torch.randperm(5, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close(group_divergence(log_probs[order], live[order]), group_divergence(log_probs, live)[order])
+    torch.testing.assert_close(
+        group_divergence(log_probs[order], live[order]), group_divergence(log_probs, live)[order]
+    )
 
 
 def test_equal_distributions_have_exactly_zero_divergence_in_float32():

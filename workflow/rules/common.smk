@@ -58,8 +58,13 @@ def folder(cell):
     return f"{RESULTS}/{cell.model}/{cell.variant}/seed-{cell.seed}"
 
 
-def checkpoint(wildcards):
-    """The folder that holds the model of a cell."""
+def trained(wildcards):
+    """The output that holds a cell's model: the base model itself, or a training's folder."""
     if wildcards.variant == BASE_VARIANT:
         return f"{RESULTS}/{wildcards.model}/base/model"
-    return f"{RESULTS}/{wildcards.model}/{wildcards.variant}/seed-{wildcards.seed}/train"
+    return f"{folder(cell_of(wildcards))}/train"
+
+
+def checkpoint(wildcards):
+    """The folder of a cell's model."""
+    return trained(wildcards) + ("" if wildcards.variant == BASE_VARIANT else "/model")

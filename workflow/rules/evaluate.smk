@@ -1,10 +1,11 @@
 rule generate:
     input:
-        checkpoint=checkpoint,
+        trained=trained,
         problems=f"{RESULTS}/data/eval.parquet",
     output:
         RESULTS + "/{model}/{variant}/seed-{seed}/completions.parquet",
     params:
+        checkpoint=checkpoint,
         config=lambda w: settings("generate", cell_of(w)),
         code=code("evaluation"),
     log:
@@ -13,7 +14,7 @@ rule generate:
         "../../environment.yml"
     shell:
         "ict generate --study {STUDY_FILE} --model {wildcards.model} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --checkpoint {input.checkpoint} --problems {input.problems} --out {output} &> {log}"
+        " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems} --out {output} &> {log}"
 
 
 rule grade:

@@ -4,6 +4,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast
 
 from ict_core.benchmarks.mini.corpus import tokenizer_texts
+from ict_core.errors import UserError
 
 END = "<|endoftext|>"
 PAD = "<|pad|>"
@@ -14,6 +15,9 @@ def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
 
     Args:
         vocabulary: size, special tokens and the 256 bytes included; the model's embedding has as many rows.
+
+    Raises:
+        UserError: the text has too few distinct words for so many tokens.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -30,6 +34,11 @@ def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     tokenizer.train_from_iterator(tokenizer_texts(), trainer)
+    if tokenizer.get_vocab_size() != vocabulary:
+        raise UserError(
+            f"architecture.vocab_size: {vocabulary}; the mini world's text gives at most "
+            f"{tokenizer.get_vocab_size()} tokens; use as many or fewer"
+        )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=END, pad_token=PAD, padding_side="left", model_max_length=512
     )

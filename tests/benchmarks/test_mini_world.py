@@ -1,0 +1,113 @@
+"""The mini world by hand and by property: steps, forks, balance, and no evaluation prompt in any training text."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ict_core import records
+from ict_core.benchmarks.mini.arithmetic import Step, fork_offsets
+from ict_core.benchmarks.mini.corpus import (
+    FAMILIES,
+    evaluation_problems,
+    pretraining_documents,
+    training_problems,
+)
+from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+from ict_core.errors import UserError
+from ict_core.grading.answers import grade_answer
+from ict_core.seeding import generator
+
+SETS = {
+    "mini-word": ("word", 60),
+    "mini-symbolic": ("symbolic", 60),
+    "mini-stem": ("stem", 60),
+    "mini-science": ("science", 60),
+    "mini-aime23": ("aime", 30),
+    "mini-aime24": ("aime", 30),
+    "mini-aime25": ("aime", 30),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "direct", "worked"),
+    [
+        (Step(47, "+", 38), "47+38=85.", "47+38:7+8=15,4+3+1=8;85."),
+        (Step(42, "+", 35), "42+35=77.", "42+35:2+5=7,4+3=7;77."),
+        (Step(95, "+", 8), "95+8=103.", "95+8:5+8=13,9+0+1=10;103."),
+        (Step(100, "-", 58), "100-58=42.", "100-58:10-8=2,10-5-1=4,1-0-1=0;42."),
+        (Step(85, "-", 32), "85-32=53.", "85-32:5-2=3,8-3=5;53."),
+        (Step(47, "*", 5), "47*5=235.", "47*5:7*5=35,4*5+3=23;235."),
+    ],
+)
+def test_steps_by_hand(step, direct, worked):
+    assert (step.direct(), step.worked()) == (direct, worked)
+
+
+operands = st.integers(0, 999)
+
+
+@given(a=operands, b=operands, d=st.integers(0, 9), operation=st.sampled_from("+-*"))
+def test_every_equation_of_a_worked_step_is_true(a, b, d, operation):
+    step = Step(max(a, b), operation, d if operation == "*" else min(a, b))
+    inner = step.worked().removesuffix(f";{step.result}.").partition(":")[2]
+    for equation in inner.split(","):
+        left, right = equation.split("=")
+        assert re.fullmatch(r"[\d+*-]+", left)
+        assert eval(left) == int(right)  # noqa: S307 - digits and operators only
+    units_first = [int(equation.split("=")[1]) % 10 for equation in inner.split(",")[:-1]]
+    last = int(inner.split(",")[-1].split("=")[1])
+    assert int("".join(map(str, [last, *units_first[::-1]]))) == step.result
+
+
+@pytest.mark.parametrize("bad", [(1, "-", 2), (5, "*", 10), (-1, "+", 1)])
+def test_impossible_steps_are_refused(bad):
+    with pytest.raises(ValueError):
+        Step(*bad)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_solutions_grade_as_correct_and_have_one_fork_a_step(family):
+    rng = generator(0, "test", family)
+    tokenizer = train_tokenizer(352)
+    for _ in range(50):
+        problem = FAMILIES[family](rng)
+        worked = (rng.random(len(problem.steps)) < 0.5).tolist()
+        text = problem.solution(worked)
+        kind = "choice" if problem.letter else "math"
+        assert grade_answer(text, problem.answer, kind).status == "correct"
+        assert [text[i] for i in fork_offsets(text)] == [":" if w else "=" for w in worked]
+        tokens = tokenizer(text, return_offsets_mapping=True)
+        spans = {tuple(span) for span in tokens["offset_mapping"]}
+        assert all((i, i + 1) in spans for i in fork_offsets(text))  # a fork is exactly one token
+        assert tokenizer.decode(tokens["input_ids"]) == text
+
+
+@pytest.mark.parametrize("family", ["stem", "science"])
+def test_choices_are_balanced(family):
+    rng = generator(0, "balance", family)
+    answers = [FAMILIES[family](rng).answer for _ in range(800)]
+    assert all(160 <= answers.count(letter) <= 240 for letter in "ABCD")
+
+
+def test_no_evaluation_prompt_is_ever_trained_on():
+    held_out = evaluation_problems(0, SETS)
+    prompts = set(held_out["prompt"])
+    assert len(held_out) == len(prompts) == 330
+    assert prompts.isdisjoint(training_problems(0, 2000, prompts)["prompt"])
+    assert prompts.isdisjoint(prompt for prompt, _ in pretraining_documents(0, 20_000, prompts))
+    # the exclusion is at work: without it prompts do recur
+    assert not prompts.isdisjoint(prompt for prompt, _ in pretraining_documents(0, 20_000, set()))
+
+
+def test_sets_fit_their_schema_and_repeat(tmp_path):
+    frame = evaluation_problems(3, SETS)
+    records.write_frame(frame, tmp_path / "eval.parquet", records.PROBLEMS)
+    assert frame.equals(evaluation_problems(3, SETS))
+    assert not frame.equals(evaluation_problems(4, SETS))
+
+
+def test_more_problems_than_a_family_has_are_refused():
+    with pytest.raises(UserError, match="ask for fewer"):
+        evaluation_problems(0, {"mini-stem": ("stem", 100_000)})

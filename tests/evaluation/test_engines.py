@@ -1,0 +1,101 @@
+"""Both engines sample the model's own distribution, a completion depends on its own seed only, nothing falls back."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ict_core.benchmarks.mini.corpus import evaluation_problems
+from ict_core.errors import UserError
+from ict_core.evaluation.engines import Request, Sampling, load_engine
+from ict_core.evaluation.generate import generate, model_length, stop_token_ids
+
+SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
+
+
+@pytest.fixture(scope="module", params=["transformers", pytest.param("vllm", marks=pytest.mark.slow)])
+def engine(request, tiny_checkpoint):
+    return load_engine(request.param, tiny_checkpoint, max_tokens=160, threads=1)
+
+
+@pytest.fixture(scope="module")
+def problems() -> pd.DataFrame:
+    return evaluation_problems(0, {"mini-word": ("word", 5), "mini-stem": ("stem", 4)})
+
+
+def test_an_unknown_engine_and_a_folder_without_weights_are_refused(tiny_checkpoint, tmp_path):
+    with pytest.raises(UserError, match="'sglang' is unknown; allowed: vllm, transformers"):
+        load_engine("sglang", tiny_checkpoint, 160, 1)
+    with pytest.raises(UserError, match="no safetensors weights"):
+        load_engine("transformers", tmp_path, 160, 1)
+
+
+def test_stop_ids_come_from_the_checkpoint(tiny_checkpoint, tmp_path):
+    assert stop_token_ids(tiny_checkpoint) == (0,)
+    assert model_length(tiny_checkpoint) == 160
+    (tmp_path / "generation_config.json").write_text("{}")
+    with pytest.raises(UserError, match="names no stop id"):
+        stop_token_ids(tmp_path)
+
+
+def test_a_completion_depends_on_its_own_seed_only(engine, problems):
+    few = generate(engine, problems, 2, 7, SAMPLING)
+    more = generate(engine, problems, 4, 7, SAMPLING)
+    alone = generate(engine, problems[problems["benchmark"] == "mini-word"], 2, 7, SAMPLING)
+    key = ["benchmark", "problem", "sample"]
+    columns = ["seed", "text", "tokens", "finish_reason"]
+    indexed = more.set_index(key)
+    for frame in (few, alone):
+        expected = indexed.loc[pd.MultiIndex.from_frame(frame[key])]
+        pd.testing.assert_frame_equal(frame.set_index(key)[columns], expected[columns])
+    assert more["seed"].is_unique
+    assert more.groupby("problem")["text"].nunique().min() > 1
+    other = generate(engine, problems, 2, 8, SAMPLING)
+    assert not other["text"].equals(few["text"])
+
+
+def test_samples_follow_the_model_and_log_probs_are_its_own(engine, tiny_checkpoint, problems):
+    """The first token's frequencies against the exact distribution (chi-square), and the recorded log-probability."""
+    import torch
+    from scipy.stats import chi2
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
+    model = AutoModelForCausalLM.from_pretrained(tiny_checkpoint)
+    prompt = problems["prompt"].iloc[0]
+    ids = tokenizer(prompt, return_tensors="pt")
+    with torch.no_grad():
+        log_probs = torch.log_softmax(model(**ids).logits[0, -1].double() / 0.9, -1)
+    draws = engine.sample([Request(prompt, seed) for seed in range(1500)], Sampling(0.9, 1.0, 1, (0,)))
+    assert {d.finish_reason for d in draws} <= {"stop", "length"}
+    found = np.sort([d.logprob for d in draws])
+    nearest = np.abs(found[:, None] - log_probs.numpy()[None]).min(1)
+    assert nearest.max() < 1e-4
+    # group tokens by probability into ten bins of about equal mass
+    order = np.argsort(log_probs.numpy())
+    edges = log_probs.numpy()[order][
+        np.searchsorted(np.cumsum(np.exp(log_probs.numpy()[order])), np.arange(0.1, 1, 0.1))
+    ]
+    expected = np.bincount(
+        np.digitize(log_probs.numpy(), edges + 1e-6), weights=np.exp(log_probs.numpy()), minlength=10
+    )
+    observed = np.bincount(np.digitize(found, edges + 1e-6), minlength=10)
+    statistic = ((observed - 1500 * expected) ** 2 / (1500 * expected)).sum()
+    assert statistic < chi2.ppf(0.9999, 9)
+
+
+def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
+    everything = tuple(range(352))
+    (draw,) = engine.sample([Request(problems["prompt"].iloc[0], 1)], Sampling(1.0, 1.0, 5, everything))
+    assert (draw.tokens, draw.finish_reason) == (1, "stop")
+
+
+def test_vllm_is_never_imported_for_the_other_engine(tiny_checkpoint):
+    script = (
+        "import sys; from pathlib import Path; from ict_core.evaluation.engines import load_engine;"
+        f"load_engine('transformers', Path({str(tiny_checkpoint)!r}), 160, 1); sys.exit('vllm' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], env=os.environ, check=False).returncode == 0

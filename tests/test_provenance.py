@@ -1,0 +1,103 @@
+"""Manifests and fingerprints."""
+
+import getpass
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ict_core.provenance import git_state, hash_file, hash_tree, manifest, write_json
+
+
+def test_a_manifest_says_what_ran_and_where():
+    made = manifest({"seed": 3})
+    assert made["config"] == {"seed": 3}
+    assert made["packages"]["numpy"] and made["packages"]["pandas"]
+    assert made["python"].startswith("3.")
+    assert made["platform"]["cores"] >= 1 and made["platform"]["cpu"]
+    assert len(made["source"]["sha256"]) == 64
+    json.dumps(made, allow_nan=False)
+
+
+def test_a_manifest_gives_nothing_private_away(monkeypatch):
+    monkeypatch.setenv("ICT_TEST_SECRET", "hunter2-hunter2")
+    text = json.dumps(manifest({}))
+    assert "hunter2" not in text
+    for private in (str(Path.home()), str(Path.cwd()), sys.prefix, os.uname().nodename):
+        assert private not in text
+    assert f'"{getpass.getuser()}"' not in text
+
+
+def test_torch_is_never_imported_for_a_manifest():
+    code = "import sys, ict_core.provenance as p; m = p.manifest({}); print('torch' in sys.modules, m['platform'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("False") and "'torch_threads': None" in done.stdout
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *identity, "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def test_git_state_follows_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert git_state(tmp_path) == {"commit": None, "dirty": None}
+    git(tmp_path, "init")
+    (tmp_path / "a").write_text("1")
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "-m", "a")
+    clean = git_state(tmp_path)
+    assert len(clean["commit"]) == 40 and clean["dirty"] is False
+    (tmp_path / "a").write_text("2")
+    assert git_state(tmp_path) == {"commit": clean["commit"], "dirty": True}
+
+
+def test_git_that_is_not_there_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_state(tmp_path) == {"commit": None, "dirty": None}
+
+
+def test_json_is_sorted_and_whole_or_absent(tmp_path):
+    path = tmp_path / "new" / "a.json"
+    write_json(path, {"b": 1, "a": "é"})
+    assert path.read_text(encoding="utf-8") == '{\n  "a": "é",\n  "b": 1\n}\n'
+    before = path.read_bytes()
+    for bad in (float("nan"), object()):
+        with pytest.raises((ValueError, TypeError)):
+            write_json(path, {"a": bad})
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_hash_file_is_sha256(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert hash_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def tree(folder: Path) -> Path:
+    (folder / "code" / "sub").mkdir(parents=True)
+    (folder / "code" / "a.py").write_text("a")
+    (folder / "code" / "sub" / "b.py").write_text("b")
+    return folder / "code"
+
+
+def test_hash_tree_depends_on_names_and_bytes_only(tmp_path):
+    one, two = tree(tmp_path / "1"), tree(tmp_path / "2")
+    assert hash_tree([one]) == hash_tree([two])
+    for cache in ("__pycache__", ".hidden"):
+        (two / "sub" / cache).mkdir()
+        (two / "sub" / cache / "b.pyc").write_bytes(b"x")
+    assert hash_tree([one]) == hash_tree([two])
+    assert hash_tree([one / "a.py", one / "sub"]) == hash_tree([two / "sub", two / "a.py"])
+    (two / "sub" / "b.py").rename(two / "sub" / "c.py")
+    assert hash_tree([one]) != hash_tree([two])
+    (one / "a.py").write_text("A")
+    assert hash_tree([one / "a.py"]) != hash_tree([two / "a.py"])
+
+
+def test_hash_tree_refuses_a_path_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        hash_tree([tmp_path / "none"])
