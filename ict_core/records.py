@@ -3,7 +3,6 @@
 A float may be NaN where it is undefined (a mean over no token); nothing else may be null.
 """
 
-import os
 from pathlib import Path
 
 import pandas as pd
@@ -48,16 +47,27 @@ SCORES = {
     "truncated": "int",
     "tokens": "int",
 }
+_STEP_MEANS = (
+    "reward",
+    "reward_std",
+    "zero_advantage_share",
+    "length_mean",
+    "truncated_share",
+    "kept_share",
+    "h1",
+    "h2",
+    "h1_kept",
+    "h2_kept",
+    "kl",
+    "clip_share",
+    "grad_norm",
+    "learning_rate",
+    "loss",
+)
 LOG = {
     "step": "int",
     "selecting": "bool",
-    **dict.fromkeys(
-        (
-            "reward reward_std zero_advantage_share length_mean truncated_share kept_share "
-            "h1 h2 h1_kept h2_kept kl clip_share grad_norm learning_rate loss"
-        ).split(),
-        "float",
-    ),
+    **dict.fromkeys(_STEP_MEANS, "float"),
     "tokens": "int",
 }
 STUDY_LOG = {**_CELL, **LOG}
@@ -99,7 +109,7 @@ def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> Non
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     pq.write_table(table.replace_schema_metadata(None), partial, compression="zstd")
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def read_frame(path: Path, columns: dict[str, str]) -> pd.DataFrame:

@@ -12,8 +12,8 @@ settings.load_profile("project")
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory) -> Path:
     """A randomly initialised two-layer model with the mini world's tokenizer, saved as a checkpoint."""
-    from ict_core.config import Architecture
     from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core.config import Architecture
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     sizes = Architecture(

@@ -39,8 +39,8 @@ def generate(engine: Engine, problems: pd.DataFrame, samples: int, seed: int, sa
         ``records.COMPLETIONS``, samples of a problem together.
     """
     rows = [
-        (row.benchmark, row.problem, sample, derive_seed(seed, "evaluation", row.benchmark, row.problem, sample))
-        for row in problems.itertuples()
+        (benchmark, problem, sample, derive_seed(seed, "evaluation", benchmark, problem, sample))
+        for benchmark, problem in zip(problems["benchmark"], problems["problem"], strict=True)
         for sample in range(samples)
     ]
     prompts = problems["prompt"].repeat(samples)

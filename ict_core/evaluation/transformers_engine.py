@@ -43,12 +43,13 @@ class TransformersEngine:
     name = "transformers"
     version = transformers.__version__
 
-    def __init__(self, model: Path, threads: int) -> None:
+    def __init__(self, path: Path, threads: int) -> None:
         torch.set_num_threads(threads)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
+        self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
         dtype = "float32" if self._device == "cpu" else "auto"
-        self._model = AutoModelForCausalLM.from_pretrained(model, dtype=dtype).to(self._device).eval()
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
+        self._model = model.to(torch.device(self._device))
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """See :class:`ict_core.evaluation.engines.Engine`."""
@@ -78,4 +79,4 @@ class TransformersEngine:
         stopped = bool(stops.any())
         length = int(stops.int().argmax()) + 1 if stopped else len(ids)
         text = self._tokenizer.decode(ids[:length], skip_special_tokens=True)
-        return Completion(text, length, "stop" if stopped else "length", log_probs[:length].double().sum().item())
+        return Completion(str(text), length, "stop" if stopped else "length", log_probs[:length].double().sum().item())

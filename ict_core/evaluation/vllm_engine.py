@@ -16,9 +16,7 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 import torch  # noqa: E402
 import vllm  # noqa: E402
 
-# A request's own seed together with chunked prefill crashes vLLM's CPU sampler, so a step must hold whole prompts.
-_MAX_BATCHED_TOKENS = 16_384
-_MAX_SEQUENCES = 256
+_MAX_SEQUENCES = 1024
 
 
 class VllmEngine:
@@ -34,8 +32,11 @@ class VllmEngine:
             model=str(model),
             dtype="float32" if on_cpu else "auto",
             max_model_len=max_tokens,
-            max_num_batched_tokens=max(_MAX_BATCHED_TOKENS, max_tokens),
             max_num_seqs=_MAX_SEQUENCES,
+            max_num_batched_tokens=max(8192, max_tokens),
+            enable_chunked_prefill=False,  # with a request's own seed it crashes vLLM's CPU sampler
+            enable_prefix_caching=False,
+            async_scheduling=False,
             enforce_eager=on_cpu,
             generation_config="vllm",  # no sampling default is taken from the checkpoint
             load_format="safetensors",

@@ -2,32 +2,21 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from ict_core.tokens.streaming import TokenStatistics
+Selector = Callable[..., Tensor]
+"""A free function that says which response tokens are trained:
+``rule(tokens, advantages, mask, generator, **parameters) -> kept``.
 
-
-class Selector(Protocol):
-    """A free function that says which response tokens are trained.
-
-    Args:
-        tokens: statistics of the optimisation batch under pi_old, each (B, T).
-        advantages: (B,).
-        mask: (B, T), True at response tokens.
-        generator: the only source of randomness.
-        parameters: the rule's own, from its file in ``configs/methods``.
-
-    Returns:
-        (B, T) bool, True where a token is kept; never True outside ``mask``.
-    """
-
-    def __call__(
-        self, tokens: TokenStatistics, advantages: Tensor, mask: Tensor, generator: torch.Generator, **parameters: Any
-    ) -> Tensor: ...
-
+    tokens      TokenStatistics of the optimisation batch under pi_old, each (B, T)
+    advantages  (B,)
+    mask        (B, T) bool, True at response tokens
+    generator   torch.Generator, the only source of randomness
+    parameters  the rule's own keywords, from its file in ``configs/methods``
+    kept        (B, T) bool, True where a token is trained; never True outside ``mask``
+"""
 
 SELECTORS: dict[str, Selector] = {}
 

@@ -36,7 +36,7 @@ class Muon(torch.optim.Optimizer):
             raise ValueError("Muon takes two-dimensional parameters only")
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # no closure
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for parameter in group["params"]:
@@ -49,6 +49,7 @@ class Muon(torch.optim.Optimizer):
                     parameter.add_(update, alpha=-group["lr"] * scale)
 
     def _nesterov(self, parameter: Tensor, momentum: float) -> Tensor:
+        assert parameter.grad is not None
         buffer = self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
         buffer.lerp_(parameter.grad, 1 - momentum)
         return parameter.grad.lerp(buffer, momentum)

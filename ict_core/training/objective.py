@@ -43,8 +43,7 @@ def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
 
 def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
     """Schulman's estimator of KL(pi_theta || pi_ref), exp(d) - d - 1 with d = ln pi_ref - ln pi_theta; (B, T)."""
-    d = reference_logps - logps
-    return d.exp() - d - 1
+    return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # as TRL: one d would round otherwise
 
 
 def selected_loss(per_token: Tensor, kept: Tensor, counts: Tensor) -> Tensor:

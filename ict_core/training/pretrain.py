@@ -12,6 +12,7 @@ from ict_core.benchmarks.mini.corpus import pretraining_documents
 from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config.models import Architecture, Pretraining
 from ict_core.seeding import derive_seed
+from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.muon import Muon
 
 _IGNORED = -100
@@ -50,6 +51,8 @@ def pretrain(architecture: Architecture, rule: Pretraining, held_out: set[str], 
     Returns:
         The loss of every step, nats a token.
     """
+    reuse_freed_memory()
+    torch.set_num_threads(1)  # another number of threads gives other bytes
     tokenizer = train_tokenizer(architecture.vocab_size)
     model = build_model(architecture, tokenizer, rule.seed)
     optimizers = _optimizers(model, rule)

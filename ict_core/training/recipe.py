@@ -38,6 +38,7 @@ def grpo_config(training: Training, seed: int, scratch: Path) -> GRPOConfig:
         scale_rewards="group",
         num_iterations=1,
         beta=training.kl_coef,
+        use_bias_correction_kl=False,  # k3 as it stands in the objective
         epsilon=training.clip_low,
         epsilon_high=training.clip_high,
         mask_truncated_completions=False,

@@ -1,6 +1,5 @@
 """One training run: from a base checkpoint and problems to a model, its log and its manifest."""
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ict_core.config.training import Training
 from ict_core.grading.pool import GradingPool
 from ict_core.provenance import hash_file, manifest, write_json
 from ict_core.seeding import derive_seed
+from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import verifier_reward
 from ict_core.training.token_log import TrainingLog
@@ -46,6 +46,7 @@ def train(
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
     """
     started = time.perf_counter()
+    reuse_freed_memory()
     torch.set_num_threads(training.threads)
     transformers.set_seed(derive_seed(seed, "training"))
     partial = out.with_name(out.name + ".partial")
@@ -65,7 +66,7 @@ def train(
         "wall_seconds": round(time.perf_counter() - started, 1),
     }
     write_json(partial / "manifest.json", manifest(resolved) | facts)
-    os.replace(partial, out)
+    partial.replace(out)
 
 
 def build_trainer(

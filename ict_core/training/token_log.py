@@ -25,7 +25,7 @@ class TrainingLog:
     """
 
     def __init__(self, group_size: int, sample_every: int, sample_groups: int) -> None:
-        self._group_size = group_size
+        self.group_size = group_size
         self._sample_every = sample_every
         self._sample_rows = sample_groups * group_size
         self._steps: list[dict[str, Any]] = []
@@ -51,7 +51,7 @@ class TrainingLog:
         mask = batch["completion_mask"].bool()
         lengths = mask.sum(-1)
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
-        groups = rewards.view(-1, self._group_size)
+        groups = rewards.view(-1, self.group_size)
         self._steps.append(
             {
                 "step": step,
@@ -124,8 +124,8 @@ class TrainingLog:
         return pd.DataFrame(
             {
                 "step": step,
-                "group": (row // self._group_size).numpy(),
-                "rollout": (row % self._group_size).numpy(),
+                "group": (row // self.group_size).numpy(),
+                "rollout": (row % self.group_size).numpy(),
                 "position": position.numpy(),
                 "token": at(batch["completion_ids"]),
                 "logprob": at(tokens.logprob.double()),

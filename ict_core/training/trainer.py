@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from trl import GRPOTrainer
+from trl import import_utils as trl_imports
 
 from ict_core.config.methods import Method
 from ict_core.seeding import derive_seed
@@ -14,6 +14,10 @@ from ict_core.selection import SELECTORS
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.objective import k3, normaliser, psi, selected_loss
 from ict_core.training.token_log import TrainingLog
+
+# TRL imports all of vLLM where it is installed, 4 s of a job's start. Rollouts come from transformers here.
+trl_imports.is_vllm_available = lambda *_, **__: False
+from trl import GRPOTrainer  # noqa: E402
 
 Batch = dict[str, Any]
 
@@ -64,8 +68,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     def _scored(self) -> Tensor:
         """Rewards of the rollout batch that was just scored, (B,)."""
-        (name,) = self.reward_func_names
-        return torch.tensor(list(self._logs["rewards"][name]))
+        (scored,) = dict(self._logs["rewards"]).values()
+        return torch.tensor(list(scored))
 
     def _truncated(self, batch: Batch, mask: Tensor) -> Tensor:
         """True where a response ran into the token limit, (B,)."""
@@ -92,7 +96,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             model.lm_head.weight,
             batch["completion_ids"],
             mask,
-            group_size=self.num_generations,
+            group_size=self._training_log.group_size,
             temperature=self.temperature,
         )
 

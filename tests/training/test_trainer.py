@@ -97,8 +97,8 @@ def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor])
 @pytest.mark.parametrize("everything", [GRPO, Rule("ict", keywords=(("fraction", Fraction(1)),))])
 @pytest.mark.parametrize(
     "training",
-    [recipe(), recipe(micro_batch_sequences=8), recipe(kl_coef=0.05, temperature=0.8)],
-    ids=["plain", "two micro-batches", "KL and temperature"],
+    [recipe(), recipe(micro_batch_sequences=8), recipe(temperature=0.8), recipe(kl_coef=0.05)],
+    ids=["plain", "two micro-batches", "temperature", "KL"],
 )
 def test_with_everything_selected_it_is_trl_bit_for_bit(tiny_checkpoint, problems, training, everything, tmp_path):
     torch.manual_seed(0)

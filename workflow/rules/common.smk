@@ -15,7 +15,7 @@ TRAINING_CODE = [
     "tokens",
     "grading",
     "selection/base.py",
-    *[f"training/{name}.py" for name in ("objective", "recipe", "rewards", "run", "token_log", "trainer")],
+    *[f"training/{name}.py" for name in ("memory", "objective", "recipe", "rewards", "run", "token_log", "trainer")],
 ]
 FIGURE_CODE = [f"figures/{name}.py" for name in ("panels", "style", "write")]
 

@@ -20,7 +20,7 @@ rule pretrain:
         directory(RESULTS + "/{model}/base/model"),
     params:
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
-        code=code("benchmarks", "training/pretrain.py", "training/muon.py"),
+        code=code("benchmarks", "training/pretrain.py", "training/memory.py", "training/muon.py"),
     log:
         RESULTS + "/logs/pretrain/{model}.log",
     conda:

@@ -1,6 +1,6 @@
 """What the mini world is made of: evaluation sets, training problems and pretraining text, kept apart by prompt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def _distinct(rng: np.random.Generator, families: tuple[str, ...], count: int, t
     return problems
 
 
-def evaluation_problems(seed: int, sets: dict[str, tuple[str, int]]) -> pd.DataFrame:
+def evaluation_problems(seed: int, sets: Mapping[str, tuple[str, int]]) -> pd.DataFrame:
     """The held-out sets, as a frame of ``records.PROBLEMS``.
 
     Args:
