@@ -159,11 +159,13 @@ def _collect(options: argparse.Namespace) -> None:
     from ict_core.grading.grade import score_grades
 
     study = load_study(options.study)
+    order = {name: position for position, name in enumerate(study.benchmarks)}
     scores, logs = [], []
     for cell in [*study.base_cells(), *study.cells()]:
         folder = options.results / cell.model / cell.variant / f"seed-{cell.seed}"
         grades = records.read_frame(folder / "grades.parquet", records.GRADES)
-        scores.append(score_grades(grades, *cell))
+        of_cell = score_grades(grades, *cell)
+        scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
         if cell.variant != BASE_VARIANT:
             log = records.read_frame(folder / "train" / "log.parquet", records.LOG)
             logs.append(log.assign(model=cell.model, variant=cell.variant, seed=cell.seed))

@@ -93,7 +93,17 @@ def by_seed(runs: pd.DataFrame, model: str, variant: str, benchmark: str, k: int
     return arm.set_index("seed")["pass_at_k"].rename(f"{model}/{variant}")
 
 
-def shown_variants(runs: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
-    """The variants in the order in which they are shown: base first where it was evaluated, then as given."""
-    has_base = ((runs["model"] == model) & (runs["variant"] == BASE)).any()
-    return [*([BASE] if has_base else []), *(v for v in variants if v != BASE)]
+def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
+    """The variants that a model ran, in the order in which they are shown: base first, then as given.
+
+    Args:
+        frame: scores or runs. A study may run a variant on some of its models only.
+
+    Raises:
+        UserError: a variant that no model ran.
+    """
+    absent = sorted(set(variants) - {BASE} - set(frame["variant"]))
+    if absent:
+        raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
+    ran = set(frame.loc[frame["model"] == model, "variant"])
+    return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]

@@ -8,7 +8,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.statistics.multiplicity import holm
 from ict_core.statistics.paired import Paired, paired_t
-from ict_core.statistics.runs import AVERAGE, BASE, by_seed
+from ict_core.statistics.runs import AVERAGE, BASE, by_seed, shown_variants
 from ict_core.tables.layout import SIGNIFICANCE, by_row, number, p_value, percent_interval, seed_range
 from ict_core.tables.write import Table
 
@@ -22,7 +22,7 @@ def _pairs(variants: Sequence[str], baselines: Sequence[str]) -> list[tuple[str,
     """(variant, baseline), each unordered pair once: of two baselines the later stands against the earlier."""
     unknown = [b for b in baselines if b not in variants or b == BASE]
     if unknown:
-        raise UserError(f"baselines {unknown} are not trained variants of the study; `{BASE}` has no seeds to pair")
+        raise UserError(f"baselines {unknown} are not trained for every model; `{BASE}` has no seeds to pair")
     rank = {baseline: i for i, baseline in enumerate(baselines)}
     trained = [v for v in variants if v != BASE]
     return [(v, b) for v in trained for b in baselines if rank.get(v, len(baselines)) > rank[b]]
@@ -53,7 +53,7 @@ def contrasts(runs: pd.DataFrame, variants: Sequence[str], baselines: Sequence[s
     """
     keys, tests = [], []
     for model in runs["model"].unique():
-        for variant, baseline in _pairs(variants, baselines):
+        for variant, baseline in _pairs(shown_variants(runs, model, variants), baselines):
             for k in KS:
                 ours, theirs = (by_seed(runs, model, arm, AVERAGE, k) for arm in (variant, baseline))
                 keys.append((model, variant, baseline, f"pass@{k}"))

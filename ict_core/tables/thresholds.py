@@ -7,7 +7,7 @@ import pandas as pd
 
 from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.paired import paired_t
-from ict_core.statistics.runs import AVERAGE, BASE, by_seed
+from ict_core.statistics.runs import AVERAGE, by_seed, shown_variants
 from ict_core.tables.contrasts import KS
 from ict_core.tables.layout import NONE, by_row, percent_interval, seed_range
 from ict_core.tables.write import Table
@@ -43,7 +43,7 @@ def threshold_numbers(runs: pd.DataFrame, variants: Sequence[str], reference: st
     nan = float("nan")
     rows: list[tuple[object, ...]] = []
     for model in runs["model"].unique():
-        for variant, selector, kept in [(reference, reference, 100), *fractions([v for v in variants if v != BASE])]:
+        for variant, selector, kept in [(reference, reference, 100), *fractions(shown_variants(runs, model, variants))]:
             for k in KS:
                 ours, theirs = (by_seed(runs, model, arm, AVERAGE, k) for arm in (variant, reference))
                 level, test = t_interval(ours.to_numpy()), paired_t(ours, theirs)

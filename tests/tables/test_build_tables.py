@@ -60,3 +60,12 @@ def test_the_latex_compiles(scores, tmp_path):
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_variant_that_only_one_model_ran_is_shown_there_alone(tmp_path):
+    scores = synthetic.scores(seeds=(1, 2))
+    scores = scores[(scores["model"] == "tiny") | (scores["variant"] != "ict-5")]
+    main, tests, fractions, _ = make_tables(scores, ["grpo", "ict-5", "ict-10"], ["grpo"])
+    for numbers in (main.numbers, tests.numbers, fractions.numbers):
+        assert set(numbers.loc[numbers["variant"] == "ict-5", "model"]) == {"tiny"}
+        assert set(numbers.loc[numbers["variant"] == "ict-10", "model"]) == {"tiny", "small"}

@@ -73,7 +73,7 @@ def test_one_seed_has_no_interval_and_is_shown_as_such():
 
 
 def test_a_variant_without_runs_is_named(runs):
-    with pytest.raises(UserError, match="no run of tiny/kl-10"):
+    with pytest.raises(UserError, match="no run of kl-10"):
         main_numbers(runs, ["grpo", "kl-10"])
 
 

@@ -8,30 +8,49 @@ from ict_core.errors import UserError
 from ict_core.provenance import hash_tree
 from snakemake.exceptions import WorkflowError
 
-ROOT = Path(workflow.basedir).parent if Path(workflow.basedir).name == "workflow" else Path(workflow.basedir)
+ROOT = (
+    Path(workflow.basedir).parent
+    if Path(workflow.basedir).name == "workflow"
+    else Path(workflow.basedir)
+)
 CORE = ROOT / "ict_core"
 
 TRAINING_CODE = [
     "tokens",
     "grading",
     "selection/base.py",
-    *[f"training/{name}.py" for name in ("memory", "objective", "recipe", "rewards", "run", "token_log", "trainer")],
+    *[
+        f"training/{name}.py"
+        for name in (
+            "memory",
+            "objective",
+            "recipe",
+            "rewards",
+            "run",
+            "token_log",
+            "trainer",
+        )
+    ],
 ]
 FIGURE_CODE = [f"figures/{name}.py" for name in ("panels", "style", "write")]
 
 
 def study_file():
     """The one file that defines the study, as given to --configfile or the default."""
+    if workflow.config_settings.config_args:
+        raise WorkflowError(
+            "--config is not supported, as its values are not checked; edit a copy of the study file"
+        )
     files = [os.path.relpath(f) for f in workflow.configfiles]
     if len(files) != 1:
-        raise WorkflowError(f"give one study with --configfile, not {len(files)}: {', '.join(files)}")
-    if workflow.config_settings.config_args:
-        raise WorkflowError("--config is not supported: its values are not checked; edit a copy of the study file")
+        raise WorkflowError(
+            f"give one study with --configfile, not {len(files)}: {', '.join(files)}"
+        )
     return Path(files[0])
 
 
 def code(*parts):
-    """A fingerprint of the library files that a rule runs: editing them reruns the rule, editing others does not."""
+    """A fingerprint of the library files that a job runs; editing them reruns it, editing others does not."""
     always = ["errors.py", "records.py", "seeding.py"]
     return hash_tree([CORE / part for part in [*always, *parts]])[:16]
 
@@ -48,10 +67,21 @@ def cell_of(wildcards):
 def selector_file(variant):
     """The library file that registers a variant's selector."""
     name = STUDY.methods[variant].selector
-    files = [f for f in (CORE / "selection").glob("*.py") if f'@register("{name}")' in f.read_text()]
+    files = [
+        f
+        for f in (CORE / "selection").glob("*.py")
+        if f'@register("{name}")' in f.read_text()
+    ]
     if len(files) != 1:
-        raise WorkflowError(f"selector {name!r} must be registered in one file of ict_core/selection, not {len(files)}")
+        raise WorkflowError(
+            f"selector {name!r} must be registered in one file of ict_core/selection, not {len(files)}"
+        )
     return f"selection/{files[0].name}"
+
+
+def parent_of_output(wildcards, output):
+    """The folder that a job writes its files into."""
+    return Path(output[0]).parent.as_posix()
 
 
 def folder(cell):
@@ -65,6 +95,7 @@ def trained(wildcards):
     return f"{folder(cell_of(wildcards))}/train"
 
 
-def checkpoint(wildcards):
-    """The folder of a cell's model."""
-    return trained(wildcards) + ("" if wildcards.variant == BASE_VARIANT else "/model")
+def model_folder(wildcards):
+    """Where, in that output, the model is."""
+    path = Path(trained(wildcards))
+    return (path if wildcards.variant == BASE_VARIANT else path / "model").as_posix()

@@ -3,35 +3,37 @@ rule generate:
         trained=trained,
         problems=f"{RESULTS}/data/eval.parquet",
     output:
-        RESULTS + "/{model}/{variant}/seed-{seed}/completions.parquet",
-    params:
-        checkpoint=checkpoint,
-        config=lambda w: settings("generate", cell_of(w)),
-        code=code("evaluation"),
+        f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
     log:
-        RESULTS + "/logs/generate/{model}/{variant}/seed-{seed}.log",
+        f"{RESULTS}/logs/generate/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        checkpoint=model_folder,
+        config=lambda w: settings("generate", cell_of(w)),
+        code=code("evaluation"),
     shell:
-        "ict generate --study {STUDY_FILE} --model {wildcards.model} --variant {wildcards.variant}"
+        "ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems} --out {output} &> {log}"
 
 
 rule grade:
     input:
-        completions=RESULTS + "/{model}/{variant}/seed-{seed}/completions.parquet",
+        completions=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
         problems=f"{RESULTS}/data/eval.parquet",
     output:
-        RESULTS + "/{model}/{variant}/seed-{seed}/grades.parquet",
-    params:
-        config=settings("grade"),
-        code=code("grading"),
+        f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/grades.parquet",
     log:
-        RESULTS + "/logs/grade/{model}/{variant}/seed-{seed}.log",
+        f"{RESULTS}/logs/grade/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        config=settings("grade"),
+        code=code("grading"),
     shell:
-        "ict grade --study {STUDY_FILE} --completions {input.completions} --problems {input.problems}"
+        "ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
         " --out {output} &> {log}"
 
 
@@ -42,12 +44,14 @@ rule collect:
     output:
         scores=f"{RESULTS}/scores.parquet",
         log=f"{RESULTS}/train_log.parquet",
-    params:
-        code=code("grading/grade.py"),
     log:
         f"{RESULTS}/logs/collect.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        results=lambda w, output: Path(output.scores).parent.as_posix(),
+        code=code("grading/grade.py"),
     shell:
-        "ict collect --study {STUDY_FILE} --results {RESULTS} --scores {output.scores} --log {output.log}"
+        "ict collect --study {params.study} --results {params.results} --scores {output.scores} --log {output.log}"
         " &> {log}"

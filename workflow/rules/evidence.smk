@@ -1,10 +1,12 @@
 FIGURE_FRAMES = {"reward": "train_log", "entropy": "train_log", "pass_at_k": "scores"}
 TABLES = expand(
-    RESULTS + "/tables/{name}.{suffix}",
+    f"{RESULTS}/tables/{{name}}.{{suffix}}",
     name=["main", "contrasts", "thresholds", "statuses"],
     suffix=["csv", "md", "tex"],
 )
-FIGURES = expand(RESULTS + "/figures/{name}.{suffix}", name=FIGURE_FRAMES, suffix=["pdf", "png"])
+FIGURES = expand(
+    f"{RESULTS}/figures/{{name}}.{{suffix}}", name=FIGURE_FRAMES, suffix=["pdf", "png"]
+)
 
 
 rule make_tables:
@@ -12,15 +14,17 @@ rule make_tables:
         f"{RESULTS}/scores.parquet",
     output:
         TABLES,
-    params:
-        config=settings("statistics"),
-        code=code("statistics", "tables"),
     log:
         f"{RESULTS}/logs/tables.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        out=parent_of_output,
+        config=settings("statistics"),
+        code=code("statistics", "tables"),
     shell:
-        "ict tables --study {STUDY_FILE} --scores {input} --out {RESULTS}/tables &> {log}"
+        "ict tables --study {params.study} --scores {input} --out {params.out} &> {log}"
 
 
 rule figure_reward:
@@ -28,15 +32,17 @@ rule figure_reward:
         f"{RESULTS}/train_log.parquet",
     output:
         multiext(f"{RESULTS}/figures/reward", ".pdf", ".png"),
-    params:
-        config=settings("statistics"),
-        code=code(*FIGURE_CODE, "figures/reward.py"),
     log:
         f"{RESULTS}/logs/figures/reward.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        out=parent_of_output,
+        config=settings("statistics"),
+        code=code(*FIGURE_CODE, "figures/reward.py"),
     shell:
-        "ict figure --name reward --study {STUDY_FILE} --frame {input} --out {RESULTS}/figures &> {log}"
+        "ict figure --name reward --study {params.study} --frame {input} --out {params.out} &> {log}"
 
 
 rule figure_entropy:
@@ -44,15 +50,17 @@ rule figure_entropy:
         f"{RESULTS}/train_log.parquet",
     output:
         multiext(f"{RESULTS}/figures/entropy", ".pdf", ".png"),
-    params:
-        config=settings("statistics"),
-        code=code(*FIGURE_CODE, "figures/entropy.py"),
     log:
         f"{RESULTS}/logs/figures/entropy.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        out=parent_of_output,
+        config=settings("statistics"),
+        code=code(*FIGURE_CODE, "figures/entropy.py"),
     shell:
-        "ict figure --name entropy --study {STUDY_FILE} --frame {input} --out {RESULTS}/figures &> {log}"
+        "ict figure --name entropy --study {params.study} --frame {input} --out {params.out} &> {log}"
 
 
 rule figure_pass_at_k:
@@ -60,29 +68,34 @@ rule figure_pass_at_k:
         f"{RESULTS}/scores.parquet",
     output:
         multiext(f"{RESULTS}/figures/pass_at_k", ".pdf", ".png"),
-    params:
-        config=settings("statistics"),
-        code=code(*FIGURE_CODE, "figures/pass_at_k.py", "statistics"),
     log:
         f"{RESULTS}/logs/figures/pass_at_k.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        out=parent_of_output,
+        config=settings("statistics"),
+        code=code(*FIGURE_CODE, "figures/pass_at_k.py", "statistics"),
     shell:
-        "ict figure --name pass_at_k --study {STUDY_FILE} --frame {input} --out {RESULTS}/figures &> {log}"
+        "ict figure --name pass_at_k --study {params.study} --frame {input} --out {params.out} &> {log}"
 
 
 rule report:
     input:
-        TABLES,
-        FIGURES,
+        tables=TABLES,
+        figures=FIGURES,
     output:
         f"{RESULTS}/report.md",
-    params:
-        config=settings("statistics"),
-        code=code("report.py"),
     log:
         f"{RESULTS}/logs/report.log",
     conda:
         "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        tables=lambda w, input: Path(input.tables[0]).parent.as_posix(),
+        figures=lambda w, input: Path(input.figures[0]).parent.as_posix(),
+        config=settings("statistics"),
+        code=code("report.py"),
     shell:
-        "ict report --study {STUDY_FILE} --tables {RESULTS}/tables --figures {RESULTS}/figures --out {output} &> {log}"
+        "ict report --study {params.study} --tables {params.tables} --figures {params.figures} --out {output} &> {log}"
