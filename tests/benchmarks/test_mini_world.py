@@ -111,3 +111,9 @@ def test_sets_fit_their_schema_and_repeat(tmp_path):
 def test_more_problems_than_a_family_has_are_refused():
     with pytest.raises(UserError, match="ask for fewer"):
         evaluation_problems(0, {"mini-stem": ("stem", 100_000)})
+
+
+def test_the_prompt_template_is_the_prompt():
+    problem = FAMILIES["word"](generator(0, "template"))
+    chat = [{"role": "user", "content": problem.question}]
+    assert train_tokenizer(352).apply_chat_template(chat, tokenize=False) == problem.prompt

@@ -8,6 +8,9 @@ from ict_core.errors import UserError
 
 END = "<|endoftext|>"
 PAD = "<|pad|>"
+PROMPT_TEMPLATE = (
+    "{% for message in messages %}Q: {{ message['content'] }}\nA:{% endfor %}"  # as problems.Problem.prompt
+)
 
 
 def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
@@ -40,5 +43,10 @@ def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
             f"{tokenizer.get_vocab_size()} tokens; use as many or fewer"
         )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token=END, pad_token=PAD, padding_side="left", model_max_length=512
+        tokenizer_object=tokenizer,
+        eos_token=END,
+        pad_token=PAD,
+        padding_side="left",
+        model_max_length=512,
+        chat_template=PROMPT_TEMPLATE,
     )
