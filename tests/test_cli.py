@@ -1,0 +1,56 @@
+"""The command line: one clear line for bad input, and no heavy import before it is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ict_core.cli import main
+
+STUDY = str(Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml")
+CELL = ["--study", STUDY, "--base", "x", "--problems", "x", "--out", "x"]
+
+
+def run(capsys, *arguments: str) -> str:
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("error: ")
+    assert "Traceback" not in printed.err
+    return printed.err
+
+
+def test_a_cell_that_the_study_lacks_is_named(capsys):
+    error = run(capsys, "train", *CELL, "--model", "mini-s", "--variant", "ict-10", "--seed", "7")
+    assert "no cell mini-s/ict-10/seed-7; its seeds there: [0, 1, 2]" in error
+    assert "see the study's grid" in run(
+        capsys, "train", *CELL, "--model", "mini-m", "--variant", "ict-5", "--seed", "0"
+    )
+
+
+def test_a_missing_study_and_a_missing_input_are_named(capsys, tmp_path):
+    assert "none.yaml" in run(capsys, "check", "--study", str(tmp_path / "none.yaml"))
+    inputs = ["--completions", str(tmp_path / "c.parquet"), "--problems", "p", "--out", "o"]
+    assert "c.parquet: no such file; run the stage that writes it" in run(capsys, "grade", "--study", STUDY, *inputs)
+
+
+def test_an_unknown_figure_is_named(capsys, tmp_path):
+    options = ["--study", STUDY, "--frame", "f", "--out", str(tmp_path), "--name", "entropie"]
+    assert "figure 'entropie' is unknown; allowed: reward, entropy, pass_at_k" in run(capsys, "figure", *options)
+
+
+def test_every_command_explains_itself(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["train", "--help"])
+    assert end.value.code == 0
+    assert "train one cell" in capsys.readouterr().out
+
+
+def test_the_command_starts_without_heavy_packages():
+    script = (
+        "import sys, ict_core.cli, ict_core.tables.build, ict_core.figures.registry, ict_core.report;"
+        "print(sorted({'torch', 'transformers', 'trl', 'vllm', 'math_verify'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
