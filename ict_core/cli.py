@@ -192,7 +192,7 @@ def _figure(options: argparse.Namespace) -> None:
         raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
     figure = FIGURES[options.name]
     columns = {"scores": records.SCORES, "log": records.STUDY_LOG}[figure.frame]
-    write(figure.draw(records.read_frame(options.frame, columns), list(study.methods)), options.name, options.out)
+    write(figure.draw(records.read_frame(options.frame, columns), study.shared_methods()), options.name, options.out)
 
 
 def _report(options: argparse.Namespace) -> None:

@@ -117,6 +117,11 @@ class Study:
         """The untrained model of each model of the grid."""
         return [Cell(model, BASE_VARIANT, 0) for model in self.models]
 
+    def shared_methods(self) -> list[str]:
+        """The variants that every model runs, in the grid's order: what the main figures show."""
+        ran = {(cell.model, cell.variant) for cell in self.cells()}
+        return [variant for variant in self.methods if all((model, variant) in ran for model in self.models)]
+
     def resolve(self, cell: Cell) -> dict[str, Any]:
         """All that determines one cell's training beside its input files, as JSON-able values.
 

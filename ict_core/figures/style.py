@@ -58,7 +58,7 @@ _STYLES = {
     BASE: Style("#7F7F7F", _DASHED, "None"),
     "grpo": Style("#000000", "-", "o"),
     "entropy-20": Style("#0072B2", "-", "s"),
-    "stapo": Style("#009E73", "-", "^"),
+    "stapo": Style("#009E73", _DASHED, "^"),
     "ict-5": Style("#E69F00", _DASHED, "v"),
     "ict-10": Style("#D55E00", "-", "D"),
     "ict-20": Style("#8F3F00", _DASHDOT, "p"),

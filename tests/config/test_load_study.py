@@ -119,3 +119,8 @@ def test_an_exponent_without_a_point_is_a_number(configs, written):
 def test_a_study_is_found_from_any_folder(configs, monkeypatch):
     monkeypatch.chdir(configs / "studies")
     assert load_study(Path("mini.yaml")).name == "mini"
+
+
+def test_the_main_figures_show_what_every_model_runs():
+    study = load_study(PROJECT / "studies" / "mini.yaml")
+    assert study.shared_methods() == ["grpo", "entropy-20", "stapo", "ict-10", "random-10"]
