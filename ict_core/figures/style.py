@@ -51,6 +51,7 @@ class Style:
 
 
 _DASHED: LineStyleType = (0.0, (4.0, 1.5))
+_LONG_DASHED: LineStyleType = (0.0, (6.0, 4.0))  # lets an equal curve below show through
 _DOTTED: LineStyleType = (0.0, (1.2, 1.2))
 _DASHDOT: LineStyleType = (0.0, (5.0, 1.5, 1.2, 1.5))
 
@@ -58,7 +59,7 @@ _STYLES = {
     BASE: Style("#7F7F7F", _DASHED, "None"),
     "grpo": Style("#000000", "-", "o"),
     "entropy-20": Style("#0072B2", "-", "s"),
-    "stapo": Style("#009E73", _DASHED, "^"),
+    "stapo": Style("#009E73", _LONG_DASHED, "^"),
     "ict-5": Style("#E69F00", _DASHED, "v"),
     "ict-10": Style("#D55E00", "-", "D"),
     "ict-20": Style("#8F3F00", _DASHDOT, "p"),
