@@ -40,6 +40,7 @@ class VllmEngine:
             enforce_eager=on_cpu,
             generation_config="vllm",  # no sampling default is taken from the checkpoint
             load_format="safetensors",
+            logprobs_mode="processed_logprobs",  # at the sampling temperature, not before it
             disable_log_stats=True,
             seed=0,
         )
