@@ -2,7 +2,6 @@
 
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -85,11 +84,8 @@ def test_no_vllm_or_two_is_an_error_with_the_mend(monkeypatch, installed, fault)
         applicable_lock(Path("requirements"))
 
 
-def test_this_environment_is_the_locked_one_and_is_checked_fast():
-    installed_packages()  # warms the file system's cache
-    started = time.process_time()
+def test_this_environment_is_the_locked_one():
     check_environment(applicable_lock(REQUIREMENTS))
-    assert time.process_time() - started < 0.15
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)

@@ -1,11 +1,12 @@
-FIGURE_FRAMES = {"reward": "train_log", "entropy": "train_log", "pass_at_k": "scores"}
 TABLES = expand(
     f"{RESULTS}/tables/{{name}}.{{suffix}}",
     name=["main", "contrasts", "thresholds", "statuses"],
     suffix=["csv", "md", "tex"],
 )
 FIGURES = expand(
-    f"{RESULTS}/figures/{{name}}.{{suffix}}", name=FIGURE_FRAMES, suffix=["pdf", "png"]
+    f"{RESULTS}/figures/{{name}}.{{suffix}}",
+    name=["reward", "entropy", "pass_at_k"],
+    suffix=["pdf", "png"],
 )
 
 
