@@ -161,7 +161,7 @@ def _collect(options: argparse.Namespace) -> None:
     study = load_study(options.study)
     order = {name: position for position, name in enumerate(study.benchmarks)}
     scores, logs = [], []
-    for cell in [*study.base_cells(), *study.cells()]:
+    for cell in study.evaluated_cells():
         folder = options.results / cell.model / cell.variant / f"seed-{cell.seed}"
         grades = records.read_frame(folder / "grades.parquet", records.GRADES)
         of_cell = score_grades(grades, *cell)
@@ -205,7 +205,7 @@ def _report(options: argparse.Namespace) -> None:
 def _cell(study: Study, options: argparse.Namespace) -> Cell:
     """The cell that the options name; an error if the study has no such cell."""
     cell = Cell(options.model, options.variant, options.seed)
-    known = [*study.base_cells(), *study.cells()]
+    known = study.evaluated_cells()
     if cell not in known:
         alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
         hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"

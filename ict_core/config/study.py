@@ -117,6 +117,10 @@ class Study:
         """The untrained model of each model of the grid."""
         return [Cell(model, BASE_VARIANT, 0) for model in self.models]
 
+    def evaluated_cells(self) -> list[Cell]:
+        """Every cell that answers the benchmarks: the base models first, then the trained ones."""
+        return [*self.base_cells(), *self.cells()]
+
     def shared_methods(self) -> list[str]:
         """The variants that every model runs, in the grid's order: what the main figures show."""
         ran = {(cell.model, cell.variant) for cell in self.cells()}

@@ -1,7 +1,6 @@
 """TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,7 +40,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._method = method
         self._seed = seed
         self._training_log = training_log
-        self._select: Callable[..., Tensor] = SELECTORS[method.selector]
+        self._select = SELECTORS[method.selector]
 
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
         step = self.state.global_step

@@ -1,3 +1,4 @@
+import functools
 import json
 import os
 from pathlib import Path
@@ -49,6 +50,7 @@ def study_file():
     return Path(files[0])
 
 
+@functools.cache
 def code(*parts):
     """A fingerprint of the library files that a job runs; editing them reruns it, editing others does not."""
     always = ["errors.py", "records.py", "seeding.py"]
@@ -64,6 +66,7 @@ def cell_of(wildcards):
     return Cell(wildcards.model, wildcards.variant, int(wildcards.seed))
 
 
+@functools.cache
 def selector_file(variant):
     """The library file that registers a variant's selector."""
     name = STUDY.methods[variant].selector
