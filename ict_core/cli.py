@@ -6,6 +6,7 @@ Heavy packages are imported inside the subcommands, so that each starts with onl
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,9 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     command("data", _data, "make the training and evaluation problems", "train", "eval")
     command("pretrain", _pretrain, "pretrain a base model", "eval", "out").add_argument("--model", required=True)
     of_a_cell(command("train", _train, "train one cell", "base", "problems", "out"))
-    of_a_cell(command("generate", _generate, "sample a cell's completions", "checkpoint", "problems", "out"))
+    paths = ("checkpoint", "problems", "out", "manifest")
+    of_a_cell(command("generate", _generate, "sample a cell's completions", *paths))
     command("grade", _grade, "grade a cell's completions", "completions", "problems", "out")
-    command("collect", _collect, "gather all cells' grades and logs", "results", "scores", "log")
+    command("settings", _settings, "write the settings that the evidence is read by", "out")
+    command("collect", _collect, "gather what all cells left into the study's files", "results")
     command("tables", _tables, "make every table", "scores", "out")
     figure = command("figure", _figure, "make one figure", "frame", "out")
     figure.add_argument("--name", required=True)
@@ -93,7 +96,8 @@ def _pretrain(options: argparse.Namespace) -> None:
 
     held_out = records.read_frame(options.eval, records.PROBLEMS)
     model = study.models[options.model]
-    losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), options.out)
+    resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
+    losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), resolved, options.out)
     tail = losses[-50:]
     print(
         f"{options.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token"
@@ -125,17 +129,25 @@ def _generate(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.evaluation.engines import Sampling, load_engine
     from ict_core.evaluation.generate import generate, model_length, stop_token_ids
+    from ict_core.provenance import cost, hash_file, manifest, write_json
 
     cell = _cell(study, options)
     evaluation = study.evaluation
     problems = records.read_frame(options.problems, records.PROBLEMS)
-    engine = load_engine(
-        evaluation.engine, options.checkpoint, model_length(options.checkpoint), threads=study.training.threads
-    )
+    started = time.perf_counter()
+    engine = load_engine(evaluation.engine, options.checkpoint, model_length(options.checkpoint), evaluation.threads)
     sampling = Sampling(
         evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(options.checkpoint)
     )
     completions = generate(engine, problems, evaluation.samples, cell.seed, sampling)
+    facts = {
+        "stage": "generate",
+        "engine": engine.name,
+        "engine_version": engine.version,
+        "model_sha256": hash_file(options.checkpoint / "model.safetensors"),
+        **cost(started, completions["tokens"].sum()),
+    }
+    write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
     records.write_frame(completions, options.out, records.COMPLETIONS)
     print(f"{engine.name} {engine.version}: {len(completions)} completions, {completions['tokens'].sum()} tokens")
 
@@ -152,25 +164,17 @@ def _grade(options: argparse.Namespace) -> None:
     print(grades.groupby("benchmark")["status"].value_counts().unstack(fill_value=0).to_string())
 
 
-def _collect(options: argparse.Namespace) -> None:
-    import pandas as pd
+def _settings(options: argparse.Namespace) -> None:
+    from ict_core.provenance import write_json
 
-    from ict_core import records
-    from ict_core.grading.grade import score_grades
+    write_json(options.out, load_study(options.study).stage_config("statistics"))
+
+
+def _collect(options: argparse.Namespace) -> None:
+    from ict_core.collect import collect
 
     study = load_study(options.study)
-    order = {name: position for position, name in enumerate(study.benchmarks)}
-    scores, logs = [], []
-    for cell in study.evaluated_cells():
-        folder = options.results / cell.model / cell.variant / f"seed-{cell.seed}"
-        grades = records.read_frame(folder / "grades.parquet", records.GRADES)
-        of_cell = score_grades(grades, *cell)
-        scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
-        if cell.variant != BASE_VARIANT:
-            log = records.read_frame(folder / "train" / "log.parquet", records.LOG)
-            logs.append(log.assign(model=cell.model, variant=cell.variant, seed=cell.seed))
-    records.write_frame(pd.concat(scores), options.scores, records.SCORES)
-    records.write_frame(pd.concat(logs), options.log, records.STUDY_LOG)
+    collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 
 
 def _tables(options: argparse.Namespace) -> None:

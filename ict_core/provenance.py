@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -33,6 +35,23 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": _platform(),
         "source": {**git_state(_SOURCE), "sha256": hash_tree([_SOURCE])},
+    }
+
+
+def cost(started: float, tokens: int) -> dict[str, Any]:
+    """What a stage took: `tokens`, `wall_seconds`, and the process's peak memory in MiB (that of the GPU, or None).
+
+    Args:
+        started: `time.perf_counter()` when the stage began.
+        tokens: what it trained on or generated.
+    """
+    torch = sys.modules.get("torch")
+    gpu = torch.cuda.max_memory_allocated() / 2**20 if torch and torch.cuda.is_available() else None
+    return {
+        "tokens": int(tokens),
+        "wall_seconds": round(time.perf_counter() - started, 1),
+        "peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_gpu_memory_mib": None if gpu is None else round(gpu, 1),
     }
 
 

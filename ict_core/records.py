@@ -85,6 +85,16 @@ TOKENS = {
     "advantage": "float",
     "kept": "bool",
 }
+STUDY_TOKENS = {**_CELL, "selecting": "bool", **TOKENS}
+STAGES = ("pretrain", "train", "generate")
+COMPUTE = {
+    **_CELL,
+    "stage": "str",
+    "tokens": "int",
+    "seconds": "float",
+    "peak_memory_mib": "float",
+    "peak_gpu_memory_mib": "float",
+}
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 

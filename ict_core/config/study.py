@@ -33,6 +33,7 @@ class Evaluation(Section):
     temperature: float = Field(gt=0)
     top_p: float = Field(gt=0, le=1)
     max_new_tokens: Count
+    threads: Count  # CPU threads of one engine
     pass_at: tuple[Count, ...] = Field(min_length=1)
 
 

@@ -1,8 +1,10 @@
 """Base models of the mini world, pretrained from scratch by a fixed rule and saved as ordinary checkpoints."""
 
 import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +13,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config,
 from ict_core.benchmarks.mini.corpus import pretraining_documents
 from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config.models import Architecture, Pretraining
+from ict_core.provenance import cost, hash_file, manifest, write_json
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.muon import Muon
@@ -39,18 +42,24 @@ def build_model(architecture: Architecture, tokenizer: PreTrainedTokenizerFast, 
     return Qwen2ForCausalLM(config)
 
 
-def pretrain(architecture: Architecture, rule: Pretraining, held_out: set[str], out: Path) -> list[float]:
-    """Train a base model on generated documents and save it with tokenizer and generation config.
+def pretrain(
+    architecture: Architecture, rule: Pretraining, held_out: set[str], resolved: dict[str, Any], out: Path
+) -> list[float]:
+    """Train a base model on generated documents and save it with tokenizer, generation config and manifest.
+
+    The folder ``out`` appears whole or not at all.
 
     The rule: ``rule.steps`` steps of ``rule.batch_sequences`` documents, loss on the solutions only, Muon for the
     matrices and AdamW for the rest, linear warm-up over 2 % and cosine decay to 10 % of the learning rates.
 
     Args:
         held_out: prompts that must not occur in the text.
+        resolved: the model's resolved configuration, for the manifest.
 
     Returns:
         The loss of every step, nats a token.
     """
+    started, tokens = time.perf_counter(), 0
     reuse_freed_memory()
     torch.set_num_threads(1)  # another number of threads gives other bytes
     tokenizer = train_tokenizer(architecture.vocab_size)
@@ -67,7 +76,12 @@ def pretrain(architecture: Architecture, rule: Pretraining, held_out: set[str], 
             schedule.step()
         model.zero_grad(set_to_none=True)
         losses.append(loss.item())
-    save_checkpoint(model, tokenizer, out)
+        tokens += int((labels != _IGNORED).sum())
+    partial = out.with_name(out.name + ".partial")
+    save_checkpoint(model, tokenizer, partial)
+    facts = {"stage": "pretrain", "model_sha256": hash_file(partial / "model.safetensors"), **cost(started, tokens)}
+    write_json(partial / "manifest.json", manifest(resolved) | facts)
+    partial.replace(out)
     return losses
 
 

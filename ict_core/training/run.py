@@ -14,7 +14,7 @@ from ict_core import records
 from ict_core.config.methods import Method
 from ict_core.config.training import Training
 from ict_core.grading.pool import GradingPool
-from ict_core.provenance import hash_file, manifest, write_json
+from ict_core.provenance import cost, hash_file, manifest, write_json
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
@@ -63,7 +63,7 @@ def train(
         "trl": trl_settings(trainer),
         "base_sha256": hash_file(base / "model.safetensors"),
         "model_sha256": hash_file(partial / "model" / "model.safetensors"),
-        "wall_seconds": round(time.perf_counter() - started, 1),
+        **cost(started, log.steps()["tokens"].sum()),
     }
     write_json(partial / "manifest.json", manifest(resolved) | facts)
     partial.replace(out)

@@ -21,6 +21,7 @@ evaluation:
   temperature: 1.0
   top_p: 1.0
   max_new_tokens: 112
+  threads: 1
   pass_at: [1, 4]
 grading:
   seconds: 5

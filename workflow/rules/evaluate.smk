@@ -3,7 +3,8 @@ rule generate:
         trained=trained,
         problems=f"{RESULTS}/data/eval.parquet",
     output:
-        f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
+        completions=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
+        manifest=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/generation.json",
     log:
         f"{RESULTS}/logs/generate/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
@@ -15,7 +16,8 @@ rule generate:
         code=code("evaluation"),
     shell:
         "ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems} --out {output} &> {log}"
+        " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems}"
+        " --out {output.completions} --manifest {output.manifest} &> {log}"
 
 
 rule grade:
@@ -39,19 +41,23 @@ rule grade:
 
 rule collect:
     input:
-        grades=[f"{folder(cell)}/grades.parquet" for cell in EVALUATED],
+        base=[f"{RESULTS}/{model}/base/model" for model in STUDY.models],
         training=[f"{folder(cell)}/train" for cell in CELLS],
+        generation=[f"{folder(cell)}/generation.json" for cell in EVALUATED],
+        grades=[f"{folder(cell)}/grades.parquet" for cell in EVALUATED],
     output:
         scores=f"{RESULTS}/scores.parquet",
         log=f"{RESULTS}/train_log.parquet",
+        tokens=f"{RESULTS}/tokens.parquet",
+        compute=f"{RESULTS}/compute.parquet",
+        manifest=f"{RESULTS}/manifest.json",
     log:
         f"{RESULTS}/logs/collect.log",
     conda:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=lambda w, output: Path(output.scores).parent.as_posix(),
-        code=code("grading/grade.py"),
+        results=parent_of_output,
+        code=code("collect.py", "grading/grade.py"),
     shell:
-        "ict collect --study {params.study} --results {params.results} --scores {output.scores} --log {output.log}"
-        " &> {log}"
+        "ict collect --study {params.study} --results {params.results} &> {log}"
