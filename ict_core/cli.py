@@ -145,7 +145,7 @@ def _generate(options: argparse.Namespace) -> None:
         "engine": engine.name,
         "engine_version": engine.version,
         "model_sha256": hash_file(options.checkpoint / "model.safetensors"),
-        **cost(started, completions["tokens"].sum()),
+        **cost(started, int(completions["tokens"].sum())),
     }
     write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
     records.write_frame(completions, options.out, records.COMPLETIONS)

@@ -48,7 +48,7 @@ def cost(started: float, tokens: int) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     gpu = torch.cuda.max_memory_allocated() / 2**20 if torch and torch.cuda.is_available() else None
     return {
-        "tokens": int(tokens),
+        "tokens": tokens,
         "wall_seconds": round(time.perf_counter() - started, 1),
         "peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "peak_gpu_memory_mib": None if gpu is None else round(gpu, 1),

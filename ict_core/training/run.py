@@ -63,7 +63,7 @@ def train(
         "trl": trl_settings(trainer),
         "base_sha256": hash_file(base / "model.safetensors"),
         "model_sha256": hash_file(partial / "model" / "model.safetensors"),
-        **cost(started, log.steps()["tokens"].sum()),
+        **cost(started, int(log.steps()["tokens"].sum())),
     }
     write_json(partial / "manifest.json", manifest(resolved) | facts)
     partial.replace(out)
