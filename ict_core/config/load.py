@@ -82,7 +82,10 @@ def load_study(path: Path) -> Study:
             name: benchmark.model_copy(update={"problems": override}) if override else benchmark
             for name, benchmark in benchmarks.found.items()
         },
-        **{key: getattr(file, key) for key in ("note", "scale", "data", "evaluation", "grading", "grid", "baselines")},
+        **{
+            key: getattr(file, key)
+            for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines")
+        },
     )
 
 

@@ -68,26 +68,24 @@ def closest(word: str, words: Iterable[str]) -> str:
 
 def note_error(problems: Problems, file: Path, error: ErrorDetails, schema: Any) -> None:
     """Note one of pydantic's errors about a file that was read as `schema`."""
-    kind, loc, value = error["type"], error["loc"], error["input"]
-    tags = _union_members(schema)
-    if tags and kind.startswith("union_tag"):
-        discriminator = error["ctx"]["discriminator"].strip("'")
+    kind, value = error["type"], error["input"]
+    at, loc = _follow(schema, error["loc"][:-1] if kind == "extra_forbidden" else error["loc"])
+    if kind.startswith("union_tag"):
+        tags = _union_members(at)
+        key = key_path([*loc, error["ctx"]["discriminator"].strip("'")])
         if kind == "union_tag_not_found":
-            problems.add(file, discriminator, f"missing; allowed: one of {', '.join(tags)}")
+            problems.add(file, key, f"missing; allowed: one of {', '.join(tags)}")
         else:
             tag = error["ctx"]["tag"]
-            problems.add(file, discriminator, f"{tag!r} is unknown; {closest(tag, tags)}")
-        return
-    if tags and loc:  # pydantic puts the union's tag before the key
-        schema, loc = tags[str(loc[0])], loc[1:]
-    key = key_path(loc)
-    if kind == "extra_forbidden":
-        allowed = closest(str(loc[-1]), _fields(_follow(schema, loc[:-1])))
-        problems.add(file, key, f"unknown key (its value: {show_value(value)}); {allowed}")
+            problems.add(file, key, f"{tag!r} is unknown; {closest(tag, tags)}")
+    elif kind == "extra_forbidden":
+        extra = error["loc"][-1]
+        allowed = closest(str(extra), _fields(at))
+        problems.add(file, key_path([*loc, extra]), f"unknown key (its value: {show_value(value)}); {allowed}")
     elif kind == "missing":
-        problems.add(file, key, f"missing; allowed: {describe(_follow(schema, loc))}")
+        problems.add(file, key_path(loc), f"missing; allowed: {describe(at)}")
     elif kind != "too_short" or not value:  # pydantic also calls a list short whose items were refused
-        problems.refuse(file, key, value, describe(_follow(schema, loc)))
+        problems.refuse(file, key_path(loc), value, describe(at))
 
 
 def describe(schema: Any) -> str:
@@ -131,9 +129,16 @@ def _fields(schema: Any) -> dict[str, FieldInfo]:
     return dict(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
 
 
-def _follow(schema: Any, loc: Sequence[int | str]) -> Any:
-    """The type that stands at a place inside another."""
+def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Any, list[int | str]]:
+    """The type that stands at a place inside another, and the place without the tags that pydantic puts into it."""
+    place: list[int | str] = []
     for part in loc:
+        schema = _without_none(schema)
+        tags = _union_members(schema)
+        if part in tags:  # a union's tag stands before the key
+            schema = tags[str(part)]
+            continue
+        place.append(part)
         kind, _ = _unwrap(schema)
         if isinstance(part, int):
             inner = get_args(kind)
@@ -141,6 +146,16 @@ def _follow(schema: Any, loc: Sequence[int | str]) -> Any:
         else:
             field = _fields(schema)[part]
             schema = Annotated[field.annotation, field]
+    return _without_none(schema) if _union_members(_without_none(schema)) else schema, place
+
+
+def _without_none(schema: Any) -> Any:
+    """`X | None` as X, so that what stands inside is found; other types as they are."""
+    kind, _ = _unwrap(schema)
+    if get_origin(kind) in (Union, types.UnionType):
+        parts = [part for part in get_args(kind) if part is not type(None)]
+        if len(parts) == 1:
+            return parts[0]
     return schema
 
 

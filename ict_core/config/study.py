@@ -14,7 +14,7 @@ from ict_core.config.training import Training
 BASE_VARIANT = "base"
 """The variant of the untrained model: evaluated, never trained, and no method's name."""
 
-Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "statistics"]
+Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "evidence"]
 
 
 class Data(Section):
@@ -34,7 +34,6 @@ class Evaluation(Section):
     top_p: float = Field(gt=0, le=1)
     max_new_tokens: Count
     threads: Count  # CPU threads of one engine
-    pass_at: tuple[Count, ...] = Field(min_length=1)
 
 
 class Grading(Section):
@@ -42,6 +41,13 @@ class Grading(Section):
 
     seconds: float = Field(gt=0)
     memory_mib: int = Field(ge=256)
+
+
+class Evidence(Section):
+    """What counts as a difference worth finding, declared before the runs."""
+
+    margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
+    power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
 
 
 class Block(Section):
@@ -65,6 +71,7 @@ class StudyFile(Section):
     benchmarks: tuple[Name, ...] = Field(min_length=1)
     evaluation: Evaluation
     grading: Grading
+    evidence: Evidence
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
 
@@ -107,6 +114,7 @@ class Study:
     benchmarks: dict[str, Benchmark]
     evaluation: Evaluation
     grading: Grading
+    evidence: Evidence
     grid: tuple[Block, ...]
     baselines: tuple[str, ...]
 
@@ -156,9 +164,11 @@ class Study:
                 return self.resolve(cell)
             if stage == "base":
                 return {"model": {"name": cell.model, **self.models[cell.model].dump()}}
-            evaluation = self.evaluation.dump()
-            del evaluation["pass_at"]  # read by the statistics: another k needs no new completion
-            return {"seed": cell.seed, "evaluation": evaluation, "benchmarks": list(self.benchmarks)}
+            return {
+                "seed": cell.seed,
+                "evaluation": self.evaluation.dump(),
+                "benchmarks": list(self.benchmarks),
+            }
         if stage == "train_data":  # the evaluation problems, which no training problem may be, are its input
             return self._train_data()
         if stage == "eval_data":
@@ -168,14 +178,21 @@ class Study:
             }
         if stage == "grade":
             return self.grading.dump()
-        if stage != "statistics":
+        if stage != "evidence":  # which shows what was run, so reads everything
             raise ValueError(f"there is no stage {stage!r}")
         return {
             "study": self.name,
             "note": self.note,
             "scale": self.scale,
-            "benchmarks": {name: benchmark.mirrors for name, benchmark in self.benchmarks.items()},
-            "pass_at": list(self.evaluation.pass_at),
+            "models": {name: model.dump() for name, model in self.models.items()},
+            "methods": {name: method.dump() for name, method in self.methods.items()},
+            "benchmarks": [benchmark.dump() for benchmark in self.benchmarks.values()],  # their order counts
+            "data": self.data.dump(),
+            "training": self.training.dump(),
+            "evaluation": self.evaluation.dump(),
+            "grading": self.grading.dump(),
+            "evidence": self.evidence.dump(),
+            "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
         }
 

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import draw_runs, grid, present
+from ict_core.figures.panels import draw_runs, grid, present, titles
 from ict_core.figures.style import RC
 
 ROWS = (("h1", r"Shannon $H_1$ (nats)"), ("h2", r"Rényi $H_2$ (nats)"))
@@ -23,13 +23,14 @@ def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
         UserError: none of the variants has rows.
     """
     shown = present(log, variants)
-    models = list(log["model"].unique())
+    models = titles(log, shown)
     with rc_context(RC):
-        figure, axes = grid(len(ROWS), models, shown)
+        figure, axes = grid(len(ROWS), list(models.values()), shown)
         for row, (column, name) in zip(axes, ROWS, strict=True):
             for axis, model in zip(row, models, strict=True):
                 draw_runs(axis, log[log["model"] == model], column, shown, window=1)
             row[0].set_ylabel(name)
         for axis in axes[-1]:
             axis.set_xlabel("Optimiser step")
+        figure.align_ylabels(list(axes[:, 0]))
     return figure

@@ -1,45 +1,109 @@
-"""The layout that the figures share: a grid of panels, one column a model, and a legend below the data."""
+"""The layout that the figures share: a grid of panels, one column a model, a legend and a note below the data."""
 
 import math
+import textwrap
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.figures.style import COLUMN_WIDTH, TEXT_WIDTH, handles, label, style
+from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, Marks, handles, label, style
+from ict_core.statistics.names import BASE
 
 PANEL_HEIGHT = 2.1  # inches
 LEGEND_LINE = 0.17  # inches, high
-LEGEND_ENTRY = 1.1  # inches, wide
+LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
+HANDLE = 3.2  # font sizes, wide: two dashes of every pattern
+NOTE_SIZE = 6  # points
+NOTE_LINE = 0.11  # inches, high
+NOTE_CHARACTERS = 21  # an inch
 
 
-def grid(rows: int, models: Sequence[str], variants: Sequence[str], markers: bool = False) -> tuple[Figure, NDArray]:
-    """An empty figure of rows x models panels with the models as titles and a legend of the variants below.
+def figure_width(columns: int) -> float:
+    """Inches: a page's column for one panel, its text width for up to three, then wider with every panel."""
+    return COLUMN_WIDTH if columns == 1 else max(TEXT_WIDTH, 2.2 * columns)
+
+
+def grid(
+    rows: int,
+    titles: Sequence[str],
+    variants: Sequence[str],
+    marks: Marks = "lines",
+    height: float = PANEL_HEIGHT,
+) -> tuple[Figure, NDArray]:
+    """An empty figure of rows x titles panels with the titles on top and a legend of the variants below.
+
+    Args:
+        rows: of panels.
+        titles: of the columns.
+        variants: in the legend's order; none for no legend.
+        marks: how the legend shows a variant.
+        height: of a panel, inches.
 
     Returns:
-        The figure and its axes, shape (rows, models).
+        The figure and its axes, shape (rows, len(titles)).
     """
-    width = COLUMN_WIDTH if len(models) == 1 else max(TEXT_WIDTH, 2.2 * len(models))
-    lines = math.ceil(len(variants) / (width // LEGEND_ENTRY))
-    columns = math.ceil(len(variants) / lines)
-    by_line = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
-    figure = Figure(figsize=(width, rows * PANEL_HEIGHT + lines * LEGEND_LINE + 0.1), layout="constrained")
-    axes = figure.subplots(rows, len(models), squeeze=False, sharex="col", sharey="row")
-    for axis, model in zip(axes[0], models, strict=True):
-        axis.set_title(model)
-    figure.legend(
-        handles(by_line, markers),
-        [label(v) for v in by_line],
-        loc="outside lower center",
-        ncols=columns,
-        handlelength=2.4,
-        columnspacing=1.2,
-    )
+    width = figure_width(len(titles))
+    lines = math.ceil(len(variants) / (width // LEGEND_ENTRY[marks == "markers"]))
+    figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")
+    axes = figure.subplots(rows, len(titles), squeeze=False, sharex="col", sharey="row")
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title)
+    if variants:
+        columns = math.ceil(len(variants) / lines)
+        by_line = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
+        figure.legend(
+            handles(by_line, marks),
+            [label(v) for v in by_line],
+            loc="outside lower center",
+            ncols=columns,
+            handlelength=1.0 if marks == "markers" else HANDLE,
+            columnspacing=1.2,
+        )
     return figure, axes
+
+
+def sentence(text: str) -> Figure:
+    """A figure that says in words why there is nothing to draw: a study without an ablation still has its report."""
+    with rc_context(RC):
+        figure = Figure(figsize=(COLUMN_WIDTH, 1.0), layout="constrained")
+        axis = figure.subplots()
+        axis.set_axis_off()
+        axis.text(0.5, 0.5, textwrap.fill(text, 58), transform=axis.transAxes, ha="center", va="center")
+    return figure
+
+
+def draw_note(figure: Figure, note: str) -> None:
+    """Add a note in small print under everything else; the figure grows by its lines, the panels keep their size."""
+    if not note:
+        return
+    width, height = figure.get_size_inches()
+    text = textwrap.wrap(note, int(width * NOTE_CHARACTERS))
+    extra = NOTE_LINE * len(text) + 0.05
+    figure.set_size_inches(width, height + extra)
+    figure.text(
+        0.5,
+        0.03 / (height + extra),
+        "\n".join(text),
+        ha="center",
+        va="bottom",
+        size=NOTE_SIZE,
+        color="#555555",
+        linespacing=1.1,
+        in_layout=False,
+    )
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0.0, extra / (height + extra), 1.0, height / (height + extra)))
+    for legend in figure.legends:  # pinned to the figure's lower edge, not to the layout's
+        legend.borderaxespad += 72 * extra / legend.prop.get_size_in_points()
 
 
 def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
@@ -52,6 +116,29 @@ def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
     if not found:
         raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
     return found
+
+
+def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
+    """For each model in order its title: the name and over how many training seeds its variants were run.
+
+    Args:
+        frame: has the columns model, variant and seed.
+        variants: those that count; base, which is not trained, never does.
+    """
+    trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
+    of_model = {}
+    for model in frame["model"].unique():
+        numbers = trained[trained["model"] == model].groupby("variant")["seed"].nunique()
+        of_model[str(model)] = f"{model} ({seed_range(numbers)})" if len(numbers) else str(model)
+    return of_model
+
+
+def seed_range(numbers: pd.Series) -> str:
+    """Over how many seeds arms were run, such as "3 seeds", or "3 to 5 seeds" where they differ."""
+    low, high = int(numbers.min()), int(numbers.max())
+    if low != high:
+        return f"{low} to {high} seeds"
+    return "1 seed" if high == 1 else f"{high} seeds"
 
 
 def draw_runs(axis: Axes, log: pd.DataFrame, column: str, variants: Sequence[str], window: int) -> None:
@@ -70,14 +157,68 @@ def draw_runs(axis: Axes, log: pd.DataFrame, column: str, variants: Sequence[str
         smooth = raw.rolling(window, center=True, min_periods=1).mean().where(raw.notna())
         if smooth.empty:
             continue
-        look, steps = style(variant), smooth.index.to_numpy()
-        mean = smooth.mean(axis=1, skipna=False)
-        axis.fill_between(
-            steps,
-            smooth.min(axis=1).where(mean.notna()).to_numpy(np.float64),
-            smooth.max(axis=1).where(mean.notna()).to_numpy(np.float64),
-            color=look.colour,
-            alpha=0.12,
-            linewidth=0,
-        )
-        axis.plot(steps, mean.to_numpy(np.float64), color=look.colour, linestyle=look.line, linewidth=1.1)
+        draw_band(axis, smooth.index.to_numpy(), smooth.to_numpy(np.float64).T, variant)
+
+
+def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -> None:
+    """A variant's mean over runs in a band from the lowest to the highest; a gap where a run has no value.
+
+    Args:
+        x: shape (points,).
+        runs: one row a run, shape (runs, points).
+    """
+    look, mean = style(variant), runs.mean(axis=0)
+    gap = np.where(np.isnan(mean), np.nan, 0.0)
+    low, high = np.min(runs, axis=0) + gap, np.max(runs, axis=0) + gap
+    axis.fill_between(x, low, high, color=look.colour, alpha=0.12, linewidth=0)
+    axis.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=look.width)
+
+
+def row_panels(
+    rows: int,
+    titles: Sequence[str],
+    names: Sequence[Sequence[str]],
+    line: float = 0.2,
+    sharex: Literal["col", "all"] = "col",
+) -> tuple[Figure, NDArray]:
+    """An empty figure of rows x titles panels whose lines are named at the left, the first one at the top.
+
+    Args:
+        rows: of panels.
+        titles: of the columns.
+        names: of the lines of each row of panels.
+        line: its height, inches.
+        sharex: which panels share the horizontal axis.
+
+    Returns:
+        The figure and its axes, shape (rows, len(titles)); line i of a panel stands at the height i.
+    """
+    heights = [line * (len(of_row) + 0.4) for of_row in names]
+    size = (figure_width(len(titles)), sum(heights) + 0.35 * rows + 0.45)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(
+        rows, len(titles), squeeze=False, sharex=sharex, sharey="row", gridspec_kw={"height_ratios": heights}
+    )
+    for row, of_row in zip(axes, names, strict=True):
+        row[0].set_yticks(range(len(of_row)), of_row)
+        row[0].set_ylim(len(of_row) - 0.3, -0.7)
+        for axis in row:
+            axis.grid(visible=False, axis="y")
+            axis.grid(visible=True, axis="x")
+            axis.tick_params(axis="y", length=0)
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title)
+    return figure, axes
+
+
+def draw_interval(
+    axis: Axes, row: float, low: float, high: float, colour: str, width: float, alpha: float = 1.0
+) -> None:
+    """A horizontal bar from `low` to `high` at the height `row`; nothing where the interval does not exist (NaN)."""
+    if np.isfinite(low) and np.isfinite(high):
+        axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
+
+
+def side_by_side(number: int, step: float) -> NDArray[np.float64]:
+    """Offsets around 0, `step` apart, that let equal values of several runs be seen, shape (number,)."""
+    return np.asarray(step * (np.arange(number) - (number - 1) / 2), dtype=np.float64)

@@ -2,50 +2,53 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import grid, present
+from ict_core.errors import UserError
+from ict_core.figures.panels import grid, present, side_by_side, titles
 from ict_core.figures.style import RC, style
-from ict_core.statistics.runs import AVERAGE, BASE, run_frame
+from ict_core.statistics.names import AVERAGE, BASE
 
-SPREAD = 0.36  # of a doubling of k: the width over which the runs' dots of one k stand side by side
+SPREAD = 0.09  # of a doubling of k: the distance between the dots of two variants at one k
+WIDEST = 0.6  # of a doubling of k: over all of them
 
 
 def _draw_model(axis: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
     """Each variant's mean over seeds as a line, each run as a dot; base, a single evaluation, as a line alone."""
     trained = [v for v in variants if v != BASE]
-    shifts = SPREAD * ((np.arange(len(trained)) + 0.5) / max(len(trained), 1) - 0.5)
+    shifts = side_by_side(len(trained), min(SPREAD, WIDEST / max(len(trained), 1)))
     for variant in variants:
         arm = runs[runs["variant"] == variant]
-        look, mean = style(variant), arm.groupby("k")["pass_at_k"].mean()
-        axis.plot(mean.index, 100 * mean, color=look.colour, linestyle=look.line, linewidth=1.0)
+        look, mean = style(variant), arm.groupby("k")["value"].mean()
+        axis.plot(mean.index, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
         if variant != BASE:
             beside = arm["k"] * 2 ** shifts[trained.index(variant)]
-            axis.plot(beside, 100 * arm["pass_at_k"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
+            axis.plot(beside, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
 
 
-def draw(scores: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw pass@k in percent for k = 1, 2, 4, ... up to the smallest n, on a logarithmic axis of k.
+def draw(runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw pass@k of the macro-average in percent for every k in `runs`, on a logarithmic axis of k.
 
     The dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
 
     Args:
-        scores: a frame of `records.SCORES`.
+        runs: a frame of `records.RUNS`.
         variants: the variants to show, in the legend's order; base is added in front where it was evaluated.
 
     Raises:
-        UserError: incomplete scores (see `statistics.runs.run_frame`), or none of the variants has rows.
+        UserError: no pass@k of the average, or none of the variants has rows.
     """
-    runs = run_frame(scores)
-    runs = runs[runs["benchmark"] == AVERAGE]
+    k = runs["metric"].str.extract(r"^pass@(\d+)$")[0]
+    runs = runs.assign(k=k)[k.notna() & (runs["benchmark"] == AVERAGE)].astype({"k": "int64"})
+    if runs.empty:
+        raise UserError(f"runs: no pass@k of the benchmark {AVERAGE!r}; run the statistics stage again")
     shown = present(runs, [BASE, *(v for v in variants if v != BASE)])
-    models, ks = list(runs["model"].unique()), sorted(runs["k"].unique())
+    models, ks = titles(runs, shown), sorted(runs["k"].unique())
     with rc_context(RC):
-        figure, axes = grid(1, models, shown, markers=True)
+        figure, axes = grid(1, list(models.values()), shown, marks="filled")
         for axis, model in zip(axes[0], models, strict=True):
             axis.set_xscale("log", base=2)
             _draw_model(axis, runs[runs["model"] == model], shown)

@@ -1,23 +1,72 @@
-"""Every figure by its name, with the frame that it is drawn from."""
+"""Every figure by its name, in the report's order, with what it is drawn from and what is said of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures import entropy, pass_at_k, reward
+from ict_core.evidence.stored import Stored
+from ict_core.figures import (
+    components,
+    composition,
+    elbow,
+    entropy,
+    forest,
+    length,
+    pass_at_k,
+    purity,
+    reward,
+    thresholds,
+)
+from ict_core.figures.captions import CAPTIONS, TITLES
+
+Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components"]
 
 
 class Entry(NamedTuple):
-    """A figure's maker, and whether it reads the study's `scores` or its training `log`."""
+    """How a figure is made: `draw(*frames, variants=shown, **settings)`.
 
-    draw: Callable[[pd.DataFrame, Sequence[str]], Figure]
-    frame: Literal["scores", "log"]
+    Attributes:
+        draw: the frames of `inputs` in that order, then the keyword `variants` and the keywords of `settings`.
+        inputs: names of frames of `records`: the study's log and tokens, and those of the statistics stage.
+        title: a few words.
+        caption: what is drawn, and what its bands and intervals speak for.
+        settings: the study's settings that it draws, such as the `margin` of equivalence (a share).
+    """
+
+    draw: Callable[..., Figure]
+    inputs: tuple[Frame, ...]
+    title: str
+    caption: str
+    settings: tuple[Literal["margin"], ...] = ()
 
 
-FIGURES = {
-    "reward": Entry(reward.draw, "log"),
-    "entropy": Entry(entropy.draw, "log"),
-    "pass_at_k": Entry(pass_at_k.draw, "scores"),
+_DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
+    "reward": (reward.draw, ("log",)),
+    "entropy": (entropy.draw, ("log",)),
+    "pass_at_k": (pass_at_k.draw, ("runs",)),
+    "thresholds": (thresholds.draw, ("levels", "runs")),
+    "forest": (forest.draw, ("contrasts", "runs")),
+    "elbow": (elbow.draw, ("tokens",)),
+    "purity": (purity.draw, ("tokens",)),
+    "composition": (composition.draw, ("tokens",)),
+    "components": (components.draw, ("components",)),
+    "length": (length.draw, ("log",)),
 }
+
+FIGURES: dict[str, Entry] = {
+    name: Entry(draw, inputs, TITLES[name], CAPTIONS[name], ("margin",) if name == "forest" else ())
+    for name, (draw, inputs) in _DRAWN.items()
+}
+
+
+def draw(name: str, study: Stored) -> Figure:
+    """The figure of that name from a study's stored frames, showing the variants that every model ran.
+
+    Raises:
+        UserError: a frame is missing or broken, or see the figure's own module.
+    """
+    entry = FIGURES[name]
+    frames = [study.frame(frame) for frame in entry.inputs]
+    settings = {setting: getattr(study.settings, setting) for setting in entry.settings}
+    return entry.draw(*frames, variants=study.settings.shared, **settings)

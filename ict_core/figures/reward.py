@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import draw_runs, grid, present
+from ict_core.figures.panels import draw_runs, grid, present, titles
 from ict_core.figures.style import RC
 
 WINDOW = 5  # optimiser steps in the moving mean: the reward of one batch is noisy
@@ -23,10 +23,10 @@ def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
         UserError: none of the variants has rows.
     """
     shown = present(log, variants)
-    models = list(log["model"].unique())
+    models = titles(log, shown)
     percent = log.assign(reward=100 * log["reward"])
     with rc_context(RC):
-        figure, axes = grid(1, models, shown)
+        figure, axes = grid(1, list(models.values()), shown)
         for axis, model in zip(axes[0], models, strict=True):
             draw_runs(axis, percent[percent["model"] == model], "reward", shown, WINDOW)
             axis.set_xlabel("Optimiser step")

@@ -1,19 +1,20 @@
 """One colour, line, marker and label a variant, the same in every figure.
 
-Colours are those of Okabe and Ito (2008), which readers with any colour vision tell apart; the fractions of the ICT
-rule run from its light orange to a dark brown, so that their order is seen. Line and marker say the same once more.
+Colours are those of Okabe and Ito (2008), then of Tol (2021), which readers with any colour vision tell apart; no
+spare style has a colour of the paper's methods. The fractions of the ICT rule run from its light orange to a dark
+brown, so that their order is seen. Line and marker say the same once more.
 """
 
 import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType, RcKeyType
 
-from ict_core.statistics.runs import BASE
+from ict_core.statistics.names import BASE
 
 COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
 TEXT_WIDTH = 6.75  # inches, both columns
@@ -48,6 +49,7 @@ class Style:
     colour: str
     line: LineStyleType
     marker: str
+    width: float = 1.1  # points
 
 
 _DASHED: LineStyleType = (0.0, (4.0, 1.5))
@@ -57,7 +59,7 @@ _DASHDOT: LineStyleType = (0.0, (5.0, 1.5, 1.2, 1.5))
 
 _STYLES = {
     BASE: Style("#7F7F7F", _DASHED, "None"),
-    "grpo": Style("#000000", "-", "o"),
+    "grpo": Style("#000000", "-", "o", width=2.0),  # its rim shows where an equal curve lies on it
     "entropy-20": Style("#0072B2", "-", "s"),
     "stapo": Style("#009E73", _LONG_DASHED, "^"),
     "ict-5": Style("#E69F00", _DASHED, "v"),
@@ -65,11 +67,16 @@ _STYLES = {
     "ict-20": Style("#8F3F00", _DASHDOT, "p"),
     "ict-30": Style("#4F2300", _DOTTED, "<"),
     "random-10": Style("#CC79A7", "-", "h"),
+    "frequent-90": Style("#882255", _DASHED, "P"),
+    "wasserstein-10": Style("#56B4E9", _DASHDOT, ">"),
+    "kl-10": Style("#B8A800", _DASHED, "d"),
+    "tv-10": Style("#332288", _DOTTED, "*"),
+    "entropy-10": Style("#44AA99", _DASHDOT, "X"),
 }
 _SPARE = [
     Style(colour, line, marker)
-    for line, marker in ((_DASHDOT, ">"), (_DOTTED, "d"), (_DASHED, "*"))
-    for colour in ("#56B4E9", "#0072B2", "#009E73", "#CC79A7", "#B8A800", "#000000")
+    for line, marker in (("-", "X"), (_DASHDOT, "*"), (_DOTTED, "d"), (_DASHED, ">"))
+    for colour in ("#56B4E9", "#882255", "#44AA99", "#B8A800", "#332288")
 ]
 
 _LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO"}
@@ -91,9 +98,22 @@ def label(variant: str) -> str:
     return variant
 
 
-def handles(variants: Sequence[str], markers: bool) -> list[Line2D]:
+Marks = Literal["lines", "filled", "open", "markers"]
+"""How a legend shows a variant: its line alone, with its filled or open marker, or the open marker alone."""
+
+
+def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:
     """Legend entries, in order."""
     return [
-        Line2D([], [], color=s.colour, linestyle=s.line, marker=s.marker if markers else "None", markersize=3.5, lw=1.4)
+        Line2D(
+            [],
+            [],
+            color=s.colour,
+            linestyle="None" if marks == "markers" else s.line,
+            marker="None" if marks == "lines" else s.marker,
+            markersize=3.5,
+            markerfacecolor=s.colour if marks == "filled" else "white",
+            linewidth=max(s.width, 1.4),
+        )
         for s in map(style, variants)
     ]

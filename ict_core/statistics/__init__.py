@@ -1,1 +1,1 @@
-"""Pass@k, intervals over seeds, paired tests and Holm's correction: data frames in, data frames out, no torch."""
+"""Pass@k, intervals, tests, power and what varies: data frames in, data frames out, no torch."""

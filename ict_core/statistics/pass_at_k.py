@@ -33,6 +33,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
         raise UserError(f"pass@{k}: needs n >= k samples of every problem, the smallest n is {graded.min()}")
     if (correct < 0).any() or (correct > graded).any():
         raise UserError(f"pass@{k}: 0 <= c <= n is broken, c reaches from {correct.min()} to {correct.max()}")
-    drawn = np.arange(k)
-    ratios = np.maximum(graded[..., None] - correct[..., None] - drawn, 0) / (graded[..., None] - drawn)
-    return 1.0 - ratios.prod(axis=-1)
+    none_correct = np.ones(graded.shape)
+    for drawn in range(k):  # a loop over k, so that no array of k times the size is formed
+        none_correct *= np.maximum(graded - correct - drawn, 0) / (graded - drawn)
+    return np.asarray(1.0 - none_correct)

@@ -1,87 +1,80 @@
-"""From problems to runs: the frame on which every interval and test stands.
+"""From problems to runs: the frame with one value a run, and which of its arms are shown.
 
-A frame of runs has the columns of :data:`RUNS`, one row a (model, variant, seed, benchmark, k); `pass_at_k` is a share
-in [0, 1]. A benchmark named :data:`AVERAGE` is the macro-average: every benchmark weighs the same, whatever its size.
+A frame of runs is one of `records.RUNS`, one row a (model, variant, seed, benchmark, metric); the benchmark
+:data:`AVERAGE` is the macro-average.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics.pass_at_k import pass_at_k
+from ict_core.records import RUNS
+from ict_core.statistics.arms import Arms, arms_of
+from ict_core.statistics.matrix import cell_name, count_matrices
+from ict_core.statistics.metrics import metrics_of, samples_needed
+from ict_core.statistics.names import AVERAGE, BASE, CELL
 
-BASE = "base"  # the untrained model: evaluated once, no training seeds
-AVERAGE = "average"
-CELL = ["model", "variant", "seed"]
-RUNS = [*CELL, "benchmark", "k", "pass_at_k"]
-
-
-def _cell(row: pd.Series) -> str:
-    return f"{row['model']}/{row['variant']}/seed-{row['seed']}"
+__all__ = ["AVERAGE", "BASE", "CELL", "by_seed", "check_samples", "frame_of_arms", "run_frame", "shown_variants"]
 
 
-def _check_complete(scores: pd.DataFrame) -> None:
-    """Every cell of a model has every problem of that model's other cells, once."""
-    if scores.empty:
-        raise UserError("scores: no rows; evaluate at least one cell")
-    problem = ["benchmark", "problem"]
-    again = scores[scores.duplicated([*CELL, *problem])]
-    if not again.empty:
-        row = again.iloc[0]
-        raise UserError(f"scores: {_cell(row)} has problem {row['problem']} of {row['benchmark']} more than once")
-    for _, of_model in scores.groupby("model", sort=False):
-        wanted = pd.MultiIndex.from_frame(of_model[problem].drop_duplicates())
-        for _, of_cell in of_model.groupby(CELL, sort=False):
-            if len(of_cell) == len(wanted):
-                continue
-            missing = [f"{p} of {b}" for b, p in wanted.difference(pd.MultiIndex.from_frame(of_cell[problem]))]
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            raise UserError(
-                f"scores: {_cell(of_cell.iloc[0])} lacks problem {', '.join(missing[:3])}{more}, "
-                "which other cells of its model have; evaluate it again"
-            )
+def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Every problem has graded samples enough for every metric.
+
+    Args:
+        scores: a frame of `records.SCORES`.
+        metrics: names, at least one.
+
+    Raises:
+        UserError: a problem with too few graded samples (its cell and the metric are named), or an unknown metric.
+    """
+    metric = max(metrics, key=samples_needed)
+    short = scores["n"] < samples_needed(metric)
+    if short.any():
+        row = scores[short].iloc[0]
+        raise UserError(
+            f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {row['n']} graded samples "
+            f"({row['sampled']} drawn) are too few for {metric}; draw more or mend the grading"
+        )
 
 
-def _powers_of_two(largest: int) -> list[int]:
-    """1, 2, 4, ... up to `largest`; 1 at least, so that a problem without any graded sample is found and named."""
-    return [2**i for i in range(max(largest, 1).bit_length())]
+def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
+    """The frame of runs from the arms of each metric."""
+    rows = [
+        (*key, seed, benchmark, metric, value)
+        for metric, of_metric in arms.items()
+        for key, arm in of_metric.items()
+        for benchmark in arm.benchmarks
+        for seed, value in zip(arm.seeds, arm.runs(benchmark).tolist(), strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(RUNS))
 
 
-def run_frame(scores: pd.DataFrame, ks: Sequence[int] | None = None) -> pd.DataFrame:
-    """Pass@k of every run on every benchmark and on their macro-average.
+def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+    """Every metric of every run on every benchmark and on their macro-average.
 
     Problems are averaged within a benchmark, then benchmarks within a run. Only graded samples count (`n`): an
     ungraded one is neither right nor wrong.
 
     Args:
         scores: a frame of `records.SCORES`.
-        ks: the k wanted, at least one; by default 1, 2, 4, ... up to the smallest n.
+        metrics: the metrics wanted, at least one; by default all of `metrics_of(scores)`.
 
     Returns:
-        A frame of :data:`RUNS`; models, variants and benchmarks in the order of `scores`, the average last.
+        A frame of `records.RUNS`; models, variants and benchmarks in the order of `scores`, the average last.
 
     Raises:
-        UserError: no rows, a cell that lacks a problem (named) or has it twice, or a problem with n < k (named).
+        UserError: no rows, a cell that lacks a problem (named) or has it twice, a problem with too few graded samples
+            (named), or an unknown metric.
     """
-    _check_complete(scores)
-    wanted = list(ks) if ks is not None else _powers_of_two(int(scores["n"].min()))
-    short = scores[scores["n"] < max(wanted)]
-    if not short.empty:
-        row = short.iloc[0]
-        raise UserError(
-            f"scores: {_cell(row)}, problem {row['problem']} of {row['benchmark']}: {row['n']} graded samples "
-            f"({row['sampled']} drawn) are too few for pass@{max(wanted)}; draw more or mend the grading"
-        )
-    keys = [*CELL, "benchmark"]
-    by_k = [scores[keys].assign(k=k, pass_at_k=pass_at_k(scores["n"], scores["correct"], k)) for k in wanted]
-    benchmarks = pd.concat(by_k).groupby([*keys, "k"], sort=False, as_index=False)["pass_at_k"].mean()
-    average = benchmarks.groupby([*CELL, "k"], sort=False, as_index=False)["pass_at_k"].mean()
-    return pd.concat([benchmarks, average.assign(benchmark=AVERAGE)], ignore_index=True)[RUNS]
+    counts = count_matrices(scores)
+    wanted = list(metrics) if metrics is not None else metrics_of(scores)
+    check_samples(scores, wanted)
+    return frame_of_arms({metric: arms_of(counts, metric) for metric in wanted})
 
 
-def by_seed(runs: pd.DataFrame, model: str, variant: str, benchmark: str, k: int) -> pd.Series:
-    """Pass@k of one arm, shape (seeds,), indexed by seed and named for messages.
+def by_seed(runs: pd.DataFrame, model: str, variant: str, benchmark: str, metric: str) -> pd.Series:
+    """A metric of one arm, shape (seeds,), indexed by seed and named for messages.
 
     Raises:
         UserError: the model was not evaluated under the variant.
@@ -89,8 +82,8 @@ def by_seed(runs: pd.DataFrame, model: str, variant: str, benchmark: str, k: int
     arm = runs[(runs["model"] == model) & (runs["variant"] == variant)]
     if arm.empty:
         raise UserError(f"scores: no run of {model}/{variant}; run its cells or take it out of the study")
-    arm = arm[(arm["benchmark"] == benchmark) & (arm["k"] == k)]
-    return arm.set_index("seed")["pass_at_k"].rename(f"{model}/{variant}")
+    arm = arm[(arm["benchmark"] == benchmark) & (arm["metric"] == metric)]
+    return arm.set_index("seed")["value"].rename(f"{model}/{variant}")
 
 
 def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
@@ -102,8 +95,8 @@ def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> 
     Raises:
         UserError: a variant that no model ran.
     """
-    absent = sorted(set(variants) - {BASE} - set(frame["variant"]))
+    absent = sorted(set(variants) - {BASE} - set(frame["variant"].unique()))
     if absent:
         raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
-    ran = set(frame.loc[frame["model"] == model, "variant"])
+    ran = set(frame.loc[frame["model"] == model, "variant"].unique())
     return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]

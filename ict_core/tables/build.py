@@ -1,54 +1,69 @@
-"""All tables of a study, from its scores."""
+"""All tables of a study, from the frames of its statistics."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pandas as pd
+from ict_core.tables.ablation import controls_table, metrics_table
+from ict_core.tables.beside_paper import paper_table
+from ict_core.tables.components import components_table
+from ict_core.tables.compute import compute_table
+from ict_core.tables.contrasts import contrasts_table
+from ict_core.tables.frames import Frames, TableSettings, restricted
+from ict_core.tables.main import main_table
+from ict_core.tables.statuses import status_table
+from ict_core.tables.table import Table
+from ict_core.tables.thresholds import threshold_table
+from ict_core.tables.views import views_table
+from ict_core.tables.write import write
 
-from ict_core.statistics.runs import run_frame
-from ict_core.tables.contrasts import KS, contrasts, contrasts_table
-from ict_core.tables.main import main_numbers, main_table
-from ict_core.tables.statuses import status_numbers, status_table
-from ict_core.tables.thresholds import threshold_numbers, threshold_table
-from ict_core.tables.write import Table, write
 
-TABLES = ("main", "contrasts", "thresholds", "statuses")
+@dataclass(frozen=True)
+class Entry:
+    """A table of the report: its title, and what makes it from the frames and the settings."""
+
+    title: str
+    maker: Callable[[Frames, TableSettings], Table]
 
 
-def make_tables(scores: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> list[Table]:
-    """The tables named in :data:`TABLES`, in that order.
+TABLES = {
+    "main": Entry("Main results", lambda f, s: main_table(f.levels, f.contrasts, s)),
+    "contrasts": Entry("Contrasts", lambda f, s: contrasts_table(f.contrasts, s)),
+    "views": Entry("Second views of the contrasts", lambda f, s: views_table(f.views, s)),
+    "thresholds": Entry("Fraction of tokens kept", lambda f, s: threshold_table(f.levels, f.contrasts, s.variants)),
+    "metrics": Entry("Score that chooses the tokens", lambda f, _: metrics_table(f.levels, f.contrasts)),
+    "controls": Entry("Controls", lambda f, _: controls_table(f.levels, f.contrasts)),
+    "paper": Entry("Beside the paper's figures", lambda f, s: paper_table(f.levels, s)),
+    "compute": Entry("Compute", lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
+    "statuses": Entry("Answer statuses", lambda f, s: status_table(f.scores, s.variants)),
+    "components": Entry("Variance components", lambda f, s: components_table(f.components, s)),
+}
+"""By name, in the report's order."""
 
-    Args:
-        scores: a frame of `records.SCORES`.
-        variants: the variants to show, in order; base goes first where it was evaluated, named or not.
-        baselines: the variants to test against.
+
+def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
+    """The tables of :data:`TABLES`, in that order.
 
     Raises:
-        UserError: incomplete scores (missing problem, missing seed, n < 4), a variant without runs, or a bad baseline;
-            the message names it.
+        UserError: a variant without a level.
     """
-    runs = run_frame(scores, KS)
-    tests = contrasts(runs, variants, baselines)
-    return [
-        main_table(main_numbers(runs, variants), tests),
-        contrasts_table(tests),
-        threshold_table(threshold_numbers(runs, variants)),
-        status_table(status_numbers(scores, variants)),
-    ]
+    shown = restricted(frames, settings.variants)
+    return [replace(entry.maker(shown, settings), title=entry.title) for entry in TABLES.values()]
 
 
-def build_tables(
-    scores: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str], note: str, out: Path
-) -> list[Path]:
-    """Write every table of :func:`make_tables` as CSV, Markdown and LaTeX into the folder `out`.
+def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path) -> list[Path]:
+    """Write every table of :func:`make_tables` as CSV, Markdown, LaTeX and HTML into the folder `out`.
 
     Args:
+        frames: the study's frames.
+        settings: what the tables know of the study beside them.
         note: a line for every table, for example that the study is a miniature; "" for none.
+        out: the folder; made where it is missing.
 
     Returns:
-        The files written: <name>.csv, <name>.md, <name>.tex for each name in :data:`TABLES`.
+        The files written: <name>.csv, .md, .tex, .html for each name in :data:`TABLES`.
 
     Raises:
         UserError: as :func:`make_tables`; nothing is written then.
     """
-    return [path for table in make_tables(scores, variants, baselines) for path in write(table, out, note)]
+    return [path for table in make_tables(frames, settings) for path in write(table, out, note)]

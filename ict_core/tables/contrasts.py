@@ -1,91 +1,92 @@
-"""The contrasts: every variant against every baseline, paired by training seed, Holm over the whole table."""
+"""The contrasts: every variant against every baseline and the declared pairs, declared ones first."""
 
-import math
-from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 
-from ict_core.errors import UserError
-from ict_core.statistics.multiplicity import holm
-from ict_core.statistics.paired import Paired, paired_t
-from ict_core.statistics.runs import AVERAGE, BASE, by_seed, shown_variants
-from ict_core.tables.layout import SIGNIFICANCE, by_row, number, p_value, percent_interval, seed_range
-from ict_core.tables.write import Table
+from ict_core.statistics.names import AVERAGE
+from ict_core.tables.frames import FAMILIES, METRICS, TableSettings, in_order, label
+from ict_core.tables.layout import (
+    SIGNIFICANCE,
+    by_row,
+    number,
+    p_value,
+    percent,
+    percent_interval,
+    percent_range,
+    seed_range,
+)
+from ict_core.tables.table import Table
 
-KS = (1, 4)
-COLUMNS = ["model", "variant", "baseline", "metric", "difference", "low", "high"]
-COLUMNS += ["p", "p_holm", "correlation", "seeds", "verdict"]
-VERDICTS_RESOLVED = ("higher", "lower")
-
-
-def _pairs(variants: Sequence[str], baselines: Sequence[str]) -> list[tuple[str, str]]:
-    """(variant, baseline), each unordered pair once: of two baselines the later stands against the earlier."""
-    unknown = [b for b in baselines if b not in variants or b == BASE]
-    if unknown:
-        raise UserError(f"baselines {unknown} are not trained for every model; `{BASE}` has no seeds to pair")
-    rank = {baseline: i for i, baseline in enumerate(baselines)}
-    trained = [v for v in variants if v != BASE]
-    return [(v, b) for v in trained for b in baselines if rank.get(v, len(baselines)) > rank[b]]
+MANY_SEEDS = 1000  # more than this is printed as such
+_CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg"}
 
 
-def _verdict(test: Paired, p_holm: float) -> str:
-    if math.isnan(test.p):
-        return "no test: one seed" if test.seeds == 1 else "no test: equal differences"
-    if p_holm >= SIGNIFICANCE:
-        return "not resolved"
-    return "higher" if test.difference > 0 else "lower"
-
-
-def contrasts(runs: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> pd.DataFrame:
-    """Paired t-tests of the macro-average's pass@1 and pass@4; all rows together are the family that Holm corrects.
+def contrast_numbers(contrasts: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
+    """All contrasts in the order of the table.
 
     Args:
-        runs: a frame of `statistics.runs.RUNS` with k = 1 and 4.
-        variants: the study's variants in order.
-        baselines: the variants to test against; two baselines are tested against each other once.
+        contrasts: a frame of `records.CONTRASTS`.
+        settings: the study's variants, baselines and benchmarks in order.
 
     Returns:
-        A frame of :data:`COLUMNS`; `difference`, `low`, `high` (95 %) are shares, variant - baseline. `verdict` is
-        "higher" or "lower" where Holm's p is below 0.05, else "not resolved" or why there is no test.
-
-    Raises:
-        UserError: a baseline that is no trained variant, an arm without runs, or arms with different seeds.
+        A frame of `records.CONTRASTS`: declared rows, then exploratory ones; in each by model, metric, benchmark (the
+        average first), variant, baseline.
     """
-    keys, tests = [], []
-    for model in runs["model"].unique():
-        for variant, baseline in _pairs(shown_variants(runs, model, variants), baselines):
-            for k in KS:
-                ours, theirs = (by_seed(runs, model, arm, AVERAGE, k) for arm in (variant, baseline))
-                keys.append((model, variant, baseline, f"pass@{k}"))
-                tests.append(paired_t(ours, theirs))
-    adjusted = holm([test.p for test in tests])
-    rows = [
-        (*key, t.difference, t.low, t.high, t.p, p_holm, t.correlation, t.seeds, _verdict(t, p_holm))
-        for key, t, p_holm in zip(keys, tests, adjusted, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def contrasts_table(tests: pd.DataFrame) -> Table:
-    """The readable contrasts from the frame of :func:`contrasts`."""
-    shown = tests[["model", "metric", "variant", "baseline"]].assign(
-        difference=by_row(
-            tests, ["difference", "low", "high"], lambda mean, low, high: percent_interval(mean, low, high, signed=True)
-        ),
-        p=by_row(tests, ["p"], p_value),
-        **{"Holm p": by_row(tests, ["p_holm"], p_value)},
-        r=by_row(tests, ["correlation"], lambda r: number(r, 2)),
-        seeds=tests["seeds"].astype(str),
-        verdict=tests["verdict"],
+    return in_order(
+        contrasts,
+        family=FAMILIES,
+        model=list(contrasts["model"]),
+        metric=METRICS,
+        benchmark=[AVERAGE, *settings.mirrors],
+        variant=settings.variants,
+        baseline=settings.baselines,
     )
-    order = {value: i for i, value in enumerate([*tests["model"].unique(), *tests["metric"].unique()])}
-    shown = shown.sort_values(["model", "metric"], key=lambda column: column.map(order), kind="stable")
-    made, resolved = tests["p"].notna().sum(), tests["verdict"].isin(VERDICTS_RESOLVED).sum()
-    caption = (
+
+
+def seeds_needed(value: float) -> str:
+    """A number of seeds as text; more than :data:`MANY_SEEDS` is said to be more."""
+    return f">{MANY_SEEDS}" if value > MANY_SEEDS else number(value, 0)
+
+
+def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
+    """The readable contrasts of the average; the CSV has every benchmark."""
+    numbers = contrast_numbers(contrasts, settings)
+    rows = numbers[numbers["benchmark"] == AVERAGE].reset_index(drop=True)
+    shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].map(label))
+    shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
+    shown["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
+    shown["test"] = rows["test"]
+    shown["p"] = by_row(rows, ["p"], p_value)
+    shown["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
+    shown["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
+    shown["detectable"] = by_row(rows, ["detectable"], percent)
+    shown["seeds"] = rows["seeds"].astype(str)
+    shown["seeds needed"] = by_row(rows, ["seeds_needed"], seeds_needed)
+    shown["verdict"] = rows["verdict"]
+    return Table("contrasts", numbers, shown, _caption(numbers, rows, settings), keys=3)
+
+
+def _family(numbers: pd.DataFrame, family: str) -> str:
+    """One sentence on a family: how many tests it has, how many could be made, how many are resolved."""
+    tests = numbers[numbers["family"] == family]
+    resolved = int(tests["verdict"].isin(["better", "worse"]).sum())
+    return (
+        f"{family.capitalize()} ({_CORRECTIONS[family]}): {len(tests)} tests, {int(tests['p'].notna().sum())} could be "
+        f"made, {resolved} {'is' if resolved == 1 else 'are'} resolved"
+    )
+
+
+def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings) -> str:
+    families = "; ".join(_family(numbers, family) for family in FAMILIES)
+    return (
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
-        f"t-interval; two-sided paired t-tests over {seed_range(tests['seeds'])}, paired by seed. Holm's correction "
-        f"runs over the whole table: {len(tests)} declared tests, of which {made} could be made and {resolved} "
-        f"{'is' if resolved == 1 else 'are'} resolved (Holm p < {SIGNIFICANCE}). "
-        "r: correlation of the paired runs; it is left out below three seeds."
+        f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "
+        "interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the family. "
+        f"{families} (adjusted p < {SIGNIFICANCE}). The exploratory family holds the single benchmarks too, whose rows "
+        "are in the CSV. r: correlation of the paired run means. Detectable: the smallest true difference that these "
+        f"seeds would find with power {number(settings.power, 2)}; seeds needed: to find one of "
+        f"{percent(settings.margin)} points with that power, given this spread. Equivalent: within ±"
+        f"{percent(settings.margin)} points by two one-sided tests; underpowered: neither different nor equivalent is "
+        "shown."
     )
-    return Table("contrasts", tests, shown, caption, keys=2)

@@ -7,6 +7,8 @@ import pandas as pd
 
 NONE = "—"
 SIGNIFICANCE = 0.05
+SYMMETRIC = 0.0005  # limits as far from the mean as this, in shares, print as the same half-width
+_ENOUGH = 9  # decimals to which a number is settled first: what lies beyond is the CPU's rounding
 
 
 def by_row(frame: pd.DataFrame, columns: Sequence[str], text: Callable[..., str]) -> list[str]:
@@ -15,11 +17,11 @@ def by_row(frame: pd.DataFrame, columns: Sequence[str], text: Callable[..., str]
 
 
 def number(value: float, decimals: int, signed: bool = False) -> str:
-    """A number with a true minus sign, no negative zero, and a dash for NaN."""
+    """A number with a true minus sign, no negative zero, thousands set apart, and a dash for NaN."""
     if math.isnan(value):
         return NONE
-    rounded = round(value, decimals) + 0.0  # -0.0 + 0.0 is 0.0
-    return f"{rounded:{'+' if signed else ''}.{decimals}f}".replace("-", "−")
+    rounded = round(round(value, _ENOUGH), decimals) + 0.0  # -0.0 + 0.0 is 0.0
+    return f"{rounded:{'+' if signed else ''},.{decimals}f}".replace("-", "−")
 
 
 def percent(share: float, signed: bool = False) -> str:
@@ -28,8 +30,21 @@ def percent(share: float, signed: bool = False) -> str:
 
 
 def percent_interval(mean: float, low: float, high: float, signed: bool = False) -> str:
-    """A mean share with half its symmetric interval, such as "23.4 ± 3.1" or, without an interval, "23.4 ± —"."""
+    """A mean share with its interval.
+
+    "23.4 ± 3.1" with half the interval, "23.4 (20.1 to 31.0)" where its limits are not symmetric around the mean,
+    "23.4 ± —" without an interval, "—" without a mean.
+    """
+    if math.isnan(mean):
+        return NONE
+    if abs((high - mean) - (mean - low)) > SYMMETRIC:
+        return f"{percent(mean, signed)} ({percent_range(low, high, signed)})"
     return f"{percent(mean, signed)} ± {percent((high - low) / 2)}"
+
+
+def percent_range(low: float, high: float, signed: bool = False) -> str:
+    """An interval's limits, such as "−1.0 to 3.2"; a dash without an interval."""
+    return NONE if math.isnan(low) else f"{percent(low, signed)} to {percent(high, signed)}"
 
 
 def rare_percent(share: float) -> str:
@@ -42,6 +57,20 @@ def p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else number(p, 3)
 
 
+def p_with_floor(p: float, floor: float) -> str:
+    """A p value with the smallest that its test can give: "0.250 (≥0.250)"; without a floor the p value alone."""
+    if math.isnan(p) or math.isnan(floor):
+        return p_value(p)
+    least = f"{floor:.1g}".replace("-", "−") if floor < 0.001 else number(floor, 3)
+    return f"{p_value(p)} (≥{least})"
+
+
+def whole_range(values: pd.Series, decimals: int = 0) -> str:
+    """The mean of some runs with the least and the largest: "120 (100 to 130)"; a single number where all are equal."""
+    mean, low, high = (number(float(v), decimals) for v in (values.mean(), values.min(), values.max()))
+    return mean if low == high else f"{mean} ({low} to {high})"
+
+
 def seed_range(seeds: pd.Series) -> str:
     """The numbers of seeds that occur, in words: "3 training seeds", "2 to 3 training seeds"."""
     if seeds.empty:
@@ -49,3 +78,9 @@ def seed_range(seeds: pd.Series) -> str:
     least, most = int(seeds.min()), int(seeds.max())
     span = f"{most}" if least == most else f"{least} to {most}"
     return f"{span} training seed{'' if most == 1 else 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Names as code in a sentence: "`a`, `b` and `c`"."""
+    code = [f"`{word}`" for word in words]
+    return f"{', '.join(code[:-1])} and {code[-1]}" if len(code) > 1 else "".join(code)

@@ -1,88 +1,104 @@
-"""The main table: every model and variant on every benchmark, pass@1 and pass@4."""
+"""The main table: every model and variant on every benchmark, in the paper's layout."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.statistics.intervals import t_interval
-from ict_core.statistics.runs import AVERAGE, BASE, by_seed, shown_variants
-from ict_core.tables.contrasts import KS, VERDICTS_RESOLVED
-from ict_core.tables.layout import NONE, SIGNIFICANCE, by_row, percent, percent_interval, seed_range
-from ict_core.tables.write import Table
+from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.tables.frames import METRICS, TableSettings, in_order, label
+from ict_core.tables.layout import NONE, SIGNIFICANCE, by_row, percent_interval, seed_range
+from ict_core.tables.table import Table
 
-COLUMNS = ["model", "variant", "benchmark", "metric", "mean", "low", "high", "seeds"]
-_SUPERSCRIPT = str.maketrans("abcdefghijklmnop+-", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ⁺⁻")
+_SUPERSCRIPT = str.maketrans("abcdefghijklmnop+-()", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ⁺⁻⁽⁾")
+_SIGNS = {"better": "+", "worse": "-"}
 
 
-def main_numbers(runs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Mean over training seeds with its 95 % t-interval, for every benchmark and their macro-average.
+def main_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
+    """The levels of the three metrics in the order of the table.
 
     Args:
-        runs: a frame of `statistics.runs.RUNS` with k = 1 and 4.
-        variants: the variants to show, in order; base goes first where it was evaluated.
+        levels: a frame of `records.LEVELS`.
+        settings: the study's variants and benchmarks in order.
 
     Returns:
-        A frame of :data:`COLUMNS` in long form; mean, low and high are shares, low and high NaN where there is no
-        interval (one seed, seeds without any spread). `seeds` of base is 1: its one evaluation.
-
-    Raises:
-        UserError: a model has no run of a variant.
+        A frame of `records.LEVELS`; metric, then model, then variant (base first), then benchmark (the average last).
     """
-    rows = []
-    for model in runs["model"].unique():
-        benchmarks = runs.loc[runs["model"] == model, "benchmark"].unique()
-        for variant in shown_variants(runs, model, variants):
-            for benchmark in benchmarks:
-                for k in KS:
-                    level = t_interval(by_seed(runs, model, variant, benchmark, k).to_numpy())
-                    rows.append((model, variant, benchmark, f"pass@{k}", level.mean, level.low, level.high, level.n))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return in_order(
+        levels[levels["metric"].isin(METRICS)],
+        metric=METRICS,
+        model=list(levels["model"]),
+        variant=[BASE, *settings.variants],
+        benchmark=[*settings.mirrors, AVERAGE],
+    )
 
 
-def _letters(tests: pd.DataFrame) -> dict[str, str]:
-    """A superscript letter for each baseline, in order."""
-    return {b: chr(ord("a") + i).translate(_SUPERSCRIPT) for i, b in enumerate(tests["baseline"].unique())}
+def _letters(baselines: Sequence[str]) -> dict[str, str]:
+    """A letter for each baseline, in order."""
+    return {baseline: chr(ord("a") + i) for i, baseline in enumerate(baselines)}
 
 
-def _marks(tests: pd.DataFrame) -> dict[tuple[str, str, str], str]:
-    """(model, variant, metric) -> superscripts: each baseline's letter with the sign of the resolved difference."""
-    letters, marks = _letters(tests), dict[tuple[str, str, str], str]()
-    for row in tests[tests["verdict"].isin(VERDICTS_RESOLVED)].itertuples():
-        sign = ("+" if row.verdict == "higher" else "-").translate(_SUPERSCRIPT)
+def _marks(contrasts: pd.DataFrame, baselines: Sequence[str]) -> dict[tuple[str, str, str], str]:
+    """(model, variant, metric) -> superscripts of the resolved differences of the average from the baselines.
+
+    Each is the baseline's letter with a sign, in parentheses where the test was not declared.
+    """
+    letters, marks = _letters(baselines), dict[tuple[str, str, str], str]()
+    resolved = contrasts[
+        (contrasts["benchmark"] == AVERAGE)
+        & contrasts["verdict"].isin(_SIGNS)
+        & contrasts["baseline"].isin(letters)
+        & contrasts["metric"].isin(METRICS)
+    ]
+    for row in in_order(resolved, baseline=baselines).itertuples():
+        mark = letters[str(row.baseline)] + _SIGNS[str(row.verdict)]
         key = (str(row.model), str(row.variant), str(row.metric))
-        marks[key] = marks.get(key, "") + letters[str(row.baseline)] + sign
+        mark = mark if row.family == "declared" else f"({mark})"
+        marks[key] = marks.get(key, "") + mark.translate(_SUPERSCRIPT)
     return marks
 
 
-def main_table(numbers: pd.DataFrame, tests: pd.DataFrame) -> Table:
-    """The readable main table: a row a (model, metric, variant), a column a benchmark.
+def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
+    """The readable main table: blocks of metrics, in them a row a model and variant, a column a benchmark.
 
     Args:
-        numbers: the frame of :func:`main_numbers`.
-        tests: the frame of `contrasts.contrasts`, whose resolved rows are the marks on the average.
+        levels: a frame of `records.LEVELS`.
+        contrasts: a frame of `records.CONTRASTS`, whose verdicts on the average are the marks.
+        settings: what the tables know of the study.
     """
-    marks = _marks(tests)
+    numbers, marks = main_numbers(levels, settings), _marks(contrasts, settings.baselines)
 
     def text(model: str, variant: str, benchmark: str, metric: str, mean: float, low: float, high: float) -> str:
-        level = percent(mean) if variant == BASE else percent_interval(mean, low, high)
-        return level + (marks.get((model, variant, metric), "") if benchmark == AVERAGE else "")
+        mark = marks.get((model, variant, metric), "") if benchmark == AVERAGE else ""
+        return percent_interval(mean, low, high) + mark
 
-    cells = numbers.assign(
-        text=by_row(numbers, COLUMNS[:-1], text),
-        seeds=by_row(numbers, ["variant", "seeds"], lambda variant, seeds: NONE if variant == BASE else str(seeds)),
-    )
-    rows, benchmarks = ["model", "metric", "variant", "seeds"], [*numbers["benchmark"].unique()]
-    benchmarks.append(benchmarks.pop(benchmarks.index(AVERAGE)))
-    wide = cells.pivot(index=rows, columns="benchmark", values="text")[benchmarks].fillna(NONE)
-    order = cells[["model", "metric"]].drop_duplicates().merge(cells[["model", "variant", "seeds"]].drop_duplicates())
-    shown = wide.loc[pd.MultiIndex.from_frame(order[rows])].reset_index().rename_axis(columns=None)
+    columns = ["model", "variant", "benchmark", "metric", "mean", "low", "high"]
+    seeds = by_row(numbers, ["variant", "seeds"], lambda variant, seeds: NONE if variant == BASE else str(seeds))
+    cells = numbers.assign(text=by_row(numbers, columns, text), seeds=seeds)
+    rows = ["metric", "model", "variant", "seeds"]
+    order = cells[rows].drop_duplicates()
+    present = [b for b in [*settings.mirrors, AVERAGE] if b in set(numbers["benchmark"])]
+    wide = cells.pivot(index=rows, columns="benchmark", values="text")[present].fillna(NONE)
+    shown = wide.loc[pd.MultiIndex.from_frame(order)].reset_index().rename_axis(columns=None)
+    shown = shown.assign(metric=shown["metric"].map(label))
+    return Table("main", numbers, shown, _caption(numbers, settings, marks), keys=2)
+
+
+def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tuple[str, str, str], str]) -> str:
     seeds = seed_range(numbers.loc[numbers["variant"] != BASE, "seeds"])
+    stands = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
     caption = (
-        f"pass@k in percent: mean over {seeds} ± half the 95 % t-interval over seeds, which speaks for new runs on "
-        f"these problems. `{AVERAGE}`: every benchmark weighs the same. `{BASE}`: one evaluation of the untrained "
-        f"model, no training seeds. {NONE}: no interval, from one seed or from seeds that are all equal."
+        f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
+        "(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. "
+        f"`{AVERAGE}`: every benchmark weighs the same. `{BASE}`: one evaluation of the untrained model, so that its "
+        "interval speaks for new problems only. An interval that is not symmetric is printed from low to high; "
+        f"{NONE}: none. "
     )
-    legend = ", ".join(f"{letter} {baseline}" for baseline, letter in _letters(tests).items())
-    if legend:
-        caption += f" Superscripts: higher (⁺) or lower (⁻) than {legend} (paired t, Holm p < {SIGNIFICANCE})."
-    return Table("main", numbers, shown, caption, keys=2)
+    caption += f"Benchmarks stand in the place of the paper's: {stands}. " if stands else ""
+    legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in _letters(settings.baselines).items())
+    if not legend:
+        return caption.strip()
+    caption += (
+        f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {SIGNIFICANCE}, in parentheses where the "
+        "test was not declared beforehand. Two baselines are compared once, at the later one."
+    )
+    return caption if marks else f"{caption} No difference is resolved, so that there is no mark."

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core import records
-from ict_core.statistics.runs import CELL, shown_variants
+from ict_core.statistics.names import CELL
+from ict_core.tables.frames import shown_variants
 from ict_core.tables.layout import by_row, rare_percent
-from ict_core.tables.write import Table
+from ict_core.tables.table import Table
 
 SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncated")
 
@@ -33,8 +34,9 @@ def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFram
     return pd.concat(ordered, ignore_index=True)[[*CELL, "sampled", *SHARES]]
 
 
-def status_table(numbers: pd.DataFrame) -> Table:
-    """The readable statuses from the frame of :func:`status_numbers`."""
+def status_table(scores: pd.DataFrame, variants: Sequence[str]) -> Table:
+    """The readable statuses."""
+    numbers = status_numbers(scores, variants)
     shown = numbers[[*CELL, "sampled"]].astype(str)
     for status in SHARES:
         shown[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)

@@ -5,17 +5,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.statistics.intervals import t_interval
-from ict_core.statistics.paired import paired_t
-from ict_core.statistics.runs import AVERAGE, by_seed, shown_variants
-from ict_core.tables.contrasts import KS
-from ict_core.tables.layout import NONE, by_row, percent_interval, seed_range
-from ict_core.tables.write import Table
+from ict_core.tables.comparison import compared, resolved, side_by_side
+from ict_core.tables.frames import shown_variants
+from ict_core.tables.layout import seed_range
+from ict_core.tables.table import Table
 
 REFERENCE = "grpo"
-LEVEL = ["mean", "low", "high"]
-DIFFERENCE = ["difference", "difference_low", "difference_high"]
-COLUMNS = ["model", "variant", "selector", "percent", "metric", *LEVEL, *DIFFERENCE, "seeds"]
 
 
 def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
@@ -25,50 +20,34 @@ def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
     return sorted(found, key=lambda row: (selectors.index(row[1]), row[2]))
 
 
-def threshold_numbers(runs: pd.DataFrame, variants: Sequence[str], reference: str = REFERENCE) -> pd.DataFrame:
-    """Level and paired difference from the reference, of the macro-average, for every fraction of every selector.
+def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+    """Level and paired difference from the reference, of the average, for every fraction of every selector.
 
     Args:
-        runs: a frame of `statistics.runs.RUNS` with k = 1 and 4.
+        levels: a frame of `records.LEVELS`.
+        contrasts: a frame of `records.CONTRASTS`.
         variants: the study's variants; those not named <selector>-<percent> are left out.
-        reference: the variant that keeps every token: the first row of each model, at 100 percent.
 
     Returns:
-        A frame of :data:`COLUMNS`. Levels and differences are shares with 95 % t-intervals over seeds; the reference's
-        own difference is NaN. No p values: the tests stand in the contrasts, under one correction.
-
-    Raises:
-        UserError: a model lacks the reference or a variant, or its seeds differ from the reference's.
+        The columns model, variant, selector, percent and those of `comparison.compared`. The reference, which keeps
+        every token, is the first row of each model, at 100 percent.
     """
-    nan = float("nan")
-    rows: list[tuple[object, ...]] = []
-    for model in runs["model"].unique():
-        for variant, selector, kept in [(reference, reference, 100), *fractions(shown_variants(runs, model, variants))]:
-            for k in KS:
-                ours, theirs = (by_seed(runs, model, arm, AVERAGE, k) for arm in (variant, reference))
-                level, test = t_interval(ours.to_numpy()), paired_t(ours, theirs)
-                gap = (nan, nan, nan) if variant == reference else (test.difference, test.low, test.high)
-                rows.append(
-                    (model, variant, selector, kept, f"pass@{k}", level.mean, level.low, level.high, *gap, level.n)
-                )
-    return pd.DataFrame(rows, columns=COLUMNS)
+    rows = [
+        (model, *row)
+        for model in levels["model"].unique()
+        for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants))]
+    ]
+    named = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
+    return compared(levels, contrasts, named, REFERENCE, reference_first=False)
 
 
-def threshold_table(numbers: pd.DataFrame) -> Table:
-    """The readable ablation from the frame of :func:`threshold_numbers`, pass@1 and pass@4 side by side."""
-
-    def difference(mean: float, low: float, high: float) -> str:
-        return NONE if pd.isna(mean) else percent_interval(mean, low, high, signed=True)
-
-    shown = numbers.loc[numbers["metric"] == f"pass@{KS[0]}", ["model", "selector", "percent", "seeds"]].astype(str)
-    shown = shown.rename(columns={"percent": "kept %"}).reset_index(drop=True)
-    for metric, rows in numbers.groupby("metric", sort=False):
-        shown[str(metric)] = by_row(rows, LEVEL, percent_interval)
-        shown[f"Δ {metric}"] = by_row(rows, DIFFERENCE, difference)
-    reference = numbers["variant"].iloc[0]
+def threshold_table(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> Table:
+    """The readable ablation, pass@1 and pass@4 side by side."""
+    numbers = threshold_numbers(levels, contrasts, variants)
     caption = (
-        f"The fraction of tokens kept. Average over the benchmarks in percent and its difference (Δ) from `{reference}`"
-        f", which keeps every token; ± half the 95 % t-interval over {seed_range(numbers['seeds'])} (differences "
-        "paired by seed). The intervals are not corrected for their number; the tests are in the contrasts."
+        "Average over the benchmarks in percent ± half its 95 % interval for new runs on "
+        f"new problems, and the difference (Δ) from `{REFERENCE}`, which keeps every token, in points ± half the 95 % "
+        f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed. {resolved(numbers)}"
     )
-    return Table("thresholds", numbers, shown, caption, keys=2)
+    table = side_by_side("thresholds", numbers, ["model", "selector", "percent"], caption)
+    return Table(table.name, numbers, table.shown.rename(columns={"percent": "kept %"}), caption, keys=2)

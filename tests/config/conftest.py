@@ -22,10 +22,12 @@ evaluation:
   top_p: 1.0
   max_new_tokens: 112
   threads: 1
-  pass_at: [1, 4]
 grading:
   seconds: 5
   memory_mib: 1024
+evidence:
+  margin_points: 2.0
+  power: 0.8
 grid:
   - models: [mini-s, mini-m]
     methods: [grpo, entropy-20, stapo, ict-10, random-10]

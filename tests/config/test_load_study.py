@@ -11,7 +11,7 @@ from ict_core.config.methods import Ict
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
-STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "statistics")
+STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "evidence")
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -73,7 +73,7 @@ def edited(configs: Path, file: str, old: str, new: str):
     ("old", "new", "changed"),
     [
         ("samples: 8", "samples: 16", {"generate"}),
-        ("pass_at: [1, 4]", "pass_at: [1, 8]", {"statistics"}),
+        ("margin_points: 2.0", "margin_points: 3.0", set()),
         ("seconds: 5", "seconds: 6", {"grade", "train"}),
         ("train_problems: 2000", "train_problems: 1000", {"train_data", "train"}),
         ("# problems_per_benchmark", "problems_per_benchmark", {"eval_data"}),
@@ -82,7 +82,7 @@ def edited(configs: Path, file: str, old: str, new: str):
 def test_a_change_reaches_only_the_stages_that_it_concerns(configs, old, new, changed):
     mini = load(configs)
     other, cell = edited(configs, "studies/mini.yaml", old, new), mini.cells()[9]
-    assert {s for s in STAGES if mini.stage_config(s, cell) != other.stage_config(s, cell)} == changed
+    assert {s for s in STAGES if mini.stage_config(s, cell) != other.stage_config(s, cell)} == changed | {"evidence"}
 
 
 def test_a_selector_change_concerns_its_own_cells_only(configs):

@@ -1,24 +1,35 @@
+from types import SimpleNamespace
+
+import figure_frames
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 from matplotlib import rcParams
+from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
-from ict_core.figures import entropy, pass_at_k, reward
-from ict_core.figures.registry import FIGURES
+from ict_core.figures import entropy, length, pass_at_k, reward
+from ict_core.figures.captions import CAPTIONS, TITLES
+from ict_core.figures.registry import FIGURES, draw
 from ict_core.figures.style import RC, label, style
-from ict_core.statistics.runs import AVERAGE, run_frame
+
+LOG = ["reward", "entropy", "length"]
+BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 
 
 @pytest.fixture(scope="module")
 def frames():
-    return {"scores": synthetic.scores(), "log": synthetic.log()}
+    return figure_frames.whole_study()
 
 
 @pytest.fixture(scope="module")
 def smoke():
-    arms = {"models": ["tiny"], "variants": ["grpo", "ict-10"], "seeds": (1,)}
-    return {"scores": synthetic.scores(**arms, n=4), "log": synthetic.log(**arms)}
+    return figure_frames.frames(models=["tiny"], variants=["grpo", "ict-10"], seeds=(1,))
+
+
+def drawn(name, frames, variants=synthetic.VARIANTS):
+    return FIGURES[name].draw(*(frames[i] for i in FIGURES[name].inputs), variants=variants)
 
 
 def line_of(axis, variant):
@@ -26,11 +37,57 @@ def line_of(axis, variant):
     return next(x for x in axis.lines if x.get_color() == style(variant).colour and x.get_marker() == "None")
 
 
+def texts(figure):
+    inside = [t.get_text() for a in figure.axes for t in [*a.texts, *a.get_yticklabels(), a.title]]
+    return inside + [t.get_text() for legend in figure.legends for t in legend.get_texts()]
+
+
+def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions():
+    assert {name: entry.inputs for name, entry in FIGURES.items()} == {
+        "reward": ("log",),
+        "entropy": ("log",),
+        "pass_at_k": ("runs",),
+        "thresholds": ("levels", "runs"),
+        "forest": ("contrasts", "runs"),
+        "elbow": ("tokens",),
+        "purity": ("tokens",),
+        "composition": ("tokens",),
+        "components": ("components",),
+        "length": ("log",),
+    }
+    assert list(FIGURES) == list(TITLES) == list(CAPTIONS)
+    assert all(e.title == TITLES[n] and e.caption == CAPTIONS[n] for n, e in FIGURES.items())
+    assert {n for n, e in FIGURES.items() if e.settings} == {"forest"}
+
+
+class Study:
+    """What the registry takes of a stored study."""
+
+    def __init__(self, frames):
+        self.frame = frames.__getitem__
+        self.settings = SimpleNamespace(shared=("grpo", "ict-10"), margin=0.03)
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_one_panel_a_model_and_a_legend_in_order(frames, name):
-    figure = FIGURES[name].draw(frames[FIGURES[name].frame], synthetic.VARIANTS)
-    assert [a.get_title() for a in figure.axes][:2] == synthetic.MODELS
-    assert len(figure.axes) == (4 if name == "entropy" else 2)
+def test_a_stored_study_is_enough_to_draw_a_figure(frames, name):
+    figure = draw(name, Study(frames))
+    assert "Random 10 %" not in texts(figure) or name == "thresholds"
+    if name == "forest":
+        band = figure.axes[0].patches[0].get_extents().transformed(figure.axes[0].transData.inverted())
+        assert (band.x0, band.x1) == pytest.approx((-3, 3))
+
+
+def test_captions_say_what_the_figures_do():
+    assert f"over {reward.WINDOW} optimiser steps" in CAPTIONS["reward"]
+    assert f"over {length.WINDOW} optimiser steps" in CAPTIONS["length"]
+    assert all(c.endswith(".") and "  " not in c and "\n" not in c for c in CAPTIONS.values())
+
+
+@pytest.mark.parametrize("name", BY_VARIANT)
+def test_one_column_a_model_and_a_legend_in_order(frames, name):
+    figure = drawn(name, frames)
+    assert [a.get_title() for a in figure.axes][:2] == [f"{m} (3 seeds)" for m in synthetic.MODELS]
+    assert len(figure.axes) == (4 if name in ("entropy", "length") else 2)
     shown = [*(["base"] if name == "pass_at_k" else []), *synthetic.VARIANTS]
     assert {t.get_text() for t in figure.legends[0].get_texts()} == {label(v) for v in shown}
     assert all(a.get_legend() is None for a in figure.axes)
@@ -38,28 +95,45 @@ def test_one_panel_a_model_and_a_legend_in_order(frames, name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_one_seed_and_one_model_are_enough(smoke, name):
-    figure = FIGURES[name].draw(smoke[FIGURES[name].frame], ["grpo", "ict-10"])
+    figure = drawn(name, smoke, ["grpo", "ict-10"])
     figure.draw_without_rendering()
-    assert all(len(a.lines) >= 2 for a in figure.axes)
+    assert texts(figure)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", set(FIGURES) - {"thresholds", "components", "purity"})
 def test_only_the_variants_asked_for_are_drawn(frames, name):
-    figure = FIGURES[name].draw(frames[FIGURES[name].frame], ["stapo", "missing"])
-    colours = {line.get_color() for a in figure.axes for line in a.lines}
-    assert colours == {style("stapo").colour} | ({style("base").colour} if name == "pass_at_k" else set())
+    figure = drawn(name, frames, ["stapo", "missing"])
+    methods = {style(v).colour for v in synthetic.VARIANTS}
+    colours = {to_hex(line.get_color()).upper() for a in figure.axes for line in a.lines} & methods
+    # a declared comparison is always shown
+    assert colours == {style(v).colour for v in (["stapo", "ict-10"] if name == "forest" else ["stapo"])}
 
 
-def test_nothing_to_draw_is_refused(frames):
+@pytest.mark.parametrize("name", set(FIGURES) - {"forest", "thresholds"})
+def test_variants_without_any_row_are_refused(frames, name):
+    without_base = {n: f[f["variant"] != "base"] for n, f in frames.items()}
     with pytest.raises(UserError, match="missing"):
-        reward.draw(frames["log"], ["missing"])
+        drawn(name, without_base, ["missing"])
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_global_settings_stay_untouched(frames, name):
+def test_global_settings_stay_untouched(smoke, name):
     before = {key: rcParams[key] for key in RC}
-    FIGURES[name].draw(frames[FIGURES[name].frame], ["grpo"])
+    drawn(name, smoke, ["grpo"])
     assert {key: rcParams[key] for key in RC} == before
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_frames_stay_untouched(smoke, name):
+    before = {n: f.copy() for n, f in smoke.items()}
+    drawn(name, smoke, ["grpo", "ict-10"])
+    assert all(smoke[n].equals(before[n]) for n in before)
+
+
+def test_a_method_has_one_colour_in_all_figures(smoke):
+    for name in set(FIGURES) - {"thresholds", "components", "purity"}:
+        figure = drawn(name, smoke, ["grpo", "ict-10"])
+        assert style("ict-10").colour in {line.get_color() for a in figure.axes for line in a.lines}, name
 
 
 def test_entropy_draws_the_mean_over_seeds(frames):
@@ -76,6 +150,13 @@ def test_reward_is_smoothed_over_five_steps_and_shorter_at_the_ends(frames):
     assert line[0] == pytest.approx(raw[:3].mean())
     assert line[20] == pytest.approx(raw[18:23].mean())
     assert line[39] == pytest.approx(raw[37:].mean())
+
+
+def test_bands_run_from_the_lowest_to_the_highest_seed(frames):
+    log = frames["log"]
+    band = entropy.draw(log, ["ict-10"]).axes[0].collections[0].get_paths()[0].vertices
+    at = log.query("model == 'tiny' and variant == 'ict-10' and step == 7")["h1"]
+    assert np.allclose(sorted(set(band[band[:, 0] == 7][:, 1])), [at.min(), at.max()])
 
 
 def test_a_step_that_one_seed_lacks_is_a_gap(frames):
@@ -96,31 +177,52 @@ def test_a_variant_of_one_model_only_leaves_the_other_panel_without_it(frames):
     assert [len(a.lines) for a in figure.axes] == [2, 1]
 
 
+def test_equal_curves_can_both_be_seen(frames):
+    first, second = style("grpo"), style("stapo")
+    assert first.width > 1.5 * second.width and second.line != "-"
+    log = frames["log"]
+    stapo = log[log["variant"] == "grpo"].assign(variant="stapo")
+    axis = reward.draw(pd.concat([log[log["variant"] == "grpo"], stapo]), ["grpo", "stapo"]).axes[0]
+    below, above = axis.lines
+    assert np.array_equal(below.get_ydata(), above.get_ydata())
+    assert below.get_linewidth() > above.get_linewidth() and above.get_linestyle() == "--"
+
+
+def test_nothing_truncated_reads_as_zero_of_a_fixed_axis(frames):
+    axes = length.draw(frames["log"].assign(truncated_share=0.0), ["grpo"]).axes
+    assert axes[2].get_ylim()[0] <= 0 and axes[2].get_ylim()[1] >= length.LEAST_TOP
+    assert set(axes[2].lines[0].get_ydata()) == {0.0}
+    axes = length.draw(frames["log"].assign(truncated_share=0.3), ["grpo"]).axes
+    assert np.allclose(axes[2].lines[0].get_ydata(), 30.0) and axes[2].get_ylim()[1] > 30
+
+
 def test_pass_at_k_draws_means_as_lines_and_every_run_as_a_dot(frames):
-    axis = pass_at_k.draw(frames["scores"], synthetic.VARIANTS).axes[0]
-    runs = run_frame(frames["scores"])
-    runs = runs[(runs["model"] == "tiny") & (runs["benchmark"] == AVERAGE)]
-    arm = runs[runs["variant"] == "ict-10"]
+    axis = pass_at_k.draw(frames["runs"], synthetic.VARIANTS).axes[0]
+    arm = frames["runs"].query("model == 'tiny' and variant == 'ict-10' and benchmark == 'average'")
+    arm = arm[arm["metric"].str.startswith("pass@")]
+    k = arm["metric"].str.removeprefix("pass@").astype(int)
     line = line_of(axis, "ict-10")
     assert line.get_xdata().tolist() == [1, 2, 4, 8]
-    assert np.allclose(line.get_ydata(), 100 * arm.groupby("k")["pass_at_k"].mean())
+    assert np.allclose(line.get_ydata(), 100 * arm.groupby(k)["value"].mean())
     dots = [x for x in axis.lines if x.get_marker() == style("ict-10").marker]
-    assert np.allclose(np.sort(dots[0].get_ydata()), np.sort(100 * arm["pass_at_k"]))
-    assert np.allclose(np.round(np.log2(dots[0].get_xdata())), np.log2(arm["k"]))
+    assert np.allclose(np.sort(dots[0].get_ydata()), np.sort(100 * arm["value"]))
+    assert np.allclose(np.sort(np.round(np.log2(dots[0].get_xdata()))), np.sort(np.log2(k)))
     base = [x for x in axis.lines if x.get_color() == style("base").colour]
     assert len(base) == 1 and base[0].get_linestyle() == "--"
     assert [t.get_text() for t in axis.get_xticklabels()] == ["1", "2", "4", "8"]
 
 
-def test_pass_at_k_works_without_a_base(frames):
-    scores = frames["scores"]
-    figure = pass_at_k.draw(scores[scores["variant"] != "base"], ["grpo"])
+def test_pass_at_k_works_without_a_base_and_not_without_the_average(frames):
+    runs = frames["runs"]
+    figure = pass_at_k.draw(runs[runs["variant"] != "base"], ["grpo"])
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["GRPO"]
+    with pytest.raises(UserError, match="average"):
+        pass_at_k.draw(runs[runs["benchmark"] != "average"], ["grpo"])
 
 
-def test_the_registry_names_the_frame_of_each_figure():
-    assert {name: entry.frame for name, entry in FIGURES.items()} == {
-        "reward": "log",
-        "entropy": "log",
-        "pass_at_k": "scores",
-    }
+def test_titles_say_where_the_numbers_of_seeds_differ(frames):
+    runs = frames["runs"]
+    runs = runs[(runs["variant"] != "ict-10") | (runs["seed"] < 3)]
+    assert pass_at_k.draw(runs, ["grpo", "ict-10"]).axes[0].get_title() == "tiny (2 to 3 seeds)"
+    assert pass_at_k.draw(runs, ["ict-10"]).axes[0].get_title() == "tiny (2 seeds)"
+    assert pass_at_k.draw(runs[runs["seed"] < 2], ["grpo"]).axes[0].get_title() == "tiny (1 seed)"

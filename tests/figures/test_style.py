@@ -14,6 +14,13 @@ def test_known_variants_differ_in_colour_and_marker():
     assert len({s.colour for s in styles}) == len({s.marker for s in styles}) == len(styles)
 
 
+def test_variants_of_the_paper_s_ablation_and_strangers_have_other_colours_than_its_methods():
+    methods = {style(v).colour for v in ["base", *synthetic.VARIANTS]}
+    others = ["frequent-90", "wasserstein-10", "kl-10", "tv-10", "entropy-10"]
+    assert len({style(v).colour for v in others}) == len({style(v).marker for v in others}) == len(others)
+    assert not methods & {style(v).colour for v in [*others, *(f"new-{i}" for i in range(60))]}
+
+
 def test_the_fractions_of_one_rule_darken_with_the_fraction():
     shades = [luminance(style(f"ict-{p}").colour) for p in (5, 10, 20, 30)]
     assert shades == sorted(shades, reverse=True)
@@ -43,7 +50,10 @@ def test_labels():
 
 
 def test_legend_entries_carry_the_style():
-    line, base = handles(["ict-10", "base"], markers=True)
-    assert line.get_color() == style("ict-10").colour and line.get_marker() == "D"
+    line, base = handles(["ict-10", "base"], "filled")
+    assert line.get_color() == line.get_markerfacecolor() == style("ict-10").colour and line.get_marker() == "D"
     assert base.get_marker() == "None"
-    assert handles(["ict-10"], markers=False)[0].get_marker() == "None"
+    assert handles(["ict-10"], "lines")[0].get_marker() == "None"
+    hollow, alone = handles(["ict-10"], "open")[0], handles(["ict-10"], "markers")[0]
+    assert hollow.get_markerfacecolor() == alone.get_markerfacecolor() == "white"
+    assert (hollow.get_linestyle(), alone.get_linestyle()) == ("-", "None")

@@ -4,8 +4,10 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.records import SCORES, read_frame, write_frame
-from ict_core.statistics.runs import AVERAGE, RUNS, by_seed, run_frame, shown_variants
+from ict_core.records import RUNS, SCORES, read_frame, write_frame
+from ict_core.statistics.runs import AVERAGE, by_seed, run_frame, shown_variants
+
+METRICS = ["pass@1", "pass@2", "pass@4", "pass@8", "total"]
 
 
 def score(benchmark, problem, correct, n=4, **cell):
@@ -20,38 +22,41 @@ def scores():
     return synthetic.scores(models=["tiny"], variants=["grpo", "ict-10"], seeds=(1, 2))
 
 
-def value(runs, benchmark, k):
-    return runs[(runs["benchmark"] == benchmark) & (runs["k"] == k)]["pass_at_k"].item()
+def value(runs, benchmark, metric):
+    return runs[(runs["benchmark"] == benchmark) & (runs["metric"] == metric)]["value"].item()
 
 
 def test_by_hand():
     runs = run_frame(pd.DataFrame([score("a", "1", 0), score("a", "2", 2), score("b", "1", 4)]))
-    assert list(runs.columns) == RUNS and sorted(runs["k"].unique()) == [1, 2, 4]
-    assert value(runs, "a", 1) == pytest.approx((0 + 1 / 2) / 2)
-    assert value(runs, "a", 2) == pytest.approx((0 + 5 / 6) / 2)
-    assert value(runs, "a", 4) == pytest.approx((0 + 1) / 2)
-    assert value(runs, "b", 1) == 1
+    assert list(runs.columns) == list(RUNS) and list(runs["metric"].unique()) == METRICS[:3] + ["total"]
+    assert value(runs, "a", "pass@1") == pytest.approx((0 + 1 / 2) / 2)
+    assert value(runs, "a", "pass@2") == pytest.approx((0 + 5 / 6) / 2)
+    assert value(runs, "a", "pass@4") == pytest.approx((0 + 1) / 2)
+    assert value(runs, "a", "total") == pytest.approx((1 / 4 + 1 / 2) / 2)
+    assert value(runs, "b", "pass@1") == 1
     # the macro-average: a weighs as much as b although it has twice the problems
-    assert value(runs, AVERAGE, 1) == pytest.approx((1 / 4 + 1) / 2)
+    assert value(runs, AVERAGE, "pass@1") == pytest.approx((1 / 4 + 1) / 2)
 
 
 def test_ungraded_samples_are_neither_right_nor_wrong():
     runs = run_frame(pd.DataFrame([score("a", "1", 1, n=2)]))
-    assert sorted(runs["k"].unique()) == [1, 2] and value(runs, "a", 1) == 1 / 2
+    assert list(runs["metric"].unique()) == METRICS[:2] and value(runs, "a", "pass@1") == 1 / 2
 
 
 def test_every_run_and_benchmark_is_there(scores):
     runs = run_frame(scores)
-    assert len(runs) == 5 * 8 * 4  # cells (base and 2 x 2) x (7 benchmarks and the average) x (k = 1, 2, 4, 8)
+    assert len(runs) == 5 * 8 * 5  # cells (base and 2 x 2) x (7 benchmarks and the average) x metrics
     assert list(runs["benchmark"].unique()) == [*synthetic.BENCHMARKS, AVERAGE]
     share = scores.assign(share=scores["correct"] / scores["n"])
     expected = share.groupby(["variant", "seed", "benchmark"])["share"].mean()
-    found = runs[(runs["k"] == 1) & (runs["benchmark"] != AVERAGE)].set_index(["variant", "seed", "benchmark"])
-    assert np.allclose(found["pass_at_k"], expected.reindex(found.index))
+    found = runs[(runs["metric"] == "pass@1") & (runs["benchmark"] != AVERAGE)].set_index(
+        ["variant", "seed", "benchmark"]
+    )
+    assert np.allclose(found["value"], expected.reindex(found.index))
 
 
 def test_the_order_of_rows_does_not_matter(scores):
-    key = RUNS[:-1]
+    key = list(RUNS)[:-1]
     shuffled = run_frame(scores.sample(frac=1, random_state=3)).sort_values(key, ignore_index=True)
     pd.testing.assert_frame_equal(shuffled, run_frame(scores).sort_values(key, ignore_index=True))
 
@@ -65,8 +70,10 @@ def test_too_few_graded_samples_name_cell_and_problem(scores):
     row = scores.index[(scores["variant"] == "ict-10") & (scores["seed"] == 2)][5]
     scores.loc[row, ["n", "correct", "timeout"]] = [3, 0, 5]
     with pytest.raises(UserError, match=r"tiny/ict-10/seed-2, problem mini-word-5 of mini-word: 3 graded .*pass@4"):
-        run_frame(scores, (1, 4))
-    assert sorted(run_frame(scores)["k"].unique()) == [1, 2]
+        run_frame(scores, ("pass@1", "pass@4"))
+    with pytest.raises(UserError, match=r"problem mini-word-5 of mini-word: 3 graded .* few for total"):
+        run_frame(scores, ("pass@1", "total"))
+    assert list(run_frame(scores)["metric"].unique()) == METRICS[:2]
 
 
 def test_a_problem_without_any_graded_sample_is_named(scores):
@@ -85,7 +92,7 @@ def test_a_missing_problem_names_cell_and_problem(scores):
 
 def test_models_may_have_different_problems(scores):
     other = scores[scores["benchmark"] == "mini-word"].assign(model="other")
-    assert len(run_frame(pd.concat([scores, other]))) == 5 * (8 + 2) * 4
+    assert len(run_frame(pd.concat([scores, other]))) == 5 * (8 + 2) * 5
 
 
 def test_a_problem_twice_is_named(scores):
@@ -99,12 +106,22 @@ def test_no_scores_are_refused(scores):
 
 
 def test_an_arm_is_indexed_by_seed_and_named(scores):
-    arm = by_seed(run_frame(scores), "tiny", "ict-10", AVERAGE, 4)
-    assert arm.name == "tiny/ict-10" and list(arm.index) == [1, 2]
+    arm = by_seed(run_frame(scores), "tiny", "ict-10", AVERAGE, "pass@4")
+    assert arm.name == "tiny/ict-10" and list(arm.index) == [1, 2] and ((arm > 0) & (arm < 1)).all()
     with pytest.raises(UserError, match="no run of tiny/stapo"):
-        by_seed(run_frame(scores), "tiny", "stapo", AVERAGE, 4)
+        by_seed(run_frame(scores), "tiny", "stapo", AVERAGE, "pass@4")
 
 
 def test_base_goes_first_where_it_was_evaluated(scores):
     assert shown_variants(scores, "tiny", ["ict-10", "base", "grpo"]) == ["base", "ict-10", "grpo"]
     assert shown_variants(scores[scores["variant"] != "base"], "tiny", ["ict-10", "grpo"]) == ["ict-10", "grpo"]
+
+
+def test_a_variant_that_no_model_ran_is_named(scores):
+    with pytest.raises(UserError, match="no run of stapo"):
+        shown_variants(scores, "tiny", ["grpo", "stapo"])
+
+
+def test_an_unknown_metric_is_refused(scores):
+    with pytest.raises(UserError, match="metric 'maj@4'"):
+        run_frame(scores, ["pass@1", "maj@4"])

@@ -1,6 +1,17 @@
-"""Makes the synthetic study of tests/statistics importable here."""
+"""Makes the synthetic study of tests/statistics importable here, and computes its statistics once."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
+
+
+@pytest.fixture(scope="session")
+def study():
+    """The frames of two models, eight variants, three seeds."""
+    import synthetic
+    import table_frames
+
+    return table_frames.frames(synthetic.scores())

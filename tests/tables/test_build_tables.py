@@ -1,71 +1,92 @@
+import dataclasses
 import shutil
 import subprocess
 
 import pandas as pd
 import pytest
 import synthetic
+import table_frames as made
 
 from ict_core.errors import UserError
 from ict_core.tables.build import TABLES, build_tables, make_tables
 
-PREAMBLE = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}"
+ENDINGS = ("csv", "md", "tex", "html")
+PREAMBLE = (
+    r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage[margin=2cm]{geometry}\usepackage{booktabs,graphicx}"
+    r"\begin{document}"
+)
 
 
-@pytest.fixture(scope="module")
-def scores():
-    return synthetic.scores()
-
-
-def test_builds_every_table_in_every_form(scores, tmp_path):
-    paths = build_tables(scores, synthetic.VARIANTS, synthetic.BASELINES, "A miniature study.", tmp_path)
-    assert [p.name for p in paths] == [f"{name}.{ending}" for name in TABLES for ending in ("csv", "md", "tex")]
+def test_builds_every_table_in_every_form(study, tmp_path):
+    paths = build_tables(study, made.settings(), "A miniature study.", tmp_path)
+    assert [p.name for p in paths] == [f"{name}.{ending}" for name in TABLES for ending in ENDINGS]
     assert all("A miniature study." in p.read_text() for p in paths if p.suffix != ".csv")
     assert all(len(pd.read_csv(p)) > 10 for p in paths if p.suffix == ".csv")
 
 
-def test_the_same_scores_give_the_same_bytes(scores, tmp_path):
-    first, second = (
-        build_tables(scores, synthetic.VARIANTS, synthetic.BASELINES, "", tmp_path / name) for name in ("a", "b")
-    )
+def test_names_and_titles_are_those_of_the_list(study):
+    tables = make_tables(study, made.settings())
+    assert [(t.name, t.title) for t in tables] == [(name, entry.title) for name, entry in TABLES.items()]
+
+
+def test_the_same_frames_give_the_same_bytes(study, tmp_path):
+    first, second = (build_tables(study, made.settings(), "", tmp_path / name) for name in ("a", "b"))
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_the_order_of_the_frames_rows_of_one_model_does_not_matter(study, tmp_path):
+    columns = ("levels", "contrasts", "components", "compute")
+    turned = {
+        name: pd.concat([f[::-1] for _, f in getattr(study, name).groupby("model", sort=False)]) for name in columns
+    }
+    first = build_tables(study, made.settings(), "", tmp_path / "a")
+    second = build_tables(dataclasses.replace(study, **turned), made.settings(), "", tmp_path / "b")
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_a_smoke_study_has_every_table(seeds, tmp_path):
-    scores = synthetic.scores(["tiny"], ["grpo", "ict-10"], seeds=seeds, n=4)
-    assert len(build_tables(scores, ["grpo", "ict-10"], ["grpo"], "", tmp_path)) == 12
+    variants, baselines = ["grpo", "ict-10"], ["grpo"]
+    scores = synthetic.scores(["tiny"], variants, seeds=seeds, n=4)
+    frames = made.frames(scores, variants, baselines, [("ict-10", "grpo", "pass@4")])
+    tables = make_tables(frames, made.settings(variants, baselines))
+    build_tables(frames, made.settings(variants, baselines), "", tmp_path)
+    assert len([*tmp_path.iterdir()]) == 4 * len(TABLES)
+    of = {table.name: table.shown for table in tables}
+    assert (of["contrasts"]["verdict"] == "one seed").all() == (len(seeds) == 1)
+    assert of["components"].empty == (len(seeds) == 1)
 
 
-def test_base_may_be_named_among_the_variants(scores):
-    named = make_tables(scores, ["grpo", "base"], ["grpo"])
-    for ours, theirs in zip(named, make_tables(scores, ["grpo"], ["grpo"]), strict=True):
+def test_a_variant_that_only_one_model_ran_is_shown_there_alone():
+    variants = ["grpo", "ict-5", "ict-10"]
+    scores = synthetic.scores(variants=variants, seeds=(1, 2))
+    scores = scores[(scores["model"] == "tiny") | (scores["variant"] != "ict-5")]
+    tables = make_tables(made.frames(scores, variants, ["grpo"], []), made.settings(variants, ["grpo"]))
+    for numbers in (table.numbers for table in tables if table.name in ("main", "contrasts", "thresholds", "compute")):
+        assert set(numbers.loc[numbers["variant"] == "ict-5", "model"]) == {"tiny"}
+        assert set(numbers.loc[numbers["variant"] == "ict-10", "model"]) == {"tiny", "small"}
+
+
+def test_base_may_be_named_among_the_variants(study):
+    named, unnamed = (make_tables(study, made.settings([*more, "grpo", "ict-10"])) for more in (["base"], []))
+    for ours, theirs in zip(named, unnamed, strict=True):
         pd.testing.assert_frame_equal(ours.shown, theirs.shown)
 
 
-def test_a_broken_study_is_refused_before_anything_is_written(scores, tmp_path):
-    few = scores[(scores["variant"] != "ict-10") | (scores["seed"] != 2) | (scores["model"] != "small")]
-    with pytest.raises(UserError, match=r"small/ict-10 lacks seeds \[2\]"):
-        build_tables(few, synthetic.VARIANTS, synthetic.BASELINES, "", tmp_path / "out")
-    with pytest.raises(UserError, match=r"too few for pass@4"):
-        build_tables(synthetic.scores(["tiny"], ["grpo"], n=2), ["grpo"], [], "", tmp_path / "out")
+def test_a_study_with_a_missing_variant_is_refused_before_anything_is_written(study, tmp_path):
+    with pytest.raises(UserError, match="no row of kl-10"):
+        build_tables(study, made.settings(["grpo", "kl-10"]), "", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_the_latex_compiles(scores, tmp_path):
-    build_tables(scores, synthetic.VARIANTS, synthetic.BASELINES, "100 % a_miniature", tmp_path)
+def test_the_latex_compiles_without_an_overfull_box(study, tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex: the LaTeX of the tables is not compiled here")
+    build_tables(study, made.settings(), "100 % a_miniature", tmp_path)
     inputs = "".join(rf"\input{{{name}}}\clearpage" for name in TABLES)
     (tmp_path / "all.tex").write_text(PREAMBLE + inputs + r"\end{document}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
-
-
-def test_a_variant_that_only_one_model_ran_is_shown_there_alone(tmp_path):
-    scores = synthetic.scores(seeds=(1, 2))
-    scores = scores[(scores["model"] == "tiny") | (scores["variant"] != "ict-5")]
-    main, tests, fractions, _ = make_tables(scores, ["grpo", "ict-5", "ict-10"], ["grpo"])
-    for numbers in (main.numbers, tests.numbers, fractions.numbers):
-        assert set(numbers.loc[numbers["variant"] == "ict-5", "model"]) == {"tiny"}
-        assert set(numbers.loc[numbers["variant"] == "ict-10", "model"]) == {"tiny", "small"}
+    assert "Overfull" not in done.stdout and "Float too large" not in done.stdout

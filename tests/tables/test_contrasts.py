@@ -1,100 +1,104 @@
 import numpy as np
 import pandas as pd
-import pytest
-import synthetic
-from scipy import stats
+import table_frames as made
 
-from ict_core.errors import UserError
-from ict_core.statistics.multiplicity import holm
-from ict_core.statistics.runs import AVERAGE, RUNS, run_frame
-from ict_core.tables.contrasts import COLUMNS, contrasts, contrasts_table
+from ict_core.records import CONTRASTS
+from ict_core.tables.contrasts import contrasts_table
 
-
-def made(arms):
-    """Runs of one model whose averages are given: {variant: [pass@1 of seed 1, 2, ...]}; pass@4 is 0.1 above."""
-    rows = [
-        ("tiny", variant, seed, AVERAGE, k, value + (0.1 if k == 4 else 0))
-        for variant, values in arms.items()
-        for seed, value in enumerate(values, start=1)
-        for k in (1, 4)
-    ]
-    return pd.DataFrame(rows, columns=RUNS)
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return run_frame(synthetic.scores(), (1, 4))
-
-
-def test_every_variant_meets_every_baseline_once(runs):
-    tests = contrasts(runs, synthetic.VARIANTS, synthetic.BASELINES)
-    assert list(tests.columns) == COLUMNS
-    pairs = tests[["variant", "baseline"]].drop_duplicates()
-    assert len(pairs) == 5 * 3 + 3 and len({frozenset(p) for p in pairs.itertuples(index=False)}) == len(pairs)
-    assert len(tests) == 2 * 18 * 2
-    assert (tests["seeds"] == 3).all() and set(tests["metric"]) == {"pass@1", "pass@4"}
+SETTINGS = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
+ROW = made.contrast(
+    "ict-10",
+    "grpo",
+    metric="total",
+    family="declared",
+    difference=-0.021,
+    low=-0.031,
+    high=-0.011,
+    two_way_low=-0.045,
+    two_way_high=0.003,
+    sd=0.01,
+    correlation=0.654,
+    p=0.0123,
+    p_t=0.0123,
+    p_adjusted=0.0246,
+    detectable=0.0456,
+    seeds_needed=12.0,
+    verdict="worse",
+)
 
 
-def test_agrees_with_scipy_row_by_row(runs):
-    tests = contrasts(runs, synthetic.VARIANTS, ["grpo"])
-    average = runs[runs["benchmark"] == AVERAGE].set_index(["model", "variant", "k"])
-    for row in tests.itertuples():
-        k = int(row.metric[-1])
-        ours, theirs = (average.loc[(row.model, v, k), "pass_at_k"].to_numpy() for v in (row.variant, row.baseline))
-        expected = stats.ttest_rel(ours, theirs)
-        low, high = expected.confidence_interval(0.95)
-        assert (row.p, row.low, row.high) == pytest.approx((expected.pvalue, low, high))
-        assert row.correlation == pytest.approx(np.corrcoef(ours, theirs)[0, 1])
-    assert tests["p_holm"].to_numpy() == pytest.approx(holm(tests["p"]))
-
-
-def test_verdicts():
-    arms = {
-        "grpo": [0.2, 0.3, 0.25],
-        "ict-10": [0.4, 0.5, 0.4501],
-        "ict-5": [0.1, 0.2, 0.1499],
-        "stapo": [0.3, 0.2, 0.4],
+def test_a_row_by_hand():
+    shown = contrasts_table(made.contrasts(ROW), SETTINGS).shown
+    assert shown.iloc[0].to_dict() == {
+        "family": "declared",
+        "model": "tiny",
+        "metric": "Total",
+        "variant": "ict-10",
+        "baseline": "grpo",
+        "difference": "−2.1 ± 1.0",
+        "two-way interval": "−4.5 to +0.3",
+        "test": "paired t",
+        "p": "0.012",
+        "adjusted p": "0.025",
+        "r": "0.65",
+        "detectable": "4.6",
+        "seeds": "3",
+        "seeds needed": "12",
+        "verdict": "worse",
     }
-    verdicts = contrasts(made(arms), list(arms), ["grpo"]).drop_duplicates("variant").set_index("variant")["verdict"]
-    assert verdicts.to_dict() == {"ict-10": "higher", "ict-5": "lower", "stapo": "not resolved"}
 
 
-def test_equal_differences_are_said_to_be_no_test():
-    tests = contrasts(made({"grpo": [0.2, 0.3, 0.25], "ict-10": [0.4, 0.5, 0.45]}), ["grpo", "ict-10"], ["grpo"])
-    assert (tests["verdict"] == "no test: equal differences").all() and tests["p_holm"].isna().all()
-    assert contrasts_table(tests).shown["difference"].tolist() == ["+20.0 ± —"] * 2
+def test_declared_rows_come_first_and_single_benchmarks_are_in_the_csv_alone():
+    rows = [
+        made.contrast("stapo", "grpo"),
+        made.contrast("ict-10", "stapo", benchmark="mini-word"),
+        made.contrast("ict-10", "grpo", metric="pass@4", family="declared"),
+        made.contrast("ict-10", "grpo"),
+    ]
+    table = contrasts_table(made.contrasts(*rows), SETTINGS)
+    key = ["family", "metric", "variant", "baseline"]
+    assert table.shown[key].to_numpy().tolist() == [
+        ["declared", "pass@4", "ict-10", "grpo"],
+        ["exploratory", "pass@1", "stapo", "grpo"],
+        ["exploratory", "pass@1", "ict-10", "grpo"],
+    ]
+    assert len(table.numbers) == 4 and list(table.numbers.columns) == list(CONTRASTS)
 
 
-def test_one_seed_is_said_to_be_no_test():
-    tests = contrasts(made({"grpo": [0.2], "ict-10": [0.4]}), ["grpo", "ict-10"], ["grpo"])
-    assert (tests["verdict"] == "no test: one seed").all()
-    table = contrasts_table(tests)
-    assert table.shown[["p", "Holm p", "r"]].eq("—").all(axis=None)
-    assert "2 declared tests, of which 0 could be made and 0 are resolved" in table.caption
+def test_every_contrast_of_the_study_is_there_once(study):
+    table = contrasts_table(study.contrasts, made.settings())
+    key = ["model", "variant", "baseline", "benchmark", "metric"]
+    pd.testing.assert_frame_equal(
+        table.numbers.sort_values(key, ignore_index=True), study.contrasts.sort_values(key, ignore_index=True)
+    )
+    assert len(table.shown) == (study.contrasts["benchmark"] == "average").sum()
+    assert table.shown["family"].unique().tolist() == ["declared", "exploratory"]
 
 
-def test_a_missing_seed_is_named():
-    arms = {"grpo": [0.2, 0.3, 0.25], "ict-10": [0.4, 0.5]}
-    with pytest.raises(UserError, match=r"tiny/ict-10 lacks seeds \[3\]"):
-        contrasts(made(arms), list(arms), ["grpo"])
+def test_one_seed_has_no_test():
+    row = made.contrast("ict-10", "grpo", seeds=1, difference=0.02, verdict="one seed")
+    table = contrasts_table(made.contrasts(row), SETTINGS)
+    assert (
+        table.shown[["two-way interval", "p", "adjusted p", "r", "detectable", "seeds needed"]].eq("—").all(axis=None)
+    )
+    assert table.shown[["difference", "verdict"]].to_numpy().tolist() == [["+2.0 ± —", "one seed"]]
+    assert "Exploratory (Benjamini-Hochberg): 1 tests, 0 could be made, 0 are resolved" in table.caption
 
 
-@pytest.mark.parametrize("baseline", ["base", "dapo"])
-def test_a_baseline_must_be_a_trained_variant(runs, baseline):
-    with pytest.raises(UserError, match=baseline):
-        contrasts(runs, ["base", *synthetic.VARIANTS], [baseline])
+def test_the_caption_counts_both_families():
+    rows = [ROW, made.contrast("ict-10", "stapo", p=0.2), made.contrast("ict-10", "stapo", benchmark="mini-word")]
+    caption = contrasts_table(made.contrasts(*rows), SETTINGS).caption
+    assert "Declared (Holm): 1 tests, 1 could be made, 1 is resolved" in caption
+    assert "Exploratory (Benjamini-Hochberg): 2 tests, 1 could be made, 0 are resolved" in caption
+    assert "one of 2.0 points" in caption and "power 0.80" in caption
 
 
-def test_without_baselines_the_table_is_empty(runs):
-    table = contrasts_table(contrasts(runs, synthetic.VARIANTS, []))
-    assert table.shown.empty and "0 declared tests" in table.caption
+def test_very_many_seeds_are_not_counted_out():
+    row = made.contrast("ict-10", "grpo", seeds_needed=np.inf)
+    shown = contrasts_table(made.contrasts(row, {**row, "metric": "total", "seeds_needed": 1001.0}), SETTINGS).shown
+    assert shown["seeds needed"].tolist() == [">1000", ">1000"]
 
 
-def test_shown_by_model_and_metric(runs):
-    table = contrasts_table(contrasts(runs, synthetic.VARIANTS, synthetic.BASELINES))
-    groups = table.shown[["model", "metric"]].drop_duplicates().to_numpy().tolist()
-    assert groups == [["tiny", "pass@1"], ["tiny", "pass@4"], ["small", "pass@1"], ["small", "pass@4"]]
-    assert "72 declared tests, of which 72 could be made" in table.caption
-    first = table.numbers.iloc[0]
-    assert first["variant"] == table.shown["variant"].iloc[0]
-    assert table.shown["r"].iloc[0] == f"{first['correlation']:.2f}".replace("-", "−")
+def test_without_contrasts_the_table_is_empty():
+    table = contrasts_table(made.contrasts(), SETTINGS)
+    assert table.shown.empty and "0 tests" in table.caption

@@ -17,10 +17,32 @@ def test_a_rounded_zero_has_no_minus():
     assert layout.percent(-0.0001, signed=True) == "+0.0"
 
 
-def test_intervals():
+def test_thousands_are_set_apart():
+    assert layout.number(1234567.8, 0) == "1,234,568"
+
+
+@pytest.mark.parametrize("value", [0.125, 0.1225, 0.3335])
+def test_the_last_bit_of_a_number_does_not_change_its_text(value):
+    texts = {layout.percent(value * (1 + bits * 2.2e-16)) for bits in (-2, -1, 0, 1, 2)}
+    assert len(texts) == 1
+
+
+def test_symmetric_intervals():
     assert layout.percent_interval(0.234, 0.203, 0.265) == "23.4 ± 3.1"
     assert layout.percent_interval(-0.02, -0.05, 0.01, signed=True) == "−2.0 ± 3.0"
+
+
+def test_limits_that_are_not_symmetric_are_printed():
+    assert layout.percent_interval(0.1, 0.02, 0.35) == "10.0 (2.0 to 35.0)"
+    assert layout.percent_interval(0.1, 0.02, 0.181) == "10.0 (2.0 to 18.1)"
+    assert layout.percent_interval(0.1, 0.02, 0.1802) == "10.0 ± 8.0"  # prints as the same half-width
+
+
+def test_intervals_that_are_not_there():
     assert layout.percent_interval(0.234, NAN, NAN) == "23.4 ± —"
+    assert layout.percent_interval(NAN, NAN, NAN) == "—"
+    assert layout.percent_range(NAN, NAN) == "—"
+    assert layout.percent_range(-0.01, 0.05, signed=True) == "−1.0 to +5.0"
 
 
 def test_what_is_rare_is_not_nothing():
@@ -29,8 +51,26 @@ def test_what_is_rare_is_not_nothing():
 
 def test_p_values():
     assert [layout.p_value(p) for p in (0.0004, 0.0123, 1.0, NAN)] == ["<0.001", "0.012", "1.000", "—"]
+    assert layout.p_with_floor(0.5, 0.25) == "0.500 (≥0.250)"
+    assert layout.p_with_floor(0.0009765625, 0.0009765625) == "<0.001 (≥0.001)"
+    assert layout.p_with_floor(0.5, NAN) == "0.500" and layout.p_with_floor(NAN, 1.0) == "—"
+
+
+def test_ranges_over_runs():
+    assert layout.whole_range(pd.Series([100, 130, 130])) == "120 (100 to 130)"
+    assert layout.whole_range(pd.Series([2.0, 2.0]), 1) == "2.0"
+    assert layout.whole_range(pd.Series([NAN, NAN])) == "—"
 
 
 def test_seeds_in_words():
     words = [layout.seed_range(pd.Series(s, dtype=int)) for s in ([], [1], [3, 3], [2, 3])]
     assert words == ["no training seeds", "1 training seed", "3 training seeds", "2 to 3 training seeds"]
+
+
+def test_names_in_a_sentence():
+    assert [layout.listed(w) for w in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "",
+        "`a`",
+        "`a` and `b`",
+        "`a`, `b` and `c`",
+    ]

@@ -1,86 +1,102 @@
-import pytest
+import pandas as pd
 import synthetic
+import table_frames as made
 
-from ict_core.errors import UserError
-from ict_core.statistics.intervals import t_interval
-from ict_core.statistics.runs import AVERAGE, run_frame
-from ict_core.tables.contrasts import contrasts
-from ict_core.tables.main import COLUMNS, main_numbers, main_table
+from ict_core.records import LEVELS
+from ict_core.tables.main import main_numbers, main_table
 
+AVERAGE = "average"
 BENCHMARKS = [*synthetic.BENCHMARKS, AVERAGE]
+METRICS = {"pass@1": "pass@1", "pass@4": "pass@4", "total": "Total"}
+LEVEL = made.levels(
+    ("tiny", "base", AVERAGE, "pass@1", 0.10, 0.08, 0.12),
+    ("tiny", "grpo", AVERAGE, "pass@1", 0.20, 0.17, 0.23),
+    ("tiny", "stapo", AVERAGE, "pass@1", 0.21, 0.18, 0.24),
+    ("tiny", "ict-10", AVERAGE, "pass@1", 0.30, 0.27, 0.33),
+    ("tiny", "ict-10", "mini-word", "pass@1", 0.40, 0.30, 0.50),
+)
+SETTINGS = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
 
 
-@pytest.fixture(scope="module")
-def runs():
-    return run_frame(synthetic.scores(), (1, 4))
+def shown(levels=LEVEL, *contrasts):
+    return main_table(levels, made.contrasts(*contrasts), SETTINGS).shown.set_index("variant")
 
 
-@pytest.fixture(scope="module")
-def numbers(runs):
-    return main_numbers(runs, synthetic.VARIANTS)
-
-
-def test_holds_every_model_variant_benchmark_and_metric(numbers):
-    assert list(numbers.columns) == COLUMNS
-    assert len(numbers) == 2 * 9 * 8 * 2 and not numbers.duplicated(COLUMNS[:4]).any()
+def test_numbers_are_the_levels_in_order(study):
+    settings = made.settings()
+    numbers = main_numbers(study.levels, settings)
+    assert list(numbers.columns) == list(LEVELS) and len(numbers) == 2 * 9 * 8 * 3
+    assert numbers["metric"].unique().tolist() == list(METRICS)
     assert numbers["variant"].unique().tolist() == ["base", *synthetic.VARIANTS]
+    assert numbers["benchmark"].unique().tolist() == BENCHMARKS
+    merged = numbers.merge(study.levels, how="left")
+    pd.testing.assert_frame_equal(merged, numbers)
 
 
-def test_numbers_are_the_interval_over_seeds(runs, numbers):
-    row = numbers.query("model == 'small' and variant == 'ict-10' and benchmark == 'average' and metric == 'pass@4'")
-    cell = runs.query("model == 'small' and variant == 'ict-10' and benchmark == 'average' and k == 4")
-    expected = t_interval(cell["pass_at_k"].to_numpy())
-    assert row[["mean", "low", "high", "seeds"]].to_numpy()[0] == pytest.approx(
-        [expected.mean, expected.low, expected.high, 3]
+def test_blocks_are_metrics_with_a_row_a_model_and_variant(study):
+    table = main_table(study.levels, study.contrasts, made.settings())
+    assert list(table.shown.columns) == ["metric", "model", "variant", "seeds", *BENCHMARKS]
+    variants = ["base", *synthetic.VARIANTS]
+    order = [(metric, m, v) for metric in METRICS.values() for m in synthetic.MODELS for v in variants]
+    assert list(table.shown[["metric", "model", "variant"]].itertuples(index=False, name=None)) == order
+    assert table.keys == 2
+
+
+def test_cells_are_levels_with_half_their_interval():
+    rows = shown()
+    assert rows["average"].tolist() == ["10.0 ± 2.0", "20.0 ± 3.0", "21.0 ± 3.0", "30.0 ± 3.0"]
+    assert rows["seeds"].tolist() == ["—", "3", "3", "3"]
+    assert rows["mini-word"].tolist() == ["—", "—", "—", "40.0 ± 10.0"]
+
+
+def test_a_wilson_interval_is_printed_from_low_to_high():
+    levels = made.levels(("tiny", "base", "mini-word", "pass@1", 0.1, 0.035, 0.256))
+    assert shown(levels).loc["base", "mini-word"] == "10.0 (3.5 to 25.6)"
+
+
+def test_an_interval_that_is_not_there_is_a_dash():
+    levels = made.levels(("tiny", "ict-10", AVERAGE, "pass@1", 0.1, made.NAN, made.NAN))
+    assert shown(levels).loc["ict-10", AVERAGE] == "10.0 ± —"
+
+
+def test_marks_are_the_verdicts_against_each_baseline():
+    rows = shown(
+        LEVEL,
+        made.contrast("ict-10", "stapo", verdict="worse", family="exploratory"),
+        made.contrast("ict-10", "grpo", verdict="better", family="declared"),
+        made.contrast("stapo", "grpo", verdict="equivalent"),
     )
+    assert rows[AVERAGE].tolist() == ["10.0 ± 2.0", "20.0 ± 3.0", "21.0 ± 3.0", "30.0 ± 3.0ᵃ⁺⁽ᵇ⁻⁾"]
 
 
-def test_base_is_one_evaluation_without_an_interval(numbers, runs):
-    base = numbers[numbers["variant"] == "base"]
-    assert base[["low", "high"]].isna().all(axis=None) and (base["seeds"] == 1).all()
-    shown = main_table(numbers, contrasts(runs, synthetic.VARIANTS, ["grpo"])).shown
-    base_shown = shown[shown["variant"] == "base"]
-    assert not base_shown[BENCHMARKS].apply(lambda c: c.str.contains("±")).any(axis=None)
-    assert base_shown["seeds"].eq("—").all()
+def test_marks_speak_of_the_average_and_of_the_baselines_only():
+    rows = shown(
+        LEVEL,
+        made.contrast("ict-10", "grpo", verdict="better", benchmark="mini-word"),
+        made.contrast("ict-10", "stapo", verdict="better", metric="pass@4"),
+        made.contrast("ict-10", "random-10", verdict="better"),
+    )
+    assert not rows.apply(lambda column: column.str.contains("⁺|⁻")).any(axis=None)
 
 
-def test_shown_rows_and_columns_are_in_order(numbers, runs):
-    shown = main_table(numbers, contrasts(runs, synthetic.VARIANTS, ["grpo"])).shown
-    assert list(shown.columns) == ["model", "metric", "variant", "seeds", *BENCHMARKS]
-    order = [(m, k, v) for m in synthetic.MODELS for k in ("pass@1", "pass@4") for v in ["base", *synthetic.VARIANTS]]
-    assert list(shown[["model", "metric", "variant"]].itertuples(index=False, name=None)) == order
+def test_the_legend_says_what_a_mark_is():
+    caption = main_table(LEVEL, made.contrasts(made.contrast("ict-10", "grpo", verdict="better")), SETTINGS).caption
+    assert "ᵃ `grpo`, ᵇ `stapo`" in caption and "no mark" not in caption
+    assert "No difference is resolved" in main_table(LEVEL, made.contrasts(), SETTINGS).caption
+    alone = main_table(LEVEL, made.contrasts(), made.settings(["grpo"], []))
+    assert "Superscripts" not in alone.caption
 
 
-def test_marks_are_those_of_the_contrasts(numbers, runs):
-    tests = contrasts(runs, synthetic.VARIANTS, ["grpo", "stapo"]).assign(verdict="not resolved")
-    at = (tests["model"] == "tiny") & (tests["metric"] == "pass@1") & (tests["variant"] == "ict-10")
-    tests.loc[at & (tests["baseline"] == "grpo"), "verdict"] = "higher"
-    tests.loc[at & (tests["baseline"] == "stapo"), "verdict"] = "lower"
-    table = main_table(numbers, tests)
-    marked = table.shown[table.shown[AVERAGE].str.contains("⁺|⁻")]
-    assert marked[["model", "metric", "variant"]].to_numpy().tolist() == [["tiny", "pass@1", "ict-10"]]
-    assert marked[AVERAGE].item().endswith("ᵃ⁺ᵇ⁻")
-    assert "ᵃ grpo, ᵇ stapo" in table.caption
-    assert not table.shown.drop(columns=AVERAGE).apply(lambda c: c.str.contains("⁺|⁻")).any(axis=None)
+def test_the_caption_says_what_the_interval_speaks_for():
+    caption = main_table(LEVEL, made.contrasts(), SETTINGS).caption
+    assert "for new runs on new problems" in caption and "over 3 training seeds" in caption
+    assert "`mini-word` for GSM8K" in caption
+    same = made.settings(["grpo"], ["grpo"], {"GSM8K": "GSM8K"})
+    assert "in the place of" not in main_table(LEVEL, made.contrasts(), same).caption
 
 
-def test_one_seed_has_no_interval_and_is_shown_as_such():
-    runs = run_frame(synthetic.scores(["tiny"], ["grpo", "ict-10"], seeds=(1,), n=4), (1, 4))
-    table = main_table(main_numbers(runs, ["grpo", "ict-10"]), contrasts(runs, ["grpo", "ict-10"], ["grpo"]))
-    trained = table.shown[table.shown["variant"] != "base"]
-    assert trained[BENCHMARKS].apply(lambda c: c.str.endswith("± —")).all(axis=None)
-    assert "over 1 training seed " in table.caption
-
-
-def test_a_variant_without_runs_is_named(runs):
-    with pytest.raises(UserError, match="no run of kl-10"):
-        main_numbers(runs, ["grpo", "kl-10"])
-
-
-def test_a_benchmark_that_one_model_lacks_is_a_dash():
-    scores = synthetic.scores(seeds=(1, 2))
-    scores = scores[(scores["model"] == "tiny") | (scores["benchmark"] != "mini-stem")]
-    runs = run_frame(scores, (1, 4))
-    shown = main_table(main_numbers(runs, ["grpo"]), contrasts(runs, ["grpo"], [])).shown
-    assert shown.loc[shown["model"] == "small", "mini-stem"].eq("—").all()
-    assert list(shown.columns)[-1] == AVERAGE
+def test_a_benchmark_that_one_model_lacks_is_a_dash(study):
+    levels = study.levels[(study.levels["model"] == "tiny") | (study.levels["benchmark"] != "mini-stem")]
+    table = main_table(levels, study.contrasts, made.settings()).shown
+    assert table.loc[table["model"] == "small", "mini-stem"].eq("—").all()
+    assert not table.loc[table["model"] == "tiny", "mini-stem"].eq("—").any()

@@ -28,6 +28,6 @@ def test_statuses_add_up_and_truncation_overlaps(scores):
 
 
 def test_one_timeout_in_many_is_still_seen(scores):
-    shown = status_table(status_numbers(scores, ["grpo"])).shown
+    shown = status_table(scores, ["grpo"]).shown
     assert list(shown.columns)[4:] == [s.replace("_", " ") for s in SHARES]
     assert shown["timeout"].tolist() == ["0.0", "<0.1", "0.0"]

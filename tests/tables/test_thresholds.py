@@ -1,15 +1,8 @@
 import pytest
 import synthetic
+import table_frames as made
 
-from ict_core.errors import UserError
-from ict_core.statistics.runs import run_frame
-from ict_core.tables.contrasts import contrasts
-from ict_core.tables.thresholds import COLUMNS, fractions, threshold_numbers, threshold_table
-
-
-@pytest.fixture(scope="module")
-def runs():
-    return run_frame(synthetic.scores(), (1, 4))
+from ict_core.tables.thresholds import fractions, threshold_numbers, threshold_table
 
 
 def test_fractions_are_read_from_the_names():
@@ -21,37 +14,52 @@ def test_fractions_are_read_from_the_names():
     ]
 
 
-def test_the_reference_comes_first_and_has_no_difference(runs):
-    numbers = threshold_numbers(runs, synthetic.VARIANTS)
-    assert list(numbers.columns) == COLUMNS and len(numbers) == 2 * 7 * 2
+def test_the_reference_comes_first_and_has_no_difference(study):
+    numbers = threshold_numbers(study.levels, study.contrasts, synthetic.VARIANTS)
+    assert len(numbers) == 2 * 7 * 2
     reference = numbers[numbers["variant"] == "grpo"]
     assert reference.index.tolist() == [0, 1, 14, 15] and (reference["percent"] == 100).all()
     assert reference[["difference", "difference_low", "difference_high"]].isna().all(axis=None)
+    assert (reference["verdict"] == "reference").all()
 
 
-def test_differences_are_those_of_the_contrasts(runs):
-    key = ["model", "variant", "metric"]
-    numbers = threshold_numbers(runs, synthetic.VARIANTS).set_index(key)
-    tests = contrasts(runs, synthetic.VARIANTS, ["grpo"]).set_index(key)
-    both = numbers.join(tests, suffixes=("", "_tested"), how="inner")
-    assert len(both) == 2 * 6 * 2
-    for ours, theirs in (("difference", "difference_tested"), ("difference_low", "low_tested")):
-        assert both[ours].to_numpy() == pytest.approx(both[theirs].to_numpy())
+def test_numbers_are_those_of_the_levels_and_contrasts(study):
+    numbers = threshold_numbers(study.levels, study.contrasts, synthetic.VARIANTS)
+    average = study.contrasts[study.contrasts["benchmark"] == "average"]
+    tests = average[average["baseline"] == "grpo"].set_index(["model", "variant", "metric"])
+    levels = study.levels[study.levels["benchmark"] == "average"].set_index(["model", "variant", "metric"])
+    for row in numbers.itertuples():
+        key = (row.model, row.variant, row.metric)
+        assert (row.mean, row.low, row.high, row.seeds) == tuple(levels.loc[key, ["mean", "low", "high", "seeds"]])
+        if row.variant != "grpo":
+            assert (row.difference, row.difference_low) == tuple(tests.loc[key, ["difference", "low"]])
+            assert (row.p_adjusted, row.verdict) == tuple(tests.loc[key, ["p_adjusted", "verdict"]])
 
 
-def test_metrics_stand_side_by_side(runs):
-    table = threshold_table(threshold_numbers(runs, synthetic.VARIANTS))
-    assert list(table.shown.columns)[:4] == ["model", "selector", "kept %", "seeds"]
-    assert list(table.shown.columns)[4:] == ["pass@1", "Δ pass@1", "pass@4", "Δ pass@4"]
-    assert len(table.shown) == 2 * 7
+def test_metrics_stand_side_by_side(study):
+    table = threshold_table(study.levels, study.contrasts, synthetic.VARIANTS)
+    sides = [c for m in ("pass@1", "pass@4") for c in (m, f"Δ {m}", f"{m} verdict")]
+    assert list(table.shown.columns) == ["model", "selector", "kept %", "seeds", *sides]
     assert table.shown["kept %"].tolist()[:7] == ["100", "20", "5", "10", "20", "30", "10"]
     assert table.shown["Δ pass@1"].iloc[0] == "—" and "±" in table.shown["Δ pass@4"].iloc[1]
 
 
-def test_without_fractions_the_reference_stands_alone(runs):
-    assert len(threshold_table(threshold_numbers(runs, ["grpo", "stapo"])).shown) == 2
+def test_a_fraction_that_one_model_ran_is_shown_there_alone(study):
+    levels = study.levels[(study.levels["model"] == "tiny") | (study.levels["variant"] != "ict-5")]
+    numbers = threshold_numbers(levels, study.contrasts, synthetic.VARIANTS)
+    assert set(numbers.loc[numbers["variant"] == "ict-5", "model"]) == {"tiny"}
 
 
-def test_a_study_without_the_reference_is_told_so(runs):
-    with pytest.raises(UserError, match="no run of tiny/grpo"):
-        threshold_numbers(runs[runs["variant"] != "grpo"], ["ict-10"])
+def test_a_study_without_the_reference_is_told_so(study):
+    levels = study.levels[study.levels["variant"] != "grpo"]
+    contrasts = study.contrasts[(study.contrasts[["variant", "baseline"]] != "grpo").all(axis=1)]
+    shown = threshold_table(levels, contrasts, ["ict-10", "ict-20"]).shown
+    assert shown["pass@1 verdict"].tolist() == ["not in this study", "not compared", "not compared"] * 2
+    assert shown["pass@1"].iloc[0] == "—" and "±" in shown["pass@1"].iloc[1]
+
+
+@pytest.mark.parametrize(("verdict", "words"), [("better", "1 of 2 comparisons is"), ("equivalent", "0 of 2")])
+def test_the_caption_counts_what_is_resolved(verdict, words):
+    levels = made.levels(*(("tiny", v, "average", "pass@1", 0.2, 0.1, 0.3) for v in ("grpo", "ict-5", "ict-10")))
+    tests = made.contrasts(made.contrast("ict-5", "grpo", verdict=verdict), made.contrast("ict-10", "grpo"))
+    assert words in threshold_table(levels, tests, ["grpo", "ict-5", "ict-10"]).caption

@@ -121,7 +121,7 @@ def test_a_single_cell_is_asked_for_by_its_path(fresh):
             "mini-wrod,",
             ["mini.yaml", "benchmarks", "mini-wrod", "mini-word"],
         ),
-        ("configs/studies/mini.yaml", "samples: 8", "samples: 3", ["evaluation.samples", "3", "at least 4"]),
+        ("configs/studies/mini.yaml", "samples: 8", "samples: 3", ["evaluation.samples", "3", "n < k"]),
         ("configs/studies/mini.yaml", "samples: 8", "smaples: 8", ["evaluation", "smaples", "samples"]),
         ("configs/methods/ict-10.yaml", "percent: 10", "percent: 120", ["ict-10.yaml", "percent", "120", "<= 100"]),
         ("configs/methods/ict-10.yaml", "percent: 10", "percent: 0", ["ict-10.yaml", "percent", "0", "> 0"]),

@@ -6,6 +6,7 @@ from pathlib import Path
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.environment import applicable_lock, check_environment
 from ict_core.errors import UserError
+from ict_core.figures.captions import CAPTIONS, TITLES
 from ict_core.provenance import hash_tree
 from snakemake.exceptions import WorkflowError
 
@@ -33,7 +34,9 @@ TRAINING_CODE = [
         )
     ],
 ]
-FIGURE_CODE = [f"figures/{name}.py" for name in ("panels", "style", "write")]
+FIGURE_CODE = [
+    f"figures/{name}.py" for name in ("panels", "registry", "style", "write")
+]
 
 
 def study_file():
@@ -85,6 +88,11 @@ def selector_file(variant):
 def parent_of_output(wildcards, output):
     """The folder that a job writes its files into."""
     return Path(output[0]).parent.as_posix()
+
+
+def parent_of_input(wildcards, input):
+    """The folder of a job's first input."""
+    return Path(input[0]).parent.as_posix()
 
 
 def folder(cell):

@@ -61,3 +61,17 @@ rule collect:
         code=code("collect.py", "grading/grade.py"),
     shell:
         "ict collect --study {params.study} --results {params.results} &> {log}"
+
+
+rule study_settings:
+    output:
+        f"{RESULTS}/study.json",
+    log:
+        f"{RESULTS}/logs/settings.log",
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        config=settings("evidence"),
+    shell:
+        "ict settings --study {params.study} --out {output} &> {log}"

@@ -1,102 +1,228 @@
-TABLES = expand(
+# From the study's stored files to all that is shown. STORED holds what was measured (scores, logs, settings), RESULTS
+# receives what is made from it. Nothing here needs torch, vLLM or a GPU.
+STATISTICS = expand(
+    f"{RESULTS}/statistics/{{name}}.parquet",
+    name=["runs", "levels", "contrasts", "views", "components"],
+)
+TABLES = [
+    "main",
+    "contrasts",
+    "views",
+    "thresholds",
+    "metrics",
+    "controls",
+    "paper",
+    "components",
+    "statuses",
+    "compute",
+]
+TABLE_FILES = expand(
     f"{RESULTS}/tables/{{name}}.{{suffix}}",
-    name=["main", "contrasts", "thresholds", "statuses"],
-    suffix=["csv", "md", "tex"],
+    name=TABLES,
+    suffix=["csv", "md", "tex", "html"],
 )
-FIGURES = expand(
-    f"{RESULTS}/figures/{{name}}.{{suffix}}",
-    name=["reward", "entropy", "pass_at_k"],
-    suffix=["pdf", "png"],
+# Each figure with the files that it is drawn from; its module is ict_core/figures/<name>.py.
+FIGURES = {
+    "reward": [f"{STORED}/train_log.parquet"],
+    "entropy": [f"{STORED}/train_log.parquet"],
+    "pass_at_k": [f"{RESULTS}/statistics/runs.parquet"],
+    "thresholds": [
+        f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")
+    ],
+    "forest": [
+        f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")
+    ],
+    "elbow": [f"{STORED}/tokens.parquet"],
+    "purity": [f"{STORED}/tokens.parquet"],
+    "composition": [f"{STORED}/tokens.parquet"],
+    "components": [f"{RESULTS}/statistics/components.parquet"],
+    "length": [f"{STORED}/train_log.parquet"],
+}
+ALSO = {  # library files that a figure computes with
+    "elbow": ["statistics/elbow.py"],
+    "composition": ["evidence/measures.py", "statistics/intervals.py"],
+}
+FIGURE_FILES = expand(
+    f"{RESULTS}/figures/{{name}}.{{suffix}}", name=FIGURES, suffix=["pdf", "png"]
 )
+EVIDENCE = [
+    *STATISTICS,
+    *TABLE_FILES,
+    *FIGURE_FILES,
+    f"{RESULTS}/claims.json",
+    f"{RESULTS}/paper_figures.ipynb",
+    f"{RESULTS}/report.md",
+]
+
+
+rule statistics:
+    input:
+        scores=f"{STORED}/scores.parquet",
+        settings=f"{STORED}/study.json",
+        claims="configs/claims.yaml",
+    output:
+        STATISTICS,
+    log:
+        f"{RESULTS}/logs/statistics.log",
+    conda:
+        "../../environment.yml"
+    params:
+        stored=parent_of_input,
+        out=parent_of_output,
+        code=code("statistics", "evidence/claims.py", "evidence/settings.py"),
+    shell:
+        "ict statistics --stored {params.stored} --claims {input.claims} --out {params.out} &> {log}"
 
 
 rule make_tables:
     input:
-        f"{RESULTS}/scores.parquet",
+        scores=f"{STORED}/scores.parquet",
+        compute=f"{STORED}/compute.parquet",
+        settings=f"{STORED}/study.json",
+        paper="configs/paper.yaml",
+        statistics=STATISTICS,
     output:
-        TABLES,
+        expand(
+            f"{RESULTS}/tables/{{name}}.{{suffix}}",
+            name=TABLES,
+            suffix=["csv", "md", "tex"],
+        ),
+        report(
+            expand(f"{RESULTS}/tables/{{name}}.html", name=TABLES),
+            category="3 Tables",
+            caption="../report/table.rst",
+        ),
     log:
         f"{RESULTS}/logs/tables.log",
     conda:
         "../../environment.yml"
     params:
-        study=STUDY_FILE,
+        stored=parent_of_input,
+        statistics=lambda w, input: Path(input.statistics[0]).parent.as_posix(),
         out=parent_of_output,
-        config=settings("statistics"),
-        code=code("statistics", "tables"),
+        code=code("statistics/names.py", "tables", "evidence/settings.py"),
     shell:
-        "ict tables --study {params.study} --scores {input} --out {params.out} &> {log}"
+        "ict tables --stored {params.stored} --statistics {params.statistics} --paper {input.paper}"
+        " --out {params.out} &> {log}"
 
 
-rule figure_reward:
+for figure in FIGURES:
+
+    rule:
+        name:
+            f"figure_{figure}"
+        input:
+            FIGURES[figure],
+            settings=f"{STORED}/study.json",
+        output:
+            f"{RESULTS}/figures/{figure}.pdf",
+            report(
+                f"{RESULTS}/figures/{figure}.png",
+                category="4 Figures",
+                caption="../report/figure.rst",
+                labels={"figure": TITLES[figure]},
+            ),
+        log:
+            f"{RESULTS}/logs/figures/{figure}.log",
+        conda:
+            "../../environment.yml"
+        params:
+            figure=figure,
+            stored=STORED,
+            statistics=f"{RESULTS}/statistics",
+            out=parent_of_output,
+            caption=CAPTIONS[figure],
+            code=code(*FIGURE_CODE, f"figures/{figure}.py", *ALSO.get(figure, [])),
+        shell:
+            "ict figure --name {params.figure} --stored {params.stored} --statistics {params.statistics}"
+            " --out {params.out} &> {log}"
+
+
+rule claims:
     input:
-        f"{RESULTS}/train_log.parquet",
+        log=f"{STORED}/train_log.parquet",
+        tokens=f"{STORED}/tokens.parquet",
+        settings=f"{STORED}/study.json",
+        runs=f"{RESULTS}/statistics/runs.parquet",
+        claims="configs/claims.yaml",
     output:
-        multiext(f"{RESULTS}/figures/reward", ".pdf", ".png"),
+        f"{RESULTS}/claims.json",
+        f"{RESULTS}/claims.md",
+        report(
+            f"{RESULTS}/claims.html",
+            category="2 Claims",
+            caption="../report/claims.rst",
+        ),
     log:
-        f"{RESULTS}/logs/figures/reward.log",
+        f"{RESULTS}/logs/claims.log",
     conda:
         "../../environment.yml"
     params:
-        study=STUDY_FILE,
+        stored=parent_of_input,
+        statistics=f"{RESULTS}/statistics",
         out=parent_of_output,
-        config=settings("statistics"),
-        code=code(*FIGURE_CODE, "figures/reward.py"),
+        code=code("evidence", "statistics", "report"),
     shell:
-        "ict figure --name reward --study {params.study} --frame {input} --out {params.out} &> {log}"
+        "ict claims --stored {params.stored} --statistics {params.statistics}"
+        " --claims {input.claims} --out {params.out} &> {log}"
 
 
-rule figure_entropy:
+rule notebook:
     input:
-        f"{RESULTS}/train_log.parquet",
+        notebook="notebooks/paper_figures.ipynb",
+        stored=multiext(
+            f"{STORED}/",
+            "scores.parquet",
+            "train_log.parquet",
+            "tokens.parquet",
+            "compute.parquet",
+            "study.json",
+        ),
+        statistics=STATISTICS,
+        tables=TABLE_FILES,
+        claims=f"{RESULTS}/claims.json",
     output:
-        multiext(f"{RESULTS}/figures/entropy", ".pdf", ".png"),
+        f"{RESULTS}/paper_figures.ipynb",
     log:
-        f"{RESULTS}/logs/figures/entropy.log",
+        f"{RESULTS}/logs/notebook.log",
     conda:
         "../../environment.yml"
     params:
-        study=STUDY_FILE,
-        out=parent_of_output,
-        config=settings("statistics"),
-        code=code(*FIGURE_CODE, "figures/entropy.py"),
+        stored=STORED,
+        results=parent_of_output,
+        code=code("evidence", "statistics", "tables", "figures", "report"),
     shell:
-        "ict figure --name entropy --study {params.study} --frame {input} --out {params.out} &> {log}"
-
-
-rule figure_pass_at_k:
-    input:
-        f"{RESULTS}/scores.parquet",
-    output:
-        multiext(f"{RESULTS}/figures/pass_at_k", ".pdf", ".png"),
-    log:
-        f"{RESULTS}/logs/figures/pass_at_k.log",
-    conda:
-        "../../environment.yml"
-    params:
-        study=STUDY_FILE,
-        out=parent_of_output,
-        config=settings("statistics"),
-        code=code(*FIGURE_CODE, "figures/pass_at_k.py", "statistics"),
-    shell:
-        "ict figure --name pass_at_k --study {params.study} --frame {input} --out {params.out} &> {log}"
+        "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results}"
+        " --out {output} &> {log}"
 
 
 rule report:
     input:
-        tables=TABLES,
-        figures=FIGURES,
+        settings=f"{STORED}/study.json",
+        compute=f"{STORED}/compute.parquet",
+        manifest=f"{STORED}/manifest.json",
+        claims=[f"{RESULTS}/claims.json", f"{RESULTS}/claims.md"],
+        tables=TABLE_FILES,
+        figures=FIGURE_FILES,
     output:
         f"{RESULTS}/report.md",
+        report(
+            f"{RESULTS}/overview.html",
+            category="1 Overview",
+            caption="../report/overview.rst",
+        ),
+        report(
+            f"{RESULTS}/manifest.html",
+            category="5 Run manifests",
+            caption="../report/manifest.rst",
+        ),
     log:
         f"{RESULTS}/logs/report.log",
     conda:
         "../../environment.yml"
     params:
-        study=STUDY_FILE,
-        tables=lambda w, input: Path(input.tables[0]).parent.as_posix(),
-        figures=lambda w, input: Path(input.figures[0]).parent.as_posix(),
-        config=settings("statistics"),
-        code=code("report.py"),
+        stored=STORED,
+        out=parent_of_output,
+        code=code("report", "evidence/settings.py", "figures/captions.py"),
     shell:
-        "ict report --study {params.study} --tables {params.tables} --figures {params.figures} --out {output} &> {log}"
+        "ict report --stored {params.stored} --out {params.out} &> {log}"

@@ -1,0 +1,128 @@
+"""`configs/claims.yaml`: every claim with the test and the decision rule that were fixed before the runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ict_core.config.problems import Problems
+from ict_core.config.section import Name, Section
+from ict_core.config.yaml_file import read_section
+from ict_core.evidence.measures import QUANTITIES
+
+Metric = Literal["pass@1", "pass@4", "total"]
+
+
+class Difference(Section):
+    """`ours` minus `against` in a metric, a value a run, paired by seed.
+
+    `direction` is what the claim says of it: higher or lower than 0, or equal to 0 within the study's margin.
+    """
+
+    kind: Literal["difference"]
+    ours: Name
+    against: tuple[Name, ...] = Field(min_length=1)
+    combine: Literal["mean", "strongest"] | None = None  # of several baselines; one needs none
+    metric: Metric
+    minus_metric: Metric | None = None  # the gain in `metric` less the gain in this one
+    benchmarks: tuple[str, ...] | None = None  # the paper's names; all of them where absent
+    every_model: Literal[True] | None = None  # each model must show it; where absent, their mean
+    direction: Literal["higher", "lower", "equal"]
+
+
+class Largest(Section):
+    """The largest gain of `ours` over a baseline on one benchmark of one model, corrected for having been searched."""
+
+    kind: Literal["largest"]
+    ours: Name
+    against: tuple[Name, ...] = Field(min_length=1)
+    metric: Metric
+
+
+class Measure(Section):
+    """A quantity of the training log or of the token sample, a value a run: either in a range, or against 0.
+
+    With `minus`, the quantity of that variant's run with the same seed is subtracted.
+    """
+
+    kind: Literal["measure"]
+    quantity: str
+    of: Name
+    minus: Name | None = None
+    within: tuple[float, float] | None = None
+    direction: Literal["higher", "lower"] | None = None
+
+
+Test = Annotated[Difference | Largest | Measure, Field(discriminator="kind")]
+
+
+class Claim(Section):
+    """One entry of the ledger.
+
+    Attributes:
+        id: its short name.
+        statement: what is claimed, in one sentence.
+        source: where it is claimed or asked.
+        paper: the paper's own figure, in words; absent where it gives none.
+        paper_points: the size of the claimed effect in percent points, for the number of runs that would find it.
+        test: absent where no study can test it yet; `needs` then says what is missing.
+    """
+
+    id: Name
+    statement: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    paper: str | None = None
+    paper_points: float | None = Field(default=None, gt=0)
+    test: Test | None = None
+    needs: str | None = None
+
+
+class ClaimsFile(Section):
+    """The whole ledger."""
+
+    claims: tuple[Claim, ...] = Field(min_length=1)
+
+
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """Read and check the ledger.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    problems = Problems()
+    file: ClaimsFile | None = read_section(path, ClaimsFile, problems)
+    claims = file.claims if file else ()
+    for index, claim in enumerate(claims):
+        key = f"claims[{index}]"
+        if claim.id in [other.id for other in claims[:index]]:
+            problems.refuse(path, f"{key}.id", claim.id, "each id once")
+        if (claim.test is None) == (claim.needs is None):
+            problems.add(path, key, "needs either a test, or `needs`: what is missing to test it")
+        _check_test(path, f"{key}.test", claim.test, problems)
+    problems.raise_if_any()
+    return claims
+
+
+def _check_test(path: Path, key: str, test: Difference | Largest | Measure | None, problems: Problems) -> None:
+    if isinstance(test, Difference) and (len(test.against) > 1) != (test.combine is not None):
+        problems.add(path, f"{key}.combine", "is needed for several baselines, and for them only")
+    if isinstance(test, Measure):
+        if test.quantity not in QUANTITIES:
+            problems.refuse(path, f"{key}.quantity", test.quantity, f"one of {', '.join(QUANTITIES)}")
+        if (test.within is None) == (test.direction is None):
+            problems.add(path, key, "needs either `within` or `direction`")
+        if test.within is not None and test.within[0] >= test.within[1]:
+            problems.refuse(path, f"{key}.within", list(test.within), "[low, high] with low < high")
+
+
+def declared_pairs(claims: Sequence[Claim]) -> list[tuple[str, str, str]]:
+    """(variant, baseline, metric) of every difference of the average that the ledger declares, each once."""
+    pairs = [
+        (test.ours, baseline, test.metric)
+        for claim in claims
+        if isinstance(test := claim.test, Difference) and test.minus_metric is None and test.benchmarks is None
+        for baseline in test.against
+        if baseline != "base"
+    ]
+    return list(dict.fromkeys(pairs))

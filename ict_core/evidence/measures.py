@@ -1,0 +1,96 @@
+"""Quantities of one training run, from its log and its token sample: what the claims about tokens are tested on."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.statistics.elbow import elbow, mean_sorted_curve
+
+PART = 5  # the start and the end of a training are its first and last fifth
+
+
+class Quantity(NamedTuple):
+    """A number that a run has; `frame` says what it is computed from, `unit` how it reads."""
+
+    of_run: Callable[[pd.DataFrame], float]
+    frame: str  # log or tokens
+    unit: str
+
+
+def _change(column: str) -> Callable[[pd.DataFrame], float]:
+    """The relative change of a column of the log from the first to the last fifth of the steps."""
+
+    def of_run(log: pd.DataFrame) -> float:
+        ordered = log.sort_values("step")[column].to_numpy()
+        part = max(1, len(ordered) // PART)
+        return float(ordered[-part:].mean() / ordered[:part].mean() - 1)
+
+    return of_run
+
+
+def mean_probability_kept(tokens: pd.DataFrame) -> float:
+    """Mean probability pi of the kept tokens, as the policy that drew them gave it."""
+    return float(np.exp(tokens.loc[tokens["kept"], "logprob"]).mean())
+
+
+def high_entropy_share(tokens: pd.DataFrame) -> float:
+    """Share of the kept tokens whose H1 lies above the median of all response tokens of their step; a tie is half."""
+    kept = tokens[tokens["kept"]]
+    median = tokens.groupby("step")["h1"].median().reindex(kept["step"]).to_numpy()
+    above, tied = (kept["h1"].to_numpy() > median).mean(), (kept["h1"].to_numpy() == median).mean()
+    return float(above + tied / 2)
+
+
+def distance_from_beta(tokens: pd.DataFrame) -> float:
+    """Mean of |pi - beta| over the kept tokens less that over the dropped ones, beta = exp(-H2)."""
+    distance = (np.exp(tokens["logprob"]) - np.exp(-tokens["h2"])).abs()
+    return float(distance[tokens["kept"]].mean() - distance[~tokens["kept"]].mean())
+
+
+def elbow_of_run(tokens: pd.DataFrame) -> float:
+    """The share of a sequence's tokens at the elbow of the run's mean curve of sorted scores u."""
+    sequence = tokens.groupby(["step", "group", "rollout"], sort=False).ngroup()
+    return elbow(mean_sorted_curve(tokens["js"], sequence))
+
+
+QUANTITIES = {
+    "probability_of_kept": Quantity(mean_probability_kept, "tokens", "probability"),
+    "high_entropy_share_of_kept": Quantity(high_entropy_share, "tokens", "share of the kept tokens"),
+    "distance_from_beta": Quantity(distance_from_beta, "tokens", "probability, kept less dropped"),
+    "elbow": Quantity(elbow_of_run, "tokens", "share of the tokens"),
+    "h1_change": Quantity(_change("h1"), "log", "relative change"),
+    "h2_change": Quantity(_change("h2"), "log", "relative change"),
+}
+
+
+def of_runs(quantity: str, variant: str, log: pd.DataFrame, tokens: pd.DataFrame) -> pd.Series:
+    """A quantity of every run of a variant, indexed by (model, seed).
+
+    Quantities of tokens are measured where the rule selects: not in its warm-up.
+
+    Args:
+        quantity: a name in :data:`QUANTITIES`.
+        variant: empty results where the study did not run it.
+        log: a frame of `records.STUDY_LOG`.
+        tokens: a frame of `records.STUDY_TOKENS`.
+
+    Raises:
+        UserError: a run has no token sample from a step at which the rule selected.
+    """
+    rule = QUANTITIES[quantity]
+    frame = log if rule.frame == "log" else tokens[tokens["selecting"]]
+    ran = log.loc[log["variant"] == variant, ["model", "seed"]].drop_duplicates()
+    of_variant = frame[frame["variant"] == variant]
+    values = {run: rule.of_run(rows) for run, rows in of_variant.groupby(["model", "seed"], sort=False)}
+    missing = [run for run in ran.itertuples(index=False, name=None) if run not in values]
+    if missing:
+        model, seed = missing[0]
+        raise UserError(
+            f"token sample: {model}/{variant}/seed-{seed} has no step at which its rule selected; "
+            "sample more often (token_sample_every) or train longer"
+        )
+    index = pd.MultiIndex.from_tuples(list(values), names=["model", "seed"])
+    return pd.Series(list(values.values()), index=index, dtype="float64")

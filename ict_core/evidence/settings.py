@@ -1,0 +1,65 @@
+"""`study.json`: what a results folder says about the study that filled it, so that evidence needs no other file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ict_core.errors import UserError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that tables, figures and claims are made by.
+
+    Attributes:
+        name: the study's.
+        note: a sentence that every table, figure and page shows.
+        variants: the trained variants, in the study's order.
+        shared: those that every model ran: what the main figures show.
+        baselines: the variants that every other one is compared with.
+        mirrors: for each benchmark, in order, the paper's benchmark whose place it takes.
+        margin: the smallest difference of interest, a share.
+        power: of the smallest detectable difference and of the seeds needed.
+        whole: everything else that was configured, as written in the file.
+    """
+
+    name: str
+    note: str
+    variants: tuple[str, ...]
+    shared: tuple[str, ...]
+    baselines: tuple[str, ...]
+    mirrors: dict[str, str]
+    margin: float
+    power: float
+    whole: Mapping[str, Any]
+
+
+def read_settings(path: Path) -> Settings:
+    """Read the file that `ict settings` wrote.
+
+    Raises:
+        UserError: it is missing, is not JSON, or lacks a key.
+    """
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        ran = {(m, v) for block in whole["grid"] for m in block["models"] for v in block["methods"]}
+        variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
+        return Settings(
+            name=whole["study"],
+            note=whole["note"],
+            variants=variants,
+            shared=tuple(v for v in variants if all((m, v) in ran for m in whole["models"])),
+            baselines=tuple(whole["baselines"]),
+            mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
+            margin=whole["evidence"]["margin_points"] / 100,
+            power=whole["evidence"]["power"],
+            whole=whole,
+        )
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; `ict settings` writes it") from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON ({error}); delete it and let `ict settings` write it anew") from error
+    except KeyError as error:
+        raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error

@@ -1,0 +1,50 @@
+"""A study's files as frames: what was measured, and what the statistics stage made of it."""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from ict_core import collect, records
+from ict_core.errors import UserError
+from ict_core.evidence.settings import Settings, read_settings
+
+SETTINGS = "study.json"
+_STORED = {
+    "scores": (collect.SCORES, records.SCORES),
+    "log": (collect.LOG, records.STUDY_LOG),
+    "tokens": (collect.TOKENS, records.STUDY_TOKENS),
+    "compute": (collect.COMPUTE, records.COMPUTE),
+}
+
+
+class Stored:
+    """The frames of one study by name, each read when it is first asked for.
+
+    Args:
+        stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet` and
+            `compute.parquet`.
+        statistics: the folder into which the statistics stage wrote; None where it has not run.
+    """
+
+    def __init__(self, stored: Path, statistics: Path | None = None) -> None:
+        self._stored, self._statistics = stored, statistics
+        self.frame = cache(self._read)
+
+    @property
+    def settings(self) -> Settings:
+        """The study's settings."""
+        return read_settings(self._stored / SETTINGS)
+
+    def _read(self, name: str) -> pd.DataFrame:
+        """`scores`, `log`, `tokens`, `compute`, or a frame of `records.STATISTICS`.
+
+        Raises:
+            UserError: there is no such frame, or its file is missing or of another schema.
+        """
+        if name in _STORED:
+            file, columns = _STORED[name]
+            return records.read_frame(self._stored / file, columns)
+        if name in records.STATISTICS and self._statistics is not None:
+            return records.read_frame(self._statistics / f"{name}.parquet", records.STATISTICS[name])
+        raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*_STORED, *records.STATISTICS])}")

@@ -1,0 +1,89 @@
+"""From a claim's test to numbers: one value a run, the runs of each model together."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from ict_core.evidence.claims import Difference, Largest, Measure
+from ict_core.evidence.measures import of_runs
+from ict_core.statistics.runs import AVERAGE, BASE
+
+Strata = dict[str, pd.Series]
+"""For each model that ran what a test compares: one value a run, indexed by seed, rising."""
+
+
+def values_of(
+    test: Difference | Measure,
+    runs: pd.DataFrame,
+    log: pd.DataFrame,
+    tokens: pd.DataFrame,
+    mirrors: Mapping[str, str],
+) -> Strata:
+    """The values that a test is about; empty where the study did not run its variants or benchmarks.
+
+    Args:
+        runs, log, tokens: frames of `records.RUNS`, `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        mirrors: benchmark -> the paper's benchmark whose place it takes.
+    """
+    if isinstance(test, Measure):
+        found = of_runs(test.quantity, test.of, log, tokens)
+        if test.minus is not None:
+            found = (found - of_runs(test.quantity, test.minus, log, tokens)).dropna()
+        return {str(model): values.droplevel("model") for model, values in found.groupby(level="model", sort=False)}
+    benchmarks = [AVERAGE]
+    if test.benchmarks is not None:
+        benchmarks = [name for name, paper in mirrors.items() if paper in test.benchmarks]
+    values = _gains(test, runs, benchmarks, test.metric)
+    if test.minus_metric is not None:
+        less = _gains(test, runs, benchmarks, test.minus_metric)
+        values = {model: values[model] - less[model] for model in values}
+    return values
+
+
+def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
+    """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches."""
+    found = {}
+    for benchmark in runs.loc[runs["benchmark"] != AVERAGE, "benchmark"].unique():
+        levels = _levels(runs, [benchmark], test.metric)
+        for baseline in test.against:
+            for model, gains in _paired(levels, test.ours, baseline).items():
+                found[model, baseline, str(benchmark)] = gains
+    return found
+
+
+def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Series:
+    """The mean over the benchmarks, indexed by (model, variant, seed)."""
+    rows = runs[runs["benchmark"].isin(benchmarks) & (runs["metric"] == metric)]
+    return rows.groupby(["model", "variant", "seed"], sort=False)["value"].mean()
+
+
+def _arm(levels: pd.Series, model: str, variant: str) -> pd.Series:
+    """One variant's runs of a model, indexed by seed; empty where there is none."""
+    index = levels.index
+    mask = (index.get_level_values("model") == model) & (index.get_level_values("variant") == variant)
+    return levels[mask].droplevel(["model", "variant"])
+
+
+def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
+    """ours - baseline of the seeds that both ran; the base model, evaluated once, stands against each of them."""
+    paired = {}
+    for model in levels.index.get_level_values("model").unique():
+        mine, other = _arm(levels, model, ours), _arm(levels, model, baseline)
+        if baseline == BASE and len(other) == 1:
+            other = pd.Series(other.iloc[0], index=mine.index)
+        gain = (mine - other).dropna().sort_index()
+        if len(gain):
+            paired[str(model)] = gain
+    return paired
+
+
+def _gains(test: Difference, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
+    """The gain over one baseline, over the mean of several, or over the one of them with the highest mean."""
+    levels = _levels(runs, benchmarks, metric)
+    over = [_paired(levels, test.ours, baseline) for baseline in test.against]
+    combined = {}
+    for model in over[0]:
+        if all(model in gains for gains in over):
+            table = pd.concat([gains[model] for gains in over], axis=1, join="inner", keys=test.against)
+            combined[model] = table[table.mean().idxmin()] if test.combine == "strongest" else table.mean(axis=1)
+    return {model: gains for model, gains in combined.items() if len(gains)}

@@ -1,0 +1,74 @@
+"""The title and caption of every figure, in the report's order: words alone, so that a page needs no plotting."""
+
+_TEXTS = {
+    "reward": (
+        "Training reward",
+        "Share of the rollouts of a batch that the verifier accepts, a centred mean over 5 optimiser steps. Lines are "
+        "means over the training seeds that each panel names, bands run from the lowest to the highest seed. Where "
+        "curves are equal, the wide one and the dashed one let each other show.",
+    ),
+    "entropy": (
+        "Token entropy during training",
+        "Mean entropy of the policy over all response tokens of a rollout batch: Shannon's H1 above, second-order "
+        "Rényi's H2 below. Lines are means over the training seeds that each panel names, bands run from the lowest to "
+        "the highest seed; nothing is smoothed.",
+    ),
+    "pass_at_k": (
+        "Pass@k over k",
+        "Share of the problems that at least one of k samples solves, averaged over the benchmarks with equal weight. "
+        "Lines are means over the training seeds that each panel names and every dot is one run; the dots of one k "
+        "stand side by side only to be told apart. The base model, evaluated once, is the dashed grey line.",
+    ),
+    "thresholds": (
+        "The share of tokens kept",
+        "Average over the benchmarks against the share of the response tokens that a rule keeps; GRPO keeps all of "
+        "them. Bars are 95 % two-way intervals (new runs on new problems) around the mean over the training seeds that "
+        "each panel names, every marker is one run, the dashed line is the base model. Rules that keep the same share "
+        "stand side by side. Only models that ran at least two shares of one rule are shown.",
+    ),
+    "forest": (
+        "Differences to every baseline",
+        "Each method minus each baseline on the average over the benchmarks, in percent points. Thick bars are 95 % t "
+        "intervals over paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs "
+        "on new problems), every small dot is one pair of runs with the same seed. Filled markers are the comparisons "
+        "declared before the runs; the word at the right is the verdict after the correction for all tests.",
+    ),
+    "elbow": (
+        "Where the sorted scores bend",
+        "The score u (Jensen-Shannon divergence between a token's distribution and its group's mean) of the tokens of "
+        "a sequence, sorted from high to low, over the share of the tokens; means over the sampled sequences of the "
+        "steps at which the rule selects, bands from the lowest to the highest training seed. A marker is the elbow of "
+        "one run: the point of its curve furthest below the chord between the curve's ends (kneedle). A curve that "
+        "runs close to its chord has no pronounced elbow. The dotted line is the paper's threshold of 10 %.",
+    ),
+    "purity": (
+        "Token probability and strategy purity",
+        "Probability π of a sampled token against the strategy purity β = exp(-H2) of its distribution: the share of "
+        "the kept and of the dropped tokens in each cell of a 20 x 20 grid, on a logarithmic colour scale, at the "
+        "steps at which the rule selects, tokens of all training seeds together. On the dotted line π = β, where by "
+        "the paper's analysis H2 does not change to first order. The numbers are the tokens of the panel and their "
+        "mean distance |π - β|.",
+    ),
+    "composition": (
+        "Kept tokens of high and of low entropy",
+        "Share of the kept tokens whose Shannon entropy lies above the median of the sampled response tokens of their "
+        "step and run, at the steps at which the rule selects; the dotted line is one high to one low. Every marker is "
+        "one run, the bar a 95 % t interval over the training seeds that each panel names: it speaks for new runs on "
+        "these prompts. A rule that keeps every token has half of them above the median by construction, but for ties.",
+    ),
+    "components": (
+        "What the uncertainty of a level is made of",
+        "A bar is the standard error of a method's average over the benchmarks for new runs on new problems, in "
+        "percent points; it is divided in proportion to what each source contributes to the variance. More seeds "
+        "shrink the first part, more problems the second, both the third, more samples a problem the last.",
+    ),
+    "length": (
+        "Response length and truncation during training",
+        "Mean length of the responses of a rollout batch in tokens, and the share of them that were cut off at the "
+        "longest length allowed; centred means over 5 optimiser steps. Lines are means over the training seeds that "
+        "each panel names, bands run from the lowest to the highest seed.",
+    ),
+}
+
+TITLES = {name: title for name, (title, _) in _TEXTS.items()}
+CAPTIONS = {name: caption for name, (_, caption) in _TEXTS.items()}

@@ -1,0 +1,80 @@
+"""What the standard error of a method's level is made of: seeds, problems, both together, samples."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from ict_core.errors import UserError
+from ict_core.figures.panels import present, row_panels
+from ict_core.figures.style import RC, label
+from ict_core.records import SOURCES_OF_VARIANCE
+from ict_core.statistics.names import AVERAGE, BASE
+
+METRICS = ("pass@1", "pass@4")
+# Tol's muted colours, from dark to light in the order of the bar: not those of the methods.
+COLOURS = dict(zip(SOURCES_OF_VARIANCE, ("#332288", "#AA4499", "#88CCEE", "#DDCC77"), strict=True))
+NAMES = {"seed": "training seeds", "problem": "problems", "seed x problem": "seeds × problems", "sampling": "samples"}
+
+
+def parts(contributions: pd.Series) -> pd.Series:
+    """The parts of a bar in percent points, indexed by source: together the standard error, split like the variance.
+
+    Args:
+        contributions: to the variance of the level, shares squared, indexed by source. One that does not exist (NaN)
+            or that was estimated below 0 has no part.
+    """
+    variance = contributions.fillna(0.0).clip(lower=0.0)
+    total = float(variance.sum())
+    return variance * (100 / np.sqrt(total)) if total > 0 else variance
+
+
+def _draw_panel(axis: Axes, rows: pd.DataFrame, shown: Sequence[str]) -> None:
+    """One model and metric of the average."""
+    for height, variant in enumerate(shown):
+        of_variant = rows[rows["variant"] == variant].set_index("source")["contribution"]
+        widths, left = parts(of_variant), 0.0
+        for source in SOURCES_OF_VARIANCE:
+            width = float(widths.get(source, 0.0))
+            if width > 0:
+                axis.barh(height, width, left=left, height=0.62, color=COLOURS[source], linewidth=0)
+            left += width
+
+
+def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw each level's standard error in percent points as a bar, divided like its variance; pass@1 above pass@4.
+
+    Args:
+        components: a frame of `records.COMPONENTS`.
+        variants: the variants to show, from top to bottom; base is added in front where it was evaluated.
+
+    Raises:
+        UserError: no components of the average, an unknown source, or none of the variants has rows.
+    """
+    rows = components[(components["benchmark"] == AVERAGE) & components["metric"].isin(METRICS)]
+    if rows.empty:
+        raise UserError(f"components: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
+    unknown = set(rows["source"]) - set(SOURCES_OF_VARIANCE)
+    if unknown:
+        raise UserError(f"components: unknown sources {sorted(unknown)}; allowed: {', '.join(SOURCES_OF_VARIANCE)}")
+    shown = present(rows, [BASE, *(v for v in variants if v != BASE)])
+    models, names = [str(m) for m in rows["model"].unique()], [label(v) for v in shown]
+    with rc_context(RC):
+        figure, axes = row_panels(len(METRICS), models, [names] * len(METRICS), sharex="all")
+        for row, metric in zip(axes, METRICS, strict=True):
+            for axis, model in zip(row, models, strict=True):
+                _draw_panel(axis, rows[(rows["model"] == model) & (rows["metric"] == metric)], shown)
+            row[0].set_ylabel(metric)
+        for axis in axes[-1]:
+            axis.set_xlim(0, axis.get_xlim()[1])
+            axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+            axis.set_xlabel("Standard error (points)")
+        entries = [Patch(color=COLOURS[s], label=NAMES[s]) for s in SOURCES_OF_VARIANCE]
+        columns = 4 if len(models) > 1 else 2
+        figure.legend(handles=entries, loc="outside lower center", ncols=columns, columnspacing=1.4)
+    return figure

@@ -1,0 +1,146 @@
+"""Forest plot: every method's difference to every baseline on the average over the benchmarks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from ict_core.errors import UserError
+from ict_core.figures.panels import draw_interval, row_panels, seed_range, sentence
+from ict_core.figures.style import RC, label, style
+from ict_core.statistics.names import AVERAGE
+
+METRICS = ("pass@1", "pass@4")
+DECLARED = "declared"
+LINES = (0.108, 0.175)  # inches: a line's least and greatest height
+TALLEST = 7.8  # inches, of all lines together, as long as the least height allows
+ROOM = 0.04  # of the horizontal axis: free at either end
+CUT = 0.3  # of what the t intervals and the runs span: by so much a two-way interval may widen the axis
+
+
+def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+    """The contrasts shown: the average's, of the variants wanted and of every declared one, in their order.
+
+    Raises:
+        UserError: no contrast of the average.
+    """
+    rows = contrasts[(contrasts["benchmark"] == AVERAGE) & contrasts["metric"].isin(METRICS)]
+    if rows.empty and not contrasts.empty:
+        raise UserError(f"contrasts: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
+    return rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
+
+
+def lines_of(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """(model, baseline, variant) from top to bottom; a heading lacks the variant, a model's the baseline too."""
+    lines = []
+    for model, of_model in rows.groupby("model", sort=False):
+        lines.append((str(model), "", ""))
+        for baseline, of_baseline in of_model.groupby("baseline", sort=False):
+            lines.append((str(model), str(baseline), ""))
+            lines += [(str(model), str(baseline), str(v)) for v in of_baseline["variant"].unique()]
+    return lines
+
+
+def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
+    """The paired runs' differences in points, by seed, shape (pairs,)."""
+    of_metric = runs[(runs["model"] == row["model"]) & (runs["metric"] == row["metric"])]
+    ours, theirs = (
+        of_metric[of_metric["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline")
+    )
+    return 100 * (ours - theirs).dropna().sort_index().to_numpy(np.float64)
+
+
+def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndarray) -> None:
+    look, declared = style(str(row["variant"])), row["family"] == DECLARED
+    draw_interval(axis, height, 100 * row["two_way_low"], 100 * row["two_way_high"], look.colour, 0.8)
+    draw_interval(axis, height, 100 * row["low"], 100 * row["high"], look.colour, 4.5, alpha=0.4)
+    axis.plot(differences, [height + 0.32] * len(differences), ".", color=look.colour, markersize=2.6, mew=0)
+    face = look.colour if declared else "white"
+    axis.plot(100 * row["difference"], height, "D", color=look.colour, mfc=face, markersize=3.0, mew=0.9, zorder=5)
+    axis.text(
+        1.02,
+        height,
+        str(row["verdict"]),
+        transform=axis.get_yaxis_transform(),
+        va="center",
+        size=6,
+        weight="bold" if declared else "normal",
+    )
+
+
+def _legend(figure: Figure, margin: float | None) -> None:
+    grey = "#444444"
+    entries: list[Artist] = [
+        Line2D([], [], color=grey, marker="D", markersize=3.6, linestyle="None", label="declared before the runs"),
+        Line2D([], [], color=grey, marker="D", mfc="white", markersize=3.6, linestyle="None", label="exploratory"),
+        Line2D([], [], color=grey, marker=".", markersize=3.5, mew=0, linestyle="None", label="one pair of runs"),
+        Line2D([], [], color=grey, alpha=0.4, linewidth=4.5, label="95 % t over seeds"),
+        Line2D([], [], color=grey, linewidth=0.8, label="95 % two-way (new problems)"),
+    ]
+    if margin is not None:
+        entries.append(Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"))
+    figure.legend(handles=entries, loc="outside lower center", ncols=3, columnspacing=1.4)
+
+
+def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float | None) -> tuple[float, float]:
+    """The axis' ends, points: 0, every t interval and run lie within; a much longer two-way interval is cut."""
+    least = 100 * (margin or 0.01)
+    points = 100 * rows[["low", "high", "difference", "two_way_low", "two_way_high"]].fillna(0.0)
+    drawn = [-least, least, *points[["low", "high", "difference"]].to_numpy().ravel(), *np.concatenate(differences)]
+    low, high = min(drawn), max(drawn)
+    reach = CUT * (high - low)
+    low = min(low, max(points["two_way_low"].min(), low - reach))
+    high = max(high, min(points["two_way_high"].max(), high + reach))
+    return low - ROOM * (high - low), high + ROOM * (high - low)
+
+
+def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float | None = None) -> Figure:
+    """Draw variant - baseline of the average in percent points, pass@1 at the left and pass@4 at the right.
+
+    Args:
+        contrasts: a frame of `records.CONTRASTS`.
+        runs: a frame of `records.RUNS`.
+        variants: the variants to show; those with a declared contrast are added.
+        margin: of equivalence, a share: drawn as a grey band around 0.
+
+    Raises:
+        UserError: there are contrasts, but none of the average.
+    """
+    rows = rows_of(contrasts, variants)
+    if rows.empty:
+        return sentence("This study has no two methods to compare.")
+    runs = runs[runs["benchmark"] == AVERAGE]
+    lines = lines_of(rows)
+    seeds = {str(m): seed_range(of_model["seeds"]) for m, of_model in rows.groupby("model")}
+    names = [label(v) if v else f"against {label(b)}" if b else f"{m} ({seeds[m]})" for m, b, v in lines]
+    differences = [_run_differences(runs, row) for _, row in rows.iterrows()]
+    limits = _limits(rows, differences, margin)
+    line = float(np.clip(TALLEST / len(lines), *LINES))
+    with rc_context(RC):
+        figure, axes = row_panels(1, METRICS, [names], line=line)
+        for axis, metric in zip(axes[0], METRICS, strict=True):
+            if margin is not None:
+                axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
+            axis.axvline(0, color="#444444", linewidth=0.7, zorder=1)
+            for (_, row), of_row in zip(rows.iterrows(), differences, strict=True):
+                if row["metric"] == metric:
+                    _draw_contrast(axis, lines.index((row["model"], row["baseline"], row["variant"])), row, of_row)
+            for height, (_, baseline, _) in enumerate(lines):
+                if height and not baseline:
+                    axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
+            axis.set_xlim(*limits)
+            axis.set_xlabel("Difference (percent points)")
+        for text, (_, baseline, variant) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
+            text.set(
+                size=7 if line > 0.13 else 6,
+                weight="normal" if baseline else "bold",
+                style="italic" if baseline and not variant else "normal",
+            )
+        _legend(figure, margin)
+    return figure

@@ -1,0 +1,79 @@
+"""A token's probability pi against the strategy purity beta, of kept and of dropped tokens: 2-D densities."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from ict_core.figures.panels import figure_width, present, sentence
+from ict_core.figures.style import RC, label
+
+BINS = 20  # along each axis
+LEAST = 1e-4  # share of a panel's tokens: the lower end of the colour scale; rarer cells have its colour
+LARGEST = 1.1  # inches: the side of a panel
+WIDE = 0.95  # inches: a panel of this size has room for words beside its numbers
+SETS = ((True, "kept"), (False, "dropped"))
+
+
+def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: bool) -> AxesImage | None:
+    """One panel; None where there is no token. Its text stands where no token can: beta is at least pi squared."""
+    axis.plot([0, 1], [0, 1], color="#555555", linewidth=0.6, linestyle=":")
+    axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    if tokens.empty:
+        text, image = f"none {name}", None
+    else:
+        pi, beta = np.exp(tokens["logprob"].to_numpy()), np.exp(-tokens["h2"].to_numpy())
+        count, _, _ = np.histogram2d(pi, beta, bins=BINS, range=[[0, 1], [0, 1]])
+        share, distance = np.ma.masked_equal(count.T / len(tokens), 0), np.abs(pi - beta).mean()
+        words = ("n = ", "|π − β| ") if wide else ("", "")
+        text = f"{words[0]}{len(tokens):,}\n{words[1]}{distance:.3f}"
+        image = axis.imshow(
+            share, norm=norm, cmap="viridis_r", origin="lower", extent=(0, 1, 0, 1), interpolation="nearest"
+        )
+    axis.text(0.97, 0.04, text, transform=axis.transAxes, ha="right", va="bottom", size=5.5, linespacing=1.05)
+    return image
+
+
+def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw densities of (pi, beta), one row a variant, one column for the kept and one for the dropped of each model.
+
+    Args:
+        tokens: a frame of `records.STUDY_TOKENS`; the steps of the warm-up are left out.
+        variants: the variants to show, from top to bottom; those without rows (base) are left out.
+
+    Raises:
+        UserError: none of the variants has rows.
+    """
+    present(tokens, variants)
+    selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]
+    if selecting.empty:
+        return sentence("No tokens were sampled at a step at which a rule selects.")
+    shown, models = present(selecting, variants), list(selecting["model"].unique())
+    columns = [(model, kept, name) for model in models for kept, name in SETS]
+    width = figure_width(len(models))
+    side = min(LARGEST, (width - 1.35) / len(columns))
+    norm, image = LogNorm(LEAST, 1.0, clip=True), None
+    with rc_context(RC | {"axes.grid": False}):
+        figure = Figure(figsize=(width, len(shown) * (side + 0.08) + 0.75), layout="constrained")
+        axes = figure.subplots(len(shown), len(columns), squeeze=False, sharex=True, sharey=True)
+        for row, variant in zip(axes, shown, strict=True):
+            for axis, (model, kept, name) in zip(row, columns, strict=True):
+                of_panel = (selecting["model"] == model) & (selecting["variant"] == variant)
+                of_set = selecting[of_panel & (selecting["kept"] == kept)]
+                image = _density(axis, of_set, name, norm, side > WIDE) or image
+            row[0].set_ylabel(f"{label(variant)}\n$\\beta$")
+        for axis, (model, _, name) in zip(axes[0], columns, strict=True):
+            axis.set_title(f"{model}\n{name}", size=7)
+        axes[0, 0].set_xticks([0, 0.5, 1], ["0", "½", "1"])
+        axes[0, 0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
+        for axis in axes[-1]:
+            axis.set_xlabel(r"$\pi$")
+        if image is not None:
+            bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 3.0 / (len(shown) * side)), aspect=25, pad=0.02)
+            bar.set_label("Share of the panel's tokens")
+    return figure

@@ -1,0 +1,114 @@
+"""The ablation of the share of tokens kept: pass@1 above, pass@4 below, one column a model."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ict_core.errors import UserError
+from ict_core.figures.panels import grid, sentence, side_by_side, titles
+from ict_core.figures.style import RC, style
+from ict_core.statistics.names import AVERAGE, BASE
+
+METRICS = ("pass@1", "pass@4")
+EVERYTHING = "grpo"  # keeps 100 %
+SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same share
+SPREAD = 0.03  # of it, between two runs
+
+
+def fractions(variants: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Selector and percent of each variant named <selector>-<percent>, and of GRPO: itself, 100.
+
+    Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
+    """
+    named = {v: (m[1], int(m[2])) for v in variants if (m := re.fullmatch(r"(.+)-(\d+)", v))}
+    selectors = [selector for selector, _ in named.values()]
+    order = sorted(named, key=lambda v: (-selectors.count(named[v][0]), selectors.index(named[v][0]), named[v][1]))
+    return {v: named[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
+
+
+def ablated(levels: pd.DataFrame) -> list[str]:
+    """The models that ran at least two shares of one selector."""
+    found = []
+    for model in levels["model"].unique():
+        selectors = [s for s, _ in fractions(levels.loc[levels["model"] == model, "variant"].unique()).values()]
+        if len(selectors) > len(set(selectors)):
+            found.append(str(model))
+    return found
+
+
+def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
+    """Where each variant stands: at its percent, and beside it where a selector with more shares stands there."""
+    sizes = [selector for selector, _ in kept.values()]
+    places: dict[str, float] = {}
+    for percent in {p for _, p in kept.values()}:
+        here = sorted((v for v in kept if kept[v][1] == percent), key=lambda v: -sizes.count(kept[v][0]))
+        places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(here)}
+    return places
+
+
+def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict[str, tuple[str, int]]) -> None:
+    """One model and metric; both frames hold its rows of the average, levels one a variant."""
+    places = _places(kept)
+    means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))
+    if BASE in means:
+        axis.axhline(means[BASE], color=style(BASE).colour, linestyle=style(BASE).line, linewidth=0.9)
+    for selector in dict.fromkeys(selector for selector, _ in kept.values()):
+        members = [v for v, (s, _) in kept.items() if s == selector and v in means]
+        axis.plot([places[v] for v in members], [means[v] for v in members], color="#9A9A9A", linewidth=0.8, zorder=1)
+        for variant in members:
+            look, x = style(variant), places[variant]
+            if np.isfinite(lows[variant]) and np.isfinite(highs[variant]):
+                axis.plot([x, x], [lows[variant], highs[variant]], color=look.colour, linewidth=2.2, alpha=0.45)
+            values = 100 * runs.loc[runs["variant"] == variant, "value"].to_numpy()
+            beside = x * np.exp(side_by_side(len(values), SPREAD))
+            axis.plot(beside, values, look.marker, color=look.colour, markersize=3.2, mfc="none", mew=0.8)
+            axis.plot(x, means[variant], "_", color=look.colour, markersize=8, mew=1.6)
+
+
+def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw the average's level in percent over the share kept, with two-way intervals and every run.
+
+    The ablation's variants are found in `levels`, because models may run them that not every model runs: all that are
+    named <selector>-<percent>, and GRPO at 100 percent.
+
+    Args:
+        levels: a frame of `records.LEVELS`.
+        runs: a frame of `records.RUNS`.
+        variants: the variants that other figures show: they come first in the legend, in this order.
+
+    Raises:
+        UserError: no levels of the average, or a variant with a level and no run.
+    """
+    levels = levels[(levels["benchmark"] == AVERAGE) & levels["metric"].isin(METRICS)]
+    if levels.empty:
+        raise UserError(f"levels: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
+    models = ablated(levels)
+    if not models:
+        return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
+    levels = levels[levels["model"].isin(models)]
+    runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
+    ran = list(levels["variant"].unique())
+    kept = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)])
+    lost = set(kept) - set(runs["variant"])
+    if lost:
+        raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")
+    names, percents = titles(runs, list(kept)), sorted({p for _, p in kept.values()})
+    with rc_context(RC):
+        figure, axes = grid(len(METRICS), [names[m] for m in models], list(kept), marks="markers", height=1.9)
+        for row, metric in zip(axes, METRICS, strict=True):
+            for axis, model in zip(row, models, strict=True):
+                of_panel = [f[(f["model"] == model) & (f["metric"] == metric)] for f in (levels, runs)]
+                _draw_panel(axis, of_panel[0], of_panel[1], kept)
+                axis.set_xscale("log")
+                axis.set_xticks(percents, [str(p) for p in percents])
+                axis.minorticks_off()
+            row[0].set_ylabel(f"{metric} (%), average")
+        for axis in axes[-1]:
+            axis.set_xlabel("Tokens kept (%)")
+        figure.align_ylabels(list(axes[:, 0]))
+    return figure

@@ -1,0 +1,51 @@
+"""Writes the pages of a study from the files that the other stages left."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ict_core.collect import MANIFEST
+from ict_core.errors import UserError
+from ict_core.evidence.stored import Stored
+from ict_core.figures.registry import FIGURES
+from ict_core.report.manifests import manifest_page
+from ict_core.report.overview import overview
+from ict_core.report.page import page
+from ict_core.report.text import write_text
+from ict_core.tables.build import TABLES
+
+
+def write_report(stored: Path, out: Path) -> None:
+    """Write `report.md`, `overview.html` and `manifest.html`.
+
+    Args:
+        stored: the folder of the study's stored files.
+        out: the folder with `claims.json`, `claims.md`, `tables/` and `figures/`; receives the pages.
+
+    Raises:
+        UserError: a file is missing; it names it.
+    """
+    study = Stored(stored)
+    settings = study.settings
+    manifest = _json(stored / MANIFEST)
+    first = overview(settings, _json(out / "claims.json")["claims"], study.frame("compute"), manifest)
+    write_text(out / "overview.html", page(f"{settings.name}: overview", first))
+    runs = manifest_page(settings.name, settings.note, manifest)
+    write_text(out / "manifest.html", page(f"{settings.name}: run manifests", runs))
+    parts = [first, _text(out / "claims.md").replace("# Claims", "## Claims", 1)]
+    parts += [f"## {entry.title}\n\n{_text(out / 'tables' / f'{name}.md')}" for name, entry in TABLES.items()]
+    for name, figure in FIGURES.items():
+        parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}](figures/{name}.png)\n")
+    write_text(out / "report.md", "\n".join(parts))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; run the stage that writes it") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(_text(path))
+    return content

@@ -1,0 +1,42 @@
+"""Executes a notebook on one study's results."""
+
+import os
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from ict_core.errors import UserError
+from ict_core.report.text import write_text
+
+STORED, RESULTS = "ICT_STORED", "ICT_RESULTS"  # the environment variables by which a notebook finds its study
+SECONDS = 600  # that one cell may take
+
+
+def execute(notebook: Path, stored: Path, results: Path, out: Path) -> None:
+    """Execute a notebook in its own folder and write it with its outputs.
+
+    Args:
+        notebook: stored without outputs; it reads the two folders from the variables :data:`STORED`, :data:`RESULTS`.
+        stored: the folder of the study's stored files.
+        results: the folder with `statistics/`, `tables/` and `claims.json`.
+        out: receives the executed notebook, whole or not at all.
+
+    Raises:
+        UserError: a cell failed; the message has its last line.
+    """
+    content = nbformat.read(notebook, as_version=4)
+    os.environ |= {STORED: str(stored.resolve()), RESULTS: str(results.resolve())}
+    client = NotebookClient(
+        content,
+        timeout=SECONDS,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(notebook.parent)}},
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise UserError(f"{notebook}: a cell failed: {error.ename}: {error.evalue}") from error
+    write_text(out, nbformat.writes(content) + "\n")

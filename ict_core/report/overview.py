@@ -1,0 +1,106 @@
+"""The first page of a study: what was run, the verdicts, and how to read the rest."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ict_core.evidence.settings import Settings
+from ict_core.report.claims import estimate_text
+from ict_core.report.manifests import warning
+from ict_core.report.text import table
+
+_SCALE = """\
+**This study is a miniature.** It shows that the harness runs and what it measures there. Its results do not speak \
+for the paper's scale: neither an effect nor its absence carries over to the paper's models, data and training length.
+"""
+
+_READING = """\
+## How to read this report
+
+- **The unit is the training run**, identified by its seed. Problems are averaged within a benchmark, benchmarks \
+within a run (each weighs the same), and runs last. pass@k is the unbiased estimate of Chen et al. (2021).
+- **A level's interval** (main table) is the two-way interval over runs and problems: it speaks for new runs on new \
+problems of these kinds. **A difference's interval** is Student's t over the paired differences of the runs; the \
+two-way interval stands beside it. Both are nominal 95 %; `docs/statistics.md` has their measured coverage.
+- **The deciding test** is the paired t over seeds (from 10 seeds the exact sign-flip). Holm's correction runs over \
+the declared contrasts, and again over the claims; Benjamini and Hochberg's over the exploratory contrasts. No test \
+here treats problems or samples as independent observations of a method.
+- **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests place the \
+difference within ±{margin:g} points. `underpowered`: neither. It says that the runs cannot tell, not that the methods \
+are equal; the columns beside it say which difference these runs could have found, and how many seeds would find \
+{margin:g} points. `identical`: every pair of runs gives the same value.
+- **What to expect.** At 3 seeds a t test has 2 degrees of freedom, and `underpowered` is the usual honest outcome.
+"""
+
+
+def overview(
+    settings: Settings, claims: Sequence[Mapping[str, Any]], compute: pd.DataFrame, manifest: Mapping[str, Any]
+) -> str:
+    """The page as Markdown.
+
+    Args:
+        claims: the ledger as in `claims.json`.
+        compute: a frame of `records.COMPUTE`.
+        manifest: as the collecting stage wrote it.
+    """
+    miniature = _SCALE if settings.whole["scale"] == "mini" else ""
+    parts = [
+        f"# {settings.name}\n",
+        f"{settings.note}\n",
+        miniature,
+        "## What was run\n",
+        _what_was_run(settings, compute, manifest),
+        "## Verdicts\n",
+        verdicts(claims, settings.margin),
+        _READING.format(margin=100 * settings.margin),
+        "## What is assumed\n",
+        "Every value below is a key of the configuration; where the paper does not give one, it is this project's "
+        "assumption (`configs/` names its sources).\n",
+        _assumed(settings),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
+    whole = settings.whole
+    trained = compute[compute["stage"] == "train"]
+    blocks = [(", ".join(b["models"]), ", ".join(b["methods"]), ", ".join(map(str, b["seeds"]))) for b in whole["grid"]]
+    sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in whole["benchmarks"])
+    commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
+    lines = [
+        table(["models", "methods", "seeds"], blocks),
+        f"{len(trained)} training runs of {whole['training']['steps']} optimiser steps on "
+        f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
+        f"benchmarks with {whole['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
+        f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
+        warning(manifest),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
+    """The ledger's verdicts in short, after a sentence that counts them."""
+    counts = Counter(claim["verdict"] for claim in claims)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    rows = [
+        (claim["statement"], claim["paper"] or "—", estimate_text(claim), f"**{claim['verdict']}**") for claim in claims
+    ]
+    return (
+        f"Of {len(claims)} claims and questions, declared before the runs: {told}. Estimates are percent points unless "
+        f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
+        + table(["claim", "the paper", "this study", "verdict"], rows)
+    )
+
+
+def _assumed(settings: Settings) -> str:
+    whole = settings.whole
+    rows = [
+        (f"{part}.{key}", value)
+        for part in ("training", "evaluation", "evidence")
+        for key, value in whole[part].items()
+    ]
+    for name in settings.variants:
+        rows.append((f"methods/{name}", ", ".join(f"{key} {value}" for key, value in whole["methods"][name].items())))
+    return table(["key", "value"], rows)

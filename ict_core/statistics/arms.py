@@ -1,0 +1,71 @@
+"""An arm: the problem values of one metric of one model's variant, and the difference of two arms paired by seed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ict_core.errors import UserError
+from ict_core.statistics.matrix import Counts
+from ict_core.statistics.metrics import metric_values
+from ict_core.statistics.names import AVERAGE
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Values of one metric, or differences of them, of a model's runs.
+
+    Attributes:
+        name: model/variant, for messages.
+        seeds: of the runs, ascending.
+        blocks: of each benchmark, shape (seeds, problems of the benchmark), shares.
+    """
+
+    name: str
+    seeds: tuple[int, ...]
+    blocks: Mapping[str, NDArray[np.float64]]
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """The benchmarks and, last, their average."""
+        return [*self.blocks, AVERAGE]
+
+    def of(self, benchmark: str) -> list[NDArray[np.float64]]:
+        """The blocks that a benchmark's mean is over: its own, or all for the average."""
+        return list(self.blocks.values()) if benchmark == AVERAGE else [self.blocks[benchmark]]
+
+    def runs(self, benchmark: str) -> NDArray[np.float64]:
+        """The mean of each run, shape (seeds,): over problems, then over benchmarks for the average."""
+        return np.asarray(np.mean([block.mean(axis=1) for block in self.of(benchmark)], axis=0))
+
+
+Arms = dict[tuple[str, str], Arm]
+
+
+def arms_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> Arms:
+    """The arms of every (model, variant) under one metric, in the order of `counts`.
+
+    Raises:
+        UserError: no metric has that name, or a problem has too few graded samples.
+    """
+    blocks: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
+    seeds: dict[tuple[str, str], tuple[int, ...]] = {}
+    for (model, variant, benchmark), matrix in counts.items():
+        blocks.setdefault((model, variant), {})[benchmark] = metric_values(metric, matrix.n, matrix.correct)
+        seeds[model, variant] = matrix.seeds
+    return {key: Arm("/".join(key), seeds[key], of_arm) for key, of_arm in blocks.items()}
+
+
+def difference(ours: Arm, theirs: Arm) -> Arm:
+    """ours - theirs, paired by seed and problem; both are arms of one model and metric.
+
+    Raises:
+        UserError: the arms have different seeds (the message names them).
+    """
+    if ours.seeds != theirs.seeds:
+        only_ours, only_theirs = sorted({*ours.seeds} - {*theirs.seeds}), sorted({*theirs.seeds} - {*ours.seeds})
+        lacks = [f"{arm.name} lacks seeds {s}" for arm, s in ((theirs, only_ours), (ours, only_theirs)) if s]
+        raise UserError(f"a paired test needs the same seeds in both arms: {'; '.join(lacks)}; run the missing cells")
+    blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
+    return Arm(f"{ours.name} - {theirs.name}", ours.seeds, blocks)

@@ -1,0 +1,98 @@
+"""Where the variance of a level comes from: seeds, problems, seed x problem, and the sampling of answers."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ict_core.records import COMPONENTS, SOURCES_OF_VARIANCE
+from ict_core.statistics.arms import Arm, Arms
+from ict_core.statistics.intervals import ROUNDING
+from ict_core.statistics.matrix import Counts
+from ict_core.statistics.metrics import sampling_variance
+from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.two_way import variance_parts
+
+Floats = NDArray[np.float64]
+
+
+def sampling_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> dict[tuple[str, str, str], float]:
+    """The sampling variance of one value (a run on a problem) of each (model, variant, benchmark), a mean over all.
+
+    NaN where a problem has fewer than twice the samples that the metric needs.
+    """
+    return {key: float(sampling_variance(metric, c.n, c.correct).mean()) for key, c in counts.items()}
+
+
+def _cut(squares: Sequence[float]) -> Floats:
+    """The values with those below 0, or next to nothing beside the others, at 0; NaN stays."""
+    values = np.asarray(squares)
+    return np.where(values < ROUNDING * np.nansum(np.maximum(values, 0)), 0.0, values)
+
+
+def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Standard deviation and contribution of each of `records.SOURCES_OF_VARIANCE`, by the two-way random model.
+
+    A benchmark's components are the estimates by expected mean squares: with V_residual = MS_residual / (S P),
+    the seed's is S (V_runs - V_residual), the problem's P (V_problems - V_residual), seed x problem is MS_residual less
+    the sampling variance. Over B benchmarks the seed's is that of the run's effect on the average; the standard
+    deviations of the others are root mean squares over the benchmarks. An estimate below 0 is cut at 0, after the
+    benchmarks are summed. Where sampling is not known it stays within seed x problem.
+
+    Args:
+        blocks: one a benchmark, each of shape (runs, problems of the benchmark), at least two of each.
+        sampling: the sampling variance of one value in each benchmark, NaN where it is not known.
+
+    Returns:
+        The standard deviations, in the values' unit, and the contributions to the variance of the mean, in its square.
+
+    Raises:
+        UserError: no block, an empty one, blocks with other numbers of runs, or a value that is not finite.
+    """
+    parts = variance_parts(blocks)
+    runs, sizes = parts.sizes
+    weight = len(blocks) ** 2
+    drawn = np.asarray(sampling, dtype=np.float64)
+    rest = parts.residual * weight * runs * sizes - np.where(np.isnan(drawn), 0.0, drawn)
+    seed = parts.runs - parts.residual.sum()
+    problem = parts.problems - parts.residual
+    values = weight * runs * sizes
+    contributions = [float(seed), *(float(v.sum()) for v in (problem, rest / values, drawn / values))]
+    squares = [float(seed) * runs, *(float(v.mean()) for v in (problem * weight * sizes, rest, drawn))]
+    return np.sqrt(_cut(squares)).tolist(), _cut(contributions).tolist()
+
+
+def _rows(arm: Arm, benchmark: str, sampling: Mapping[str, float]) -> list[tuple[str, float, float]]:
+    of = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
+    sds, contributions = components(arm.of(benchmark), [sampling[name] for name in of])
+    return list(zip(SOURCES_OF_VARIANCE, sds, contributions, strict=True))
+
+
+def component_frame(
+    arms: Mapping[str, Arms],
+    sampling: Mapping[str, Mapping[tuple[str, str, str], float]],
+    shown: Mapping[str, Sequence[str]],
+) -> pd.DataFrame:
+    """The components of every shown trained variant with at least two runs; others have nothing to split.
+
+    Args:
+        arms: of each metric.
+        sampling: of each metric what :func:`sampling_of` gave.
+        shown: of each model its variants in the order in which they are shown.
+
+    Returns:
+        A frame of `records.COMPONENTS`. A benchmark of one problem gives NaN.
+    """
+    rows = []
+    for model, variants in shown.items():
+        for variant in variants:
+            for metric, of_metric in arms.items():
+                arm = of_metric[model, variant]
+                if variant == BASE or len(arm.seeds) < 2:
+                    continue
+                known = {name: sampling[metric][model, variant, name] for name in arm.blocks}
+                for benchmark in arm.benchmarks:
+                    key = (model, variant, benchmark, metric)
+                    rows += [(*key, *row) for row in _rows(arm, benchmark, known)]
+    return pd.DataFrame(rows, columns=list(COMPONENTS))

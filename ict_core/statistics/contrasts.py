@@ -1,0 +1,163 @@
+"""The contrasts: variants against baselines, paired by seed, with tests, corrections and a verdict each."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ict_core.errors import UserError
+from ict_core.records import CONTRASTS
+from ict_core.statistics.arms import Arm, Arms, difference
+from ict_core.statistics.equivalence import two_one_sided
+from ict_core.statistics.intervals import ROUNDING, over_runs, without_spread
+from ict_core.statistics.multiplicity import benjamini_hochberg, holm
+from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.permutation import sign_flip, sign_flip_floor
+from ict_core.statistics.power import detectable, seeds_needed
+from ict_core.statistics.two_way import two_way
+
+ALPHA = 0.05
+SIGN_FLIP_FROM = 10  # seeds from which the exact sign-flip decides; below, its floor leaves a corrected test no chance
+METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the study has them
+
+Declared = Sequence[tuple[str, str, str]]
+
+
+def pairs(variants: Sequence[str], baselines: Sequence[str], declared: Declared) -> list[tuple[str, str]]:
+    """The (variant, baseline) pairs of one model: each trained variant against each baseline, then the declared ones.
+
+    Two baselines meet once: as declared, or the later against the earlier.
+
+    Args:
+        variants: that the model ran.
+        baselines: in order.
+        declared: (variant, baseline, metric); pairs that the model did not run are left out.
+    """
+    ran = set(variants) - {BASE}
+    rank = {baseline: i for i, baseline in enumerate(baselines)}
+    wanted = list(dict.fromkeys((v, b) for v, b, _ in declared if v in ran and b in ran))
+    usual = [(v, b) for v in variants for b in baselines if {v, b} <= ran and rank.get(v, len(baselines)) > rank[b]]
+    turned = [(b, v) if (b, v) in wanted and (v, b) not in wanted else (v, b) for v, b in usual]
+    return list(dict.fromkeys([*turned, *wanted]))
+
+
+def correlation(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
+    """Pearson's correlation of two arms' runs, each of shape (seeds,): what the pairing bought.
+
+    NaN below three seeds (two points always correlate to +-1) and where one arm's runs are all equal.
+    """
+    if ours.size < 3 or without_spread(ours) or without_spread(theirs):
+        return float("nan")
+    return float(np.corrcoef(ours, theirs)[0, 1])
+
+
+def _row(
+    ours: Arm, theirs: Arm, gap: Arm, benchmark: str, generator: np.random.Generator | None
+) -> dict[str, float | int | bool]:
+    """What a contrast's own runs say, before any correction; `se` and `identical` are for the verdict."""
+    runs = gap.runs(benchmark)
+    by_seeds, by_both = over_runs(runs), two_way(gap.of(benchmark))
+    several = runs.size > 1
+    return {
+        "seeds": runs.size,
+        "difference": float(by_seeds.mean),
+        "low": float(by_seeds.low),
+        "high": float(by_seeds.high),
+        "two_way_low": float(by_both.low),
+        "two_way_high": float(by_both.high),
+        "sd": float(runs.std(ddof=1)) if several else float("nan"),
+        "correlation": correlation(ours.runs(benchmark), theirs.runs(benchmark)),
+        "p_t": float(by_seeds.p),
+        "p_sign_flip": float(sign_flip(runs, generator)) if several else float("nan"),
+        "p_floor": sign_flip_floor(runs.size),
+        "se": float(by_seeds.se),
+        "identical": bool((np.abs(runs) <= ROUNDING).all()),
+    }
+
+
+def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
+    found = frame["p_adjusted"] < ALPHA
+    cases = {
+        "one seed": frame["seeds"] < 2,
+        "identical": frame["identical"],
+        "better": found & (frame["difference"] > 0),
+        "worse": found & (frame["difference"] < 0),
+        "equivalent": frame["p_equivalence"] < ALPHA,
+    }
+    return np.select(list(cases.values()), list(cases), default="underpowered")
+
+
+def _decided(frame: pd.DataFrame, margin: float, power: float) -> pd.DataFrame:
+    """The frame with its deciding tests, corrections, equivalence, power and verdicts."""
+    flips = frame["seeds"] >= SIGN_FLIP_FROM
+    p = frame["p_t"].where(~flips, frame["p_sign_flip"]).to_numpy(np.float64)
+    declared = (frame["family"] == "declared").to_numpy()
+    adjusted = np.full(len(frame), np.nan)
+    adjusted[declared], adjusted[~declared] = holm(p[declared]), benjamini_hochberg(p[~declared])
+    sd = frame["sd"].where(frame["se"].notna()).to_numpy(np.float64)  # equal differences say nothing about their spread
+    seeds = frame["seeds"].to_numpy()
+    found = np.full(len(frame), np.nan)
+    for count in np.unique(seeds):
+        found[seeds == count] = detectable(sd[seeds == count], int(count), power, ALPHA)
+    frame = frame.assign(
+        test=np.where(flips, "sign-flip", "paired t"),
+        p=p,
+        p_adjusted=adjusted,
+        p_equivalence=two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
+        detectable=found,
+        seeds_needed=seeds_needed(margin, sd, power, ALPHA),
+    )
+    return frame.assign(verdict=_verdicts(frame))
+
+
+def contrast_frame(
+    arms: Mapping[str, Arms],
+    shown: Mapping[str, Sequence[str]],
+    baselines: Sequence[str],
+    declared: Declared,
+    margin: float,
+    power: float,
+    generator: np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Every pair's contrast on every benchmark and their average.
+
+    The declared family holds the declared pairs' declared metrics on the average, over all models; Holm corrects it.
+    Benjamini and Hochberg's correction holds for all other rows. Below :data:`SIGN_FLIP_FROM` seeds the paired t-test
+    decides, from there the sign-flip. The first that holds of these is the verdict: "one seed"; "identical", every
+    paired difference 0 up to rounding; "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests
+    within +-margin at 5 %, uncorrected; "underpowered".
+
+    Args:
+        arms: of each metric; the METRICS and the declared ones are contrasted as far as they are there.
+        shown: of each model its variants in the order in which they are shown.
+        baselines: the variants to test against, in order.
+        declared: (variant, baseline, metric); a pair that a model did not run is skipped for it.
+        margin: of equivalence, a share above 0; also the difference that `seeds_needed` is for.
+        power: of `detectable` and `seeds_needed`.
+        generator: for sign-flips of more seeds than can be counted.
+
+    Returns:
+        A frame of `records.CONTRASTS`.
+
+    Raises:
+        UserError: a margin or power out of range, or two arms with different seeds (named).
+    """
+    if margin <= 0:
+        raise UserError(f"margin {margin}: must lie above 0")
+    rows = []
+    metrics = [m for m in METRICS if m in arms]
+    metrics += [m for m in dict.fromkeys(metric for _, _, metric in declared) if m in arms and m not in metrics]
+    for model, variants in shown.items():
+        for variant, baseline in pairs(variants, baselines, declared):
+            for metric in metrics:
+                ours, theirs = arms[metric][model, variant], arms[metric][model, baseline]
+                gap = difference(ours, theirs)
+                for benchmark in gap.benchmarks:
+                    meant = benchmark == AVERAGE and (variant, baseline, metric) in declared
+                    key = {"model": model, "variant": variant, "baseline": baseline, "benchmark": benchmark}
+                    key |= {"metric": metric, "family": "declared" if meant else "exploratory"}
+                    rows.append({**key, **_row(ours, theirs, gap, benchmark, generator)})
+    if not rows:
+        return pd.DataFrame(columns=list(CONTRASTS))
+    return _decided(pd.DataFrame(rows), margin, power)[list(CONTRASTS)]

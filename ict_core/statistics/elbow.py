@@ -1,0 +1,66 @@
+"""Where a falling curve of token scores turns from steep to flat: the elbow of the sorted scores."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ict_core.errors import UserError
+
+POINTS = 100  # of a mean curve: one a percent of the tokens
+STRAIGHT = 1e-9  # a curve whose normalised distance to its chord is no larger has no elbow
+
+
+def elbow(sorted_scores: ArrayLike) -> float:
+    """The share of the scores at the elbow: the point of largest distance below the chord from first to last point.
+
+    This is the "kneedle" rule for a falling curve (Satopaa et al. 2011, without smoothing): ranks and scores are scaled
+    to [0, 1], so that the chord falls from (0, 1) to (1, 0) and the distance of (x, y) to it is proportional to
+    1 - x - y. Of several points at the same distance the first is taken. Scaling or shifting the scores moves nothing.
+
+    Args:
+        sorted_scores: shape (n,), finite, falling or level from one to the next.
+
+    Returns:
+        The share in (0, 1] of the scores up to the elbow, that one included: its rank (from 1) over n. NaN where there
+        is no elbow: fewer than three scores, or a curve that is level, straight, or nowhere below its chord.
+
+    Raises:
+        UserError: scores that are not a list, not finite, or rise.
+    """
+    scores = np.asarray(sorted_scores, dtype=np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise UserError(f"an elbow needs a list of finite scores, not an array of shape {scores.shape} or with NaN")
+    if (np.diff(scores) > 0).any():
+        raise UserError("an elbow needs scores sorted from the largest to the smallest")
+    if scores.size < 3 or scores[0] == scores[-1]:
+        return float("nan")
+    rank = np.linspace(0.0, 1.0, scores.size)
+    below = 1.0 - rank - (scores - scores[-1]) / (scores[0] - scores[-1])
+    furthest = int(below.argmax())
+    return (furthest + 1) / scores.size if below[furthest] > STRAIGHT else float("nan")
+
+
+def mean_sorted_curve(scores: ArrayLike, sequences: ArrayLike, points: int = POINTS) -> NDArray[np.float64]:
+    """The mean over sequences of their scores sorted from large to small, against the share of the tokens.
+
+    Point i stands at the share s = (i + 1) / points; there a sequence of T tokens has its ceil(s T)-th largest score,
+    the smallest that a rule keeps which keeps the share s of the sequence. Every sequence weighs the same.
+
+    Args:
+        scores: one a token, shape (tokens,), finite.
+        sequences: what tells the token's sequence from others, shape (tokens,), any kind that sorts.
+        points: of the curve, at least 1.
+
+    Returns:
+        The curve, shape (points,), falling; it is what :func:`elbow` takes.
+
+    Raises:
+        UserError: no tokens, other shapes, or a score that is not finite.
+    """
+    values, groups = np.asarray(scores, dtype=np.float64), np.asarray(sequences)
+    if values.ndim != 1 or values.shape != groups.shape or values.size == 0 or not np.isfinite(values).all():
+        raise UserError(f"a curve needs one finite score a token: {values.shape} scores, {groups.shape} sequences")
+    _, of_token, lengths = np.unique(groups, return_inverse=True, return_counts=True)
+    ordered = values[np.lexsort((-values, of_token))]
+    starts = np.cumsum(lengths) - lengths
+    ranks = -(-np.arange(1, points + 1) * lengths[:, None] // points)  # ceil(s T) in integers, (sequences, points)
+    return ordered[starts[:, None] + ranks - 1].mean(axis=0)

@@ -1,0 +1,121 @@
+"""What the paired t-test can find: its power, the smallest detectable difference, the seeds needed."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special, stats
+
+from ict_core.errors import UserError
+
+ALPHA = 0.05
+MOST_SEEDS = 10_000  # a study that needs more seeds than this is out of reach: reported as infinity
+
+
+def _check(alpha: float, strata: int, power: float = 0.5) -> None:
+    if not (0 < alpha < 1 and alpha < power < 1 and strata >= 1):
+        raise UserError(f"power {power}, alpha {alpha}, {strata} strata: need 0 < alpha < power < 1 and a stratum")
+
+
+def _power(noncentrality: ArrayLike, df: ArrayLike, alpha: float) -> NDArray[np.float64]:
+    """The power from the noncentrality. Scipy gives NaN for the wrong-sided tail where it is next to nothing."""
+    shift, free = np.broadcast_arrays(np.asarray(noncentrality, np.float64), np.asarray(df, np.float64))
+    critical = special.stdtrit(free, 1 - alpha / 2)
+    wrong_side = stats.nct.cdf(-critical, free, shift)
+    return np.asarray(stats.nct.sf(critical, free, shift) + np.where(np.isnan(wrong_side) & (shift > 4), 0, wrong_side))
+
+
+def power(
+    effect: ArrayLike, sd: ArrayLike, seeds: ArrayLike, alpha: float = ALPHA, strata: int = 1
+) -> NDArray[np.float64]:
+    """The chance that a two-sided paired t-test finds a true mean difference.
+
+    The noncentral t distribution with noncentrality |effect| / (sd / sqrt(seeds)) and strata * (seeds - 1) degrees of
+    freedom (Cohen 1988, chapter 2).
+
+    Args:
+        effect: the true mean difference, shape (...), in the values' unit.
+        sd: the standard deviation of one paired difference, shape (...), above 0; pooled over strata such that the
+            standard error of the mean is sd / sqrt(seeds).
+        seeds: pairs of runs in each stratum, shape (...), at least 2.
+        alpha: of the test.
+        strata: independent strata whose variance estimates are pooled (models, for example).
+
+    Returns:
+        Shape as broadcast; NaN where sd is NaN or 0.
+
+    Raises:
+        UserError: fewer than 2 seeds, or alpha or strata out of range.
+    """
+    _check(alpha, strata, (1 + alpha) / 2)
+    pairs, spread = np.asarray(seeds, dtype=np.float64), np.asarray(sd, dtype=np.float64)
+    if (pairs < 2).any():
+        raise UserError(f"power: a paired test needs at least 2 seeds, not {pairs.min():g}")
+    ratio = np.abs(np.asarray(effect, dtype=np.float64)) / np.where(spread > 0, spread, np.nan)
+    return _power(ratio * np.sqrt(pairs), strata * (pairs - 1), alpha)
+
+
+@lru_cache(maxsize=1024)
+def _detectable_noncentrality(df: float, wanted: float, alpha: float) -> float:
+    """The noncentrality at which the two-sided test has the power."""
+
+    def excess(noncentrality: float) -> float:
+        return float(_power(noncentrality, df, alpha)) - wanted
+
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2
+    return float(optimize.brentq(excess, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+
+def detectable(sd: ArrayLike, seeds: int, power: float, alpha: float = ALPHA, strata: int = 1) -> NDArray[np.float64]:
+    """The smallest true mean difference that the paired t-test finds with a given power.
+
+    Args:
+        sd: as in :func:`power`, shape (...).
+        seeds: pairs of runs in each stratum.
+        power: wanted, above alpha.
+        alpha: of the test.
+        strata: as in :func:`power`.
+
+    Returns:
+        Shape (...), in the unit of `sd`; NaN where sd is NaN or 0, or with fewer than 2 seeds.
+
+    Raises:
+        UserError: power, alpha or strata out of range.
+    """
+    _check(alpha, strata, power)
+    spread = np.asarray(sd, dtype=np.float64)
+    if seeds < 2:
+        return np.full(spread.shape, np.nan)
+    needed = _detectable_noncentrality(strata * (seeds - 1), power, alpha)
+    return np.asarray(np.where(spread > 0, spread, np.nan) * needed / np.sqrt(seeds))
+
+
+def seeds_needed(
+    effect: ArrayLike, sd: ArrayLike, power: float, alpha: float = ALPHA, strata: int = 1
+) -> NDArray[np.float64]:
+    """The smallest number of seeds at which the paired t-test finds a difference with a given power.
+
+    Args:
+        effect: the true mean difference, shape (...).
+        sd: as in :func:`power`, shape (...).
+        power: wanted, above alpha.
+        alpha: of the test.
+        strata: as in :func:`power`.
+
+    Returns:
+        Whole numbers from 2, shape as broadcast; infinity above :data:`MOST_SEEDS`; NaN where sd is NaN or 0.
+
+    Raises:
+        UserError: power, alpha or strata out of range.
+    """
+    _check(alpha, strata, power)
+    size, spread = np.broadcast_arrays(np.abs(np.asarray(effect, np.float64)), np.asarray(sd, np.float64))
+    ratio = size / np.where(spread > 0, spread, np.nan)
+    enough, few = np.full(ratio.shape, MOST_SEEDS + 1), np.full(ratio.shape, 1)  # enough always finds it, few never
+    while (enough - few > 1).any():
+        middle = np.maximum((enough + few) // 2, 2)
+        found = _power(ratio * np.sqrt(middle), strata * (middle - 1), alpha) >= power
+        enough, few = np.where(found, middle, enough), np.where(found, few, np.minimum(middle, enough - 1))
+    return np.asarray(np.where(np.isnan(ratio), np.nan, np.where(enough > MOST_SEEDS, np.inf, enough)))

@@ -1,0 +1,219 @@
+"""Scores of training runs drawn from a known hierarchy, and the truths that intervals about them should cover.
+
+The chance that run r of method m solves problem j is the logistic function of
+
+    mean of the benchmark + difficulty[j] + effect of m + effect of m on j + effect of r,      all in logits,
+
+and the number of correct answers is binomial in the n samples. Two truths differ: *these problems* (the problems drawn
+are the benchmark, only runs are random) and *new problems* (the problems are a sample of their kind).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
+from scipy.special import expit
+
+from ict_core.errors import UserError
+
+NODES = 64  # of a Gauss-Hermite sum; 128 nodes give the same values to 1e-7
+GRID = np.linspace(-30, 30, 12001)  # logits; linear interpolation of a logistic curve between them errs by 3e-7
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """`problems` problems with mean pass@1 `mean` (a share) and `n` samples each."""
+
+    problems: int
+    mean: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is averaged: one benchmark or several, every benchmark with the same weight."""
+
+    name: str
+    benchmarks: tuple[Benchmark, ...]
+
+    @property
+    def problems(self) -> int:
+        """Problems of all benchmarks together."""
+        return sum(b.problems for b in self.benchmarks)
+
+
+_SEVEN = ((500, 0.42, 16), (1319, 0.6, 16), (3153, 0.45, 16), (198, 0.3, 16), *[(30, 0.15, 32)] * 3)
+_MINI = (*[(40, m, 8) for m in (0.4, 0.45, 0.75, 0.8)], *[(30, m, 8) for m in (0.3, 0.25, 0.2)])
+SIZES = (
+    Size("30 problems", (Benchmark(30, 0.15, 32),)),
+    Size("500 problems", (Benchmark(500, 0.42, 16),)),
+    Size("1,319 problems", (Benchmark(1319, 0.6, 16),)),
+    Size("mini average", tuple(Benchmark(*b) for b in _MINI)),
+    Size("seven benchmarks", tuple(Benchmark(*b) for b in _SEVEN)),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """How runs and problems vary. Standard deviations in logits but `run_sd`.
+
+    `run_sd` is that of the run's true mean over the size's benchmarks, a share (0.02: two points); it is turned into
+    logits for every size. Runs of two methods with one seed share the part `shared` of the run's variance. A run
+    collapses with chance `collapsing`; its effect is then lower by `depth` logits.
+    """
+
+    name: str
+    run_sd: float = 0.02
+    difficulty_sd: float = 1.5
+    problem_effect_sd: float = 0.0  # of the method's own effect on a problem, for arms with `specific`
+    shared: float = 0.0
+    collapsing: float = 0.0
+    depth: float = 2.0
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A method: its shift in logits, and whether it helps some problems and hurts others (if the case has such)."""
+
+    shift: float = 0.0
+    specific: bool = False
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Scores of a batch of repetitions and the level of every arm under both truths, shares.
+
+    `blocks`: one array a benchmark, shape (repetitions, arms, runs, problems), correct / n.
+    `these`: shape (repetitions, arms), the mean over new runs on the problems drawn.
+    `new`: shape (arms,), the mean over new runs and new problems.
+    """
+
+    blocks: list[NDArray[np.float64]] = field(repr=False)
+    these: NDArray[np.float64]
+    new: NDArray[np.float64]
+
+
+def _normal_mean(function: Callable[[NDArray[np.float64]], NDArray[np.float64]], sd: float) -> NDArray[np.float64]:
+    """Mean of function(z sd) over a standard normal z; `function` maps (nodes,) to (..., nodes)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return function(nodes * sd) @ (weights / weights.sum())
+
+
+def _over_runs(x: ArrayLike, sd: float, case: Case) -> NDArray[np.float64]:
+    """Chance of a correct answer at logit x, any shape, averaged over run effects (collapsing runs included)."""
+    at = np.asarray(x, dtype=np.float64)[..., None]
+    healthy = _normal_mean(lambda z: expit(at + z), sd)
+    if case.collapsing == 0:
+        return healthy
+    collapsed = _normal_mean(lambda z: expit(at - case.depth + z), sd)
+    return (1 - case.collapsing) * healthy + case.collapsing * collapsed
+
+
+@lru_cache
+def intercepts(size: Size, case: Case) -> tuple[float, ...]:
+    """The logit of every benchmark at which its mean over problems (no run effect) is the one that the size states."""
+
+    def gap(mu: float, mean: float) -> float:
+        return float(_normal_mean(lambda z: expit(mu + z), case.difficulty_sd)) - mean
+
+    return tuple(float(optimize.brentq(gap, -20, 20, args=(b.mean,))) for b in size.benchmarks)
+
+
+@lru_cache
+def run_effect_sd(size: Size, case: Case) -> float:
+    """The standard deviation of the run effect in logits that gives the runs' true means `case.run_sd`.
+
+    Raises:
+        UserError: no effect spreads the means of this size so far.
+    """
+    if case.run_sd == 0:
+        return 0.0
+    mus = np.array(intercepts(size, case))
+
+    def of_run(effect: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _normal_mean(lambda z: expit(mus[:, None, None] + effect[:, None] + z), case.difficulty_sd).mean(axis=0)
+
+    def gap(sd: float) -> float:
+        mean, square = _normal_mean(of_run, sd), _normal_mean(lambda z: of_run(z) ** 2, sd)
+        return float(np.sqrt(max(float(square - mean**2), 0.0))) - case.run_sd
+
+    if gap(5.0) < 0:
+        raise UserError(
+            f"{size.name}: no run effect gives run means a standard deviation of {case.run_sd}; ask for less"
+        )
+    return float(optimize.brentq(gap, 0.0, 5.0))
+
+
+def level_on_new_problems(size: Size, case: Case, arm: Arm) -> float:
+    """An arm's mean score over new runs and new problems, by quadrature (error below 1e-6), a share."""
+    own = case.problem_effect_sd if arm.specific else 0.0
+    sd = float(np.hypot(case.difficulty_sd, own))
+    at = np.array(intercepts(size, case)) + arm.shift
+    effect = run_effect_sd(size, case)
+    return float(_normal_mean(lambda z: _over_runs(at[:, None] + z, effect, case), sd).mean())
+
+
+@lru_cache
+def shift_for(difference: float, size: Size, case: Case, specific: bool = False) -> float:
+    """The shift in logits at which an arm's level on new problems is higher by `difference`, a share.
+
+    Raises:
+        UserError: no shift within 10 logits reaches the difference.
+    """
+    base = level_on_new_problems(size, case, Arm())
+
+    def gap(shift: float) -> float:
+        return level_on_new_problems(size, case, Arm(shift, specific)) - base - difference
+
+    if gap(-10) > 0 or gap(10) < 0:
+        raise UserError(f"{size.name}: no method differs by {difference} from a level of {base:.3f}; ask for less")
+    return float(optimize.brentq(gap, -10, 10))
+
+
+def _run_effects(
+    generator: np.random.Generator, shape: tuple[int, int, int], sd: float, case: Case
+) -> NDArray[np.float64]:
+    """Effects of runs in logits, shape (repetitions, arms, runs); equal places of two arms are paired."""
+    common = generator.normal(size=(shape[0], 1, shape[2]))
+    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * generator.normal(size=shape))
+    return effects - case.depth * (generator.random(shape) < case.collapsing)
+
+
+def draw(
+    generator: np.random.Generator, size: Size, case: Case, arms: tuple[Arm, ...], runs: int, repetitions: int
+) -> Draw:
+    """Draw independent repetitions of an experiment: new problems and new runs in each.
+
+    A run's effect is the same on all benchmarks, and all arms answer the same problems. Memory: about 30 bytes times
+    repetitions x arms x runs x problems.
+
+    Raises:
+        UserError: no arm, or fewer than one run or repetition.
+    """
+    if not arms or runs < 1 or repetitions < 1:
+        raise UserError(f"a simulation needs arms, runs and repetitions: {len(arms)}, {runs}, {repetitions}")
+    sd = run_effect_sd(size, case)
+    of_run = _run_effects(generator, (repetitions, len(arms), runs), sd, case)
+    curve = _over_runs(GRID, sd, case)
+    own_sd = np.array([case.problem_effect_sd if a.specific else 0.0 for a in arms])[:, None]
+    shifts = np.array([a.shift for a in arms])[:, None]
+    blocks, these = [], np.zeros((repetitions, len(arms)))
+    for benchmark, mu in zip(size.benchmarks, intercepts(size, case), strict=True):
+        shape = (repetitions, len(arms), benchmark.problems)
+        logit = mu + shifts + generator.normal(0, case.difficulty_sd, (repetitions, 1, benchmark.problems))
+        if own_sd.any():
+            logit = logit + own_sd * generator.normal(size=shape)
+        logit = np.broadcast_to(logit, shape)
+        these += np.interp(logit, GRID, curve).mean(axis=-1) / len(size.benchmarks)
+        p = expit(logit[:, :, None, :] + of_run[..., None])
+        blocks.append(generator.binomial(benchmark.n, p) / benchmark.n)
+    return Draw(blocks, these, np.array([level_on_new_problems(size, case, a) for a in arms]))
+
+
+def batches(size: Size, arms: int, runs: int, repetitions: int, values: int = 2_000_000) -> list[int]:
+    """Repetitions of every batch such that none holds more than about `values` scores."""
+    each = max(1, min(repetitions, values // (arms * runs * size.problems)))
+    return [min(each, repetitions - start) for start in range(0, repetitions, each)]

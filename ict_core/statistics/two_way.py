@@ -1,0 +1,130 @@
+"""The interval of a mean that speaks for new runs on new problems: the two-way random model.
+
+A value of run s on problem p is mean + run effect + problem effect + rest, all random. The variance of the mean over
+S runs and P problems is then estimated without bias by V_runs + V_problems - V_residual: the variance of the run
+means over S, plus that of the problem means over P, less the residual mean square over S P, which both contain (the
+variance of a mean in a two-way layout without repeats, Searle, Casella and McCulloch 1992, chapter 4).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ict_core.errors import UserError
+from ict_core.statistics.intervals import LEVEL, Estimate, student
+
+Block = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class VarianceParts:
+    """The parts of the variance of a mean over B benchmarks, in the values' unit squared.
+
+    Attributes:
+        mean: every benchmark weighs the same, shape (...).
+        runs: from the run means averaged over benchmarks, so that what a run shares between benchmarks is in it,
+            shape (...); NaN with one run.
+        problems: of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem.
+        residual: of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem.
+        sizes: runs, and problems of each benchmark, shape (B,).
+    """
+
+    mean: NDArray[np.float64]
+    runs: NDArray[np.float64]
+    problems: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    sizes: tuple[int, NDArray[np.int64]]
+
+
+def check_blocks(blocks: Sequence[Block], axes: int) -> list[Block]:
+    """The blocks as float arrays, each with `axes` axes or more and the same shape but for the last.
+
+    Raises:
+        UserError: no block, an empty one, shapes that do not fit, or a value that is not finite.
+    """
+    arrays = [np.asarray(block, dtype=np.float64) for block in blocks]
+    if not arrays:
+        raise UserError("an interval needs the values of at least one benchmark")
+    for i, array in enumerate(arrays):
+        if array.ndim < axes or array.size == 0 or array.shape[:-1] != arrays[0].shape[:-1]:
+            raise UserError(
+                f"benchmark {i}: values of shape {array.shape} do not fit shape {arrays[0].shape} of the first"
+            )
+        if not np.isfinite(array).all():
+            raise UserError(f"benchmark {i}: a value is not finite")
+    return arrays
+
+
+def _variance(values: Block, divisor: int) -> NDArray[np.float64]:
+    """The sample variance along the last axis over `divisor`; NaN for a single value."""
+    if values.shape[-1] == 1:
+        return np.full(values.shape[:-1], np.nan)
+    return values.var(axis=-1, ddof=1) / divisor
+
+
+def variance_parts(blocks: Sequence[Block]) -> VarianceParts:
+    """Split the variance of the mean over runs, problems and benchmarks.
+
+    Args:
+        blocks: one a benchmark, each of shape (..., runs, problems of the benchmark), finite.
+
+    Raises:
+        UserError: no block, an empty one, blocks whose leading shapes differ, or a value that is not finite.
+    """
+    arrays = check_blocks(blocks, 2)
+    weight, runs = 1 / len(arrays) ** 2, arrays[0].shape[-2]
+    run_means = [array.mean(axis=-1) for array in arrays]
+    problems, residual = [], []
+    for array, of_run in zip(arrays, run_means, strict=True):
+        size, of_problem = array.shape[-1], array.mean(axis=-2)
+        problems.append(weight * _variance(of_problem, size))
+        rest = array - of_run[..., None] - (of_problem - of_run.mean(axis=-1)[..., None])[..., None, :]
+        free = (runs - 1) * (size - 1)
+        square = np.square(rest).sum(axis=(-2, -1)) / free if free else np.full(rest.shape[:-2], np.nan)
+        residual.append(weight * square / (runs * size))
+    average = np.mean(run_means, axis=0)
+    sizes = (runs, np.array([array.shape[-1] for array in arrays]))
+    return VarianceParts(average.mean(axis=-1), _variance(average, runs), np.array(problems), np.array(residual), sizes)
+
+
+def two_way(blocks: Sequence[Block], level: float = LEVEL) -> Estimate:
+    """The mean over benchmarks with an interval for new runs on new problems.
+
+    The variance is the largest of V_runs + V_problems - V_residual, V_runs, V_problems and V_residual. This cuts the
+    components at 0: where V_problems is below V_residual, the problems' own component is estimated below 0, and with
+    0 in its place the sum is V_runs; likewise for the runs, and V_residual where both are cut. The degrees of freedom
+    are Satterthwaite's (1946) for the mean squares in the variance chosen. For a comparison the blocks hold the
+    differences of two methods' values, paired by seed and problem.
+
+    Args:
+        blocks: one a benchmark, each of shape (..., runs, problems of the benchmark), finite; every benchmark weighs
+            the same, whatever its size.
+        level: coverage in (0, 1).
+
+    Returns:
+        Arrays of shape (...). With one run, a benchmark of one problem, or a variance of 0 there is no interval.
+
+    Raises:
+        UserError: no block, an empty one, blocks whose leading shapes differ, a value that is not finite, or a level
+            outside (0, 1).
+    """
+    parts = variance_parts(blocks)
+    runs, sizes = parts.sizes
+    free_runs = max(runs - 1, 1)  # the parts are NaN where there is one run or problem: any divisor serves
+    free = np.maximum(sizes - 1, 1).reshape(-1, *[1] * parts.mean.ndim)
+    v_runs, v_problems, v_residual = parts.runs, parts.problems.sum(axis=0), parts.residual.sum(axis=0)
+    by_runs = v_runs**2 / free_runs
+    by_problems = (parts.problems**2 / free).sum(axis=0)
+    by_residual = (parts.residual**2 / (free_runs * free)).sum(axis=0)
+    variances = np.stack([v_runs + v_problems - v_residual, v_runs, v_problems, v_residual])
+    squares = np.stack([by_runs + by_problems + by_residual, by_runs, by_problems, by_residual])
+    preference = 1 + 1e-9 * np.arange(3, -1, -1).reshape(
+        -1, *[1] * parts.mean.ndim
+    )  # equal but for rounding: the first
+    chosen = (variances * preference).argmax(axis=0)[None]
+    variance, square = (np.take_along_axis(a, chosen, axis=0)[0] for a in (variances, squares))
+    df = np.divide(variance**2, square, out=np.full(variance.shape, np.nan), where=square > 0)
+    size = max(1.0, *(float(np.abs(block).max()) for block in blocks))
+    return student(parts.mean, variance, df, level, size)

@@ -1,0 +1,59 @@
+"""Where the variance of a level comes from: runs, problems, both together, sampling."""
+
+import math
+
+import pandas as pd
+
+from ict_core.records import SOURCES_OF_VARIANCE
+from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.tables.frames import METRICS, PASS_METRICS, TableSettings, in_order
+from ict_core.tables.layout import NONE, number, percent
+from ict_core.tables.table import Table
+
+
+def component_numbers(components: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
+    """All components in the order of the table.
+
+    Args:
+        components: a frame of `records.COMPONENTS`.
+        settings: the study's variants and benchmarks in order.
+    """
+    return in_order(
+        components,
+        model=list(components["model"]),
+        metric=METRICS,
+        variant=[BASE, *settings.variants],
+        benchmark=[AVERAGE, *settings.mirrors],
+        source=SOURCES_OF_VARIANCE,
+    )
+
+
+def _text(sd: float, contribution: float, total: float) -> str:
+    """ "1.2 (35 %)": the source's standard deviation in points and its part of the level's variance."""
+    if math.isnan(sd):
+        return NONE
+    return f"{percent(sd)} ({number(100 * contribution / total, 0)} %)" if total else percent(sd)
+
+
+def components_table(components: pd.DataFrame, settings: TableSettings) -> Table:
+    """The readable components of the average, a column a source of variance."""
+    numbers = component_numbers(components, settings)
+    chosen = numbers[(numbers["benchmark"] == AVERAGE) & numbers["metric"].isin(PASS_METRICS)]
+    key = ["model", "metric", "variant"]
+    rows = []
+    for values, of_level in chosen.groupby(key, sort=False):
+        found = {str(source): (sd, part) for source, sd, part in of_level[["source", "sd", "contribution"]].to_numpy()}
+        total = float(of_level["contribution"].sum())
+        texts = [_text(*found.get(source, (math.nan, math.nan)), total) for source in SOURCES_OF_VARIANCE]
+        rows.append((*values, *texts, percent(math.sqrt(total)) if total else NONE))
+    shown = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in SOURCES_OF_VARIANCE), "level's error"])
+    caption = (
+        "Variance components of the average over the benchmarks: the standard deviation of each source in percent "
+        "points and, in parentheses, its part of the level's variance. Seed: between training runs; problem: between "
+        "problems; seed × problem: what a run does with a problem beyond both; sampling: the answers drawn. All but "
+        "the seed's are root mean squares over the benchmarks. Level's error: the standard error of the level for new "
+        "runs on new problems, the square root of the sum of the parts. An estimate below 0 is 0. "
+        f"{NONE}: not estimable, as with one run, or the sampling of few answers, which then stays within "
+        "seed × problem. Single benchmarks are in the CSV."
+    )
+    return Table("components", numbers, shown, caption, keys=2)

@@ -1,0 +1,62 @@
+"""What the jobs took: tokens, seconds and memory of every cell's stages."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ict_core.records import STAGES
+from ict_core.statistics.names import BASE
+from ict_core.tables.frames import in_order
+from ict_core.tables.layout import NONE, number, whole_range
+from ict_core.tables.table import Table
+
+CELL = ["model", "variant", "seed", "stage"]
+COSTS = ["tokens", "seconds", "tokens_per_second", "peak_memory_mib", "peak_gpu_memory_mib"]
+COLUMNS = [*CELL, *COSTS]
+_HEADS = {
+    "tokens": ("tokens", 0),
+    "seconds": ("seconds", 1),
+    "tokens_per_second": ("tokens a second", 0),
+    "peak_memory_mib": ("peak memory, MiB", 0),
+    "peak_gpu_memory_mib": ("peak GPU memory, MiB", 0),
+}
+
+
+def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> pd.DataFrame:
+    """One row a job (cell and stage), in the order of the tables.
+
+    Args:
+        compute: a frame of `records.COMPUTE`.
+        models: in order.
+        variants: in order; base goes first.
+
+    Returns:
+        A frame of :data:`COLUMNS`; `tokens_per_second` is NaN where a job took no measurable time.
+    """
+    ordered = in_order(
+        compute.sort_values("seed", kind="stable"),
+        model=models,
+        variant=[BASE, *variants],
+        stage=STAGES,
+    )
+    seconds = ordered["seconds"].where(ordered["seconds"] > 0)
+    return ordered.assign(tokens_per_second=ordered["tokens"] / seconds)[COLUMNS]
+
+
+def compute_table(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> Table:
+    """The readable costs: the mean over the seeds of a model, variant and stage with the least and the largest."""
+    numbers = compute_numbers(compute, models, variants)
+    rows = []
+    for (model, variant, stage), cells in numbers.groupby(CELL[:2] + CELL[3:], sort=False):
+        row = {"model": model, "variant": variant, "stage": stage, "runs": str(len(cells))}
+        rows.append(row | {head: whole_range(cells[cost], decimals) for cost, (head, decimals) in _HEADS.items()})
+    shown = pd.DataFrame(rows, columns=["model", "variant", "stage", "runs", *(head for head, _ in _HEADS.values())])
+    caption = (
+        "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
+        "those trained on in pretraining, those of the rollouts in training, those of the answers in generation; "
+        "seconds are wall time, loading included; memory is the peak of the job's process. The base model is "
+        f"pretrained once. {NONE}: not measured, as without a GPU. "
+        f"All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
+        f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."
+    )
+    return Table("compute", numbers, shown, caption, keys=2)

@@ -1,0 +1,115 @@
+"""What the tables are made from, and the selections of it that several tables share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.tables.paper import Paper
+
+METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
+PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
+LABELS = {"total": "Total"}
+FAMILIES = ("declared", "exploratory")
+_OPPOSITE = {"better": "worse", "worse": "better"}
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A study's frames, each of the schema in `records` that bears its name."""
+
+    scores: pd.DataFrame
+    levels: pd.DataFrame
+    contrasts: pd.DataFrame
+    views: pd.DataFrame
+    components: pd.DataFrame
+    compute: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """What the tables know of the study beside its frames.
+
+    Attributes:
+        variants: the trained variants to show, in order.
+        baselines: the variants that every other one is compared with, in order.
+        mirrors: benchmark -> the paper's benchmark in whose place it stands, in the study's order.
+        margin: the smallest difference of interest, a share.
+        power: of the smallest detectable difference and of the seeds needed.
+        paper: the paper's published figures.
+    """
+
+    variants: tuple[str, ...]
+    baselines: tuple[str, ...]
+    mirrors: Mapping[str, str]
+    margin: float
+    power: float
+    paper: Paper
+
+
+def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
+    """The frames' rows of the base model and of the variants to show.
+
+    Raises:
+        UserError: a variant without a level: it was not run, or the statistics are older than the study.
+    """
+    absent = [v for v in variants if v not in set(frames.levels["variant"])]
+    if absent:
+        raise UserError(f"levels: no row of {', '.join(absent)}; run its cells, then the statistics stage")
+    wanted = {BASE, *variants}
+    kept = {}
+    for field in fields(frames):
+        frame = getattr(frames, field.name)
+        names = [name for name in ("variant", "baseline") if name in frame.columns]
+        kept[field.name] = frame[frame[names].isin(wanted).all(axis=1)].reset_index(drop=True)
+    return replace(frames, **kept)
+
+
+def shown_variants(levels: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
+    """The variants that a model ran, in the order in which they are shown: base first, then as given."""
+    ran = set(levels.loc[levels["model"] == model, "variant"])
+    return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]
+
+
+def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
+    """The rows sorted by the given columns, each in its given order; values outside it go last, by name; else stable.
+
+    Args:
+        frame: any frame with the columns.
+        orders: column -> its values in order; the first column weighs most.
+    """
+
+    def rank(column: pd.Series) -> pd.Series:
+        values = dict.fromkeys([*orders[str(column.name)], *sorted(column.unique())])
+        return column.map({value: i for i, value in enumerate(values)})
+
+    return frame.sort_values(list(orders), key=rank, kind="stable", ignore_index=True)
+
+
+def label(metric: str) -> str:
+    """A metric's name in a readable table."""
+    return LABELS.get(metric, metric)
+
+
+def both_ways(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Contrasts of the average and each one turned round, so that a pair is found whichever of the two comes first.
+
+    Args:
+        contrasts: a frame of `records.CONTRASTS`.
+
+    Returns:
+        The columns model, variant, baseline, metric, family, difference, low, high, p_adjusted, verdict; one row a
+        (model, variant, baseline, metric).
+    """
+    key = ["model", "variant", "baseline", "metric"]
+    columns = [*key, "family", "difference", "low", "high", "p_adjusted", "verdict"]
+    ours = contrasts.loc[contrasts["benchmark"] == AVERAGE, columns]
+    turned = ours.rename(columns={"variant": "baseline", "baseline": "variant"}).assign(
+        difference=-ours["difference"],
+        low=-ours["high"],
+        high=-ours["low"],
+        verdict=ours["verdict"].replace(_OPPOSITE),
+    )
+    return pd.concat([ours, turned[columns]], ignore_index=True).drop_duplicates(key)

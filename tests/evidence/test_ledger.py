@@ -1,0 +1,155 @@
+"""The ledger on a synthetic study: values by hand, Holm over what was tested, and what was not."""
+
+import json
+import math
+from pathlib import Path
+
+import figure_frames
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+from statsmodels.stats.multitest import multipletests
+
+from ict_core.evidence.claims import Claim, Difference, Largest, Measure, read_claims
+from ict_core.evidence.decide import CONTRADICTED, NOT_TESTED, SUPPORTED
+from ict_core.evidence.ledger import Evidence, as_json, describe, ledger
+from ict_core.evidence.values import searched, values_of
+from ict_core.records import RUNS
+from ict_core.statistics.runs import run_frame
+
+LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
+MIRRORS = {"mini-word": "GSM8K", "mini-symbolic": "MATH-500", "mini-stem": "MMLU-STEM", "mini-science": "GPQA"}
+
+
+def runs(values: dict[tuple[str, str], list[float]], metric="pass@4", benchmark="average") -> pd.DataFrame:
+    rows = [
+        (model, variant, seed, benchmark, metric, value)
+        for (model, variant), of_seeds in values.items()
+        for seed, value in enumerate(of_seeds)
+    ]
+    return pd.DataFrame(rows, columns=list(RUNS))
+
+
+def difference(**more) -> Difference:
+    settings = {"ours": "ict-10", "against": ("grpo",), "metric": "pass@4", "direction": "higher"} | more
+    return Difference(kind="difference", **settings)
+
+
+def claim(test, name="c", **more) -> Claim:
+    return Claim(id=name, statement="S.", source="here", test=test, **more)
+
+
+def values(test, frame):
+    empty = pd.DataFrame()
+    return {model: list(v.round(12)) for model, v in values_of(test, frame, empty, empty, MIRRORS).items()}
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return Evidence(run_frame(synthetic.scores()), synthetic.log(), figure_frames.tokens(), MIRRORS)
+
+
+def test_values_are_paired_by_seed():
+    frame = runs({("m", "ict-10"): [0.5, 0.7, 0.6], ("m", "grpo"): [0.4, 0.5, 0.1], ("x", "grpo"): [0.1]})
+    assert values(difference(), frame.sample(frac=1, random_state=2)) == {"m": [0.1, 0.2, 0.5]}
+
+
+def test_seeds_that_one_arm_lacks_are_left_out():
+    frame = runs({("m", "ict-10"): [0.5, 0.7, 0.6], ("m", "grpo"): [0.4, 0.5]})
+    assert values(difference(), frame) == {"m": [0.1, 0.2]}
+
+
+def test_base_stands_against_every_run():
+    frame = runs({("m", "ict-10"): [0.5, 0.7], ("m", "base"): [0.4]})
+    assert values(difference(against=("base",)), frame) == {"m": [0.1, 0.3]}
+
+
+def test_several_baselines_are_averaged_or_the_strongest_counts():
+    frame = runs({("m", "ict-10"): [0.5, 0.7], ("m", "grpo"): [0.4, 0.4], ("m", "stapo"): [0.2, 0.7]})
+    both = {"against": ("grpo", "stapo")}
+    assert values(difference(**both, combine="mean"), frame) == {"m": [0.2, 0.15]}
+    assert values(difference(**both, combine="strongest"), frame) == {"m": [0.3, 0.0]}  # stapo: 0.45 > 0.40
+
+
+def test_the_gain_in_one_metric_less_the_gain_in_another():
+    frame = pd.concat(
+        [
+            runs({("m", "ict-10"): [0.9], ("m", "grpo"): [0.5]}),
+            runs({("m", "ict-10"): [0.3], ("m", "grpo"): [0.2]}, metric="pass@1"),
+        ]
+    )
+    assert values(difference(minus_metric="pass@1"), frame) == {"m": [0.3]}
+
+
+def test_benchmarks_are_named_by_the_papers_names():
+    stem = runs({("m", "ict-10"): [0.9], ("m", "grpo"): [0.5]}, benchmark="mini-stem")
+    science = runs({("m", "ict-10"): [0.4], ("m", "grpo"): [0.2]}, benchmark="mini-science")
+    word = runs({("m", "ict-10"): [0.0], ("m", "grpo"): [0.9]}, benchmark="mini-word")
+    frame = pd.concat([stem, science, word])
+    assert values(difference(benchmarks=("MMLU-STEM", "GPQA")), frame) == {"m": [0.3]}
+    assert values(difference(benchmarks=("AIME 2023",)), frame) == {}
+
+
+def test_the_search_for_the_largest_runs_over_models_benchmarks_and_baselines(evidence):
+    found = searched(Largest(kind="largest", ours="ict-10", against=("grpo", "stapo"), metric="pass@4"), evidence.runs)
+    assert len(found) == 2 * 7 * 2 and all(len(gains) == 3 for gains in found.values())
+
+
+def test_holm_runs_over_the_tested_claims_alone(evidence):
+    entries = ledger(read_claims(LEDGER), evidence, 0.02, 0.8)
+    tested = [e for e in entries if e.seeds]
+    assert 15 < len(tested) < len(entries)
+    expected = multipletests([1.0 if math.isnan(e.p) else e.p for e in tested], method="holm")[1]
+    found = [1.0 if math.isnan(e.p_adjusted) else e.p_adjusted for e in tested]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_what_the_study_did_not_run_is_named(evidence):
+    entries = {e.claim.id: e for e in ledger(read_claims(LEDGER), evidence, 0.02, 0.8)}
+    assert entries["beats-kl"].verdict == NOT_TESTED and entries["beats-kl"].remark == "without kl-10"
+    assert entries["branching-points"].remark.startswith("needs recall and precision")
+    assert entries["gain-over-grpo"].seeds == 3 and entries["gain-over-grpo"].models == ("tiny", "small")
+
+
+def sure(mean: float) -> Evidence:
+    """Two models whose every paired difference lies close to `mean`."""
+    noise = [0.0, 0.001, -0.001, 0.0005, -0.0005]
+    arms = {(m, "grpo"): [0.5] * 5 for m in "ab"} | {(m, "ict-10"): [0.5 + mean + x for x in noise] for m in "ab"}
+    return Evidence(runs(arms), pd.DataFrame(), pd.DataFrame(), MIRRORS)
+
+
+def test_verdicts():
+    def entry(mean, **more):
+        return ledger([claim(difference(), **more)], sure(mean), 0.02, 0.8)[0]
+
+    assert entry(0.05).verdict == SUPPORTED and entry(-0.05).verdict == CONTRADICTED
+    inside = entry(0.0, paper_points=4.6)
+    assert inside.verdict == CONTRADICTED and inside.remark == "within 2 points of 0"
+    assert entry(0.0).verdict == CONTRADICTED
+    assert entry(0.0, paper_points=1.5).verdict == "not resolved"  # the margin is wider than what the paper claims
+
+
+def test_seeds_needed_falls_with_the_claimed_effect(evidence):
+    few, many = (
+        ledger([claim(difference(against=("entropy-20",)), paper_points=p)], evidence, 0.02, 0.8)[0].seeds_needed
+        for p in (15.0, 1.0)
+    )
+    assert 2 <= few < many
+
+
+def test_the_test_is_told_in_words():
+    mean = difference(against=("grpo", "stapo"), combine="mean", minus_metric="pass@1", every_model=True)
+    assert describe(claim(mean)) == (
+        "ict-10 − mean of grpo, stapo, pass@4 less pass@1, average, every model: higher than 0"
+    )
+    assert describe(claim(difference(direction="equal", benchmarks=("GPQA",)))).endswith(
+        "GPQA: equal within the margin"
+    )
+    rule = Measure(kind="measure", quantity="h2_change", of="ict-10", minus="grpo", direction="higher")
+    assert describe(claim(rule)) == "h2 change of ict-10 − grpo: higher than 0"
+
+
+def test_json_has_no_nan(evidence):
+    text = json.dumps(as_json(ledger(read_claims(LEDGER), evidence, 0.02, 0.8)), allow_nan=False)
+    assert {e["verdict"] for e in json.loads(text)} <= {SUPPORTED, CONTRADICTED, "not resolved", NOT_TESTED}

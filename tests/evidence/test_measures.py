@@ -1,0 +1,76 @@
+"""Quantities of a run, by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ict_core.errors import UserError
+from ict_core.evidence.measures import QUANTITIES, of_runs
+from ict_core.records import STUDY_TOKENS
+from ict_core.statistics.elbow import elbow
+
+CELL = {"model": "m", "variant": "ict-10", "seed": 0}
+
+
+def tokens(**columns) -> pd.DataFrame:
+    frame = pd.DataFrame({"step": 10, "group": 0, "rollout": 0, "selecting": True, **CELL, **columns})
+    filler = {c: 0.0 for c in STUDY_TOKENS if c not in frame}
+    return frame.assign(**filler)
+
+
+def log(variant="ict-10", seeds=(0,), **columns) -> pd.DataFrame:
+    rows = [pd.DataFrame({"model": "m", "variant": variant, "seed": s, "step": range(10), **columns}) for s in seeds]
+    return pd.concat(rows, ignore_index=True)
+
+
+def value(quantity, log_frame, token_frame):
+    return of_runs(quantity, "ict-10", log_frame, token_frame).loc[("m", 0)]
+
+
+def test_probability_of_the_kept():
+    frame = tokens(logprob=np.log([0.1, 0.3, 0.9]), kept=[True, True, False])
+    assert value("probability_of_kept", log(), frame) == pytest.approx(0.2)
+
+
+def test_share_above_the_median_of_the_step_a_tie_is_half():
+    frame = tokens(h1=[0.0, 1.0, 2.0, 3.0, 4.0], kept=[False, False, True, True, True])
+    assert value("high_entropy_share_of_kept", log(), frame) == pytest.approx((2 + 0.5) / 3)
+    later = frame.assign(step=20, h1=frame["h1"] + 100)  # each step has its own median
+    assert value("high_entropy_share_of_kept", log(), pd.concat([frame, later])) == pytest.approx((2 + 0.5) / 3)
+    everything = frame.assign(kept=True)
+    assert value("high_entropy_share_of_kept", log(), everything) == 0.5
+
+
+def test_distance_from_beta_is_kept_less_dropped():
+    frame = tokens(logprob=np.log([0.5, 0.9]), h2=-np.log([0.4, 0.6]), kept=[True, False])
+    assert value("distance_from_beta", log(), frame) == pytest.approx(0.1 - 0.3)
+
+
+def test_the_elbow_is_that_of_the_mean_curve_over_sequences():
+    scores = np.r_[np.linspace(1, 0.1, 10), np.linspace(0.1, 0, 90)]
+    shuffled = np.random.default_rng(0).permutation(scores)
+    two = pd.concat([tokens(js=shuffled, kept=False), tokens(js=shuffled, kept=False).assign(rollout=1)])
+    assert value("elbow", log(), two) == elbow(scores) == pytest.approx(0.1, abs=0.011)
+
+
+def test_change_compares_the_last_fifth_of_the_steps_with_the_first():
+    frame = log(h1=[2.0, 2.0, 9, 9, 9, 9, 9, 9, 1.0, 2.0], h2=1.0)
+    assert value("h1_change", frame, tokens(kept=[True])) == pytest.approx(1.5 / 2 - 1)
+    assert value("h2_change", frame.sample(frac=1, random_state=1), tokens(kept=[True])) == 0
+
+
+def test_warm_up_is_left_out_of_token_quantities():
+    frame = tokens(logprob=np.log([0.2, 0.8]), kept=[True, True])
+    frame["selecting"] = [True, False]
+    assert value("probability_of_kept", log(), frame) == pytest.approx(0.2)
+
+
+def test_a_run_without_a_selecting_step_is_named():
+    frame = tokens(logprob=[0.0], kept=[True])
+    with pytest.raises(UserError, match=r"m/ict-10/seed-1 has no step at which its rule selected"):
+        of_runs("elbow", "ict-10", log(seeds=(0, 1)), frame.assign(js=0.0))
+
+
+def test_a_variant_that_was_not_run_has_no_values():
+    for quantity in QUANTITIES:
+        assert of_runs(quantity, "kl-10", log(h1=1.0, h2=1.0), tokens(kept=[True])).empty

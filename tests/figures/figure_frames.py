@@ -1,0 +1,141 @@
+"""Small frames of every kind that the figures read, drawn from a known hierarchy."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import synthetic
+
+from ict_core.records import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE, STUDY_TOKENS
+from ict_core.seeding import generator
+from ict_core.statistics.intervals import t_interval
+
+METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
+NAN = float("nan")
+SELECTING_FROM = 5
+
+
+def arms(models, variants, seeds, base=True):
+    for model in models:
+        for variant in [*(["base"] if base else []), *variants]:
+            yield model, variant, [0] if variant == "base" else list(seeds)
+
+
+def runs(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3)):
+    """Two benchmarks and the average; STAPO's runs equal GRPO's."""
+    rows = []
+    for model, variant, numbers in arms(models, variants, seeds):
+        for seed in numbers:
+            same = "grpo" if variant == "stapo" else variant
+            level = 0.3 + 0.2 * synthetic.GAINS.get(same, 0.3) + 0.1 * list(models).index(model)
+            level += generator(seed, "run", model, same).normal(0, 0.01)
+            for metric, gain in METRICS.items():
+                for benchmark, ease in (("easy", 0.05), ("hard", -0.05), ("average", 0.0)):
+                    rows.append((model, variant, seed, benchmark, metric, level + gain + ease))
+    return pd.DataFrame(rows, columns=list(RUNS))
+
+
+def levels(frame):
+    """Of a frame of :func:`runs`: t over seeds, and a two-way interval that is 2 points wider at either end."""
+    rows = []
+    for key, arm in frame.groupby(["model", "variant", "benchmark", "metric"], sort=False):
+        mean, low, high, n = vars(t_interval(arm["value"])).values()
+        kind = "problems" if n == 1 else "two-way"
+        wide = (mean - 0.04, mean + 0.04) if n == 1 else (low - 0.02, high + 0.02)
+        rows.append((*key, mean, *wide, float(n - 1), kind, low, high, n, 100))
+    return pd.DataFrame(rows, columns=list(LEVELS))
+
+
+def contrasts(frame, baselines=synthetic.BASELINES, declared=(("ict-10", "grpo", "pass@4"),)):
+    """Of a frame of :func:`runs`; verdicts by rule of thumb."""
+    rows = []
+    for model, of_model in frame.groupby("model", sort=False):
+        values = of_model.set_index(["variant", "benchmark", "metric", "seed"])["value"].sort_index()
+        variants = [v for v in of_model["variant"].unique() if v != "base"]
+        pairs = [(v, b) for i, b in enumerate(b for b in baselines if b in variants)
+                 for v in variants if v != b and v not in baselines[:i]]  # fmt: skip
+        for variant, baseline in pairs:
+            for benchmark in of_model["benchmark"].unique():
+                for metric in ("pass@1", "pass@4", "total"):
+                    gaps = values[variant, benchmark, metric] - values[baseline, benchmark, metric]
+                    mean, low, high, n = vars(t_interval(gaps)).values()
+                    verdict = "one seed" if n == 1 else "identical" if np.isnan(low) else "underpowered"
+                    verdict = "better" if low > 0 else verdict
+                    family = (variant, baseline, metric) in declared and benchmark == "average"
+                    row = dict.fromkeys(CONTRASTS, NAN) | {
+                        "model": model, "variant": variant, "baseline": baseline, "benchmark": benchmark,
+                        "metric": metric, "family": "declared" if family else "exploratory", "seeds": n,
+                        "difference": mean, "low": low, "high": high, "two_way_low": low - 0.01,
+                        "two_way_high": high + 0.01, "test": "paired t", "verdict": verdict,
+                    }  # fmt: skip
+                    rows.append(row)
+    return pd.DataFrame(rows)[list(CONTRASTS)]
+
+
+def components(frame):
+    """Of a frame of :func:`runs`: sources with standard errors of 1, 2, 0.5 and 0.5 points; one run has no seed's."""
+    rows = []
+    for key, arm in frame.groupby(["model", "variant", "benchmark", "metric"], sort=False):
+        for source, points in zip(SOURCES_OF_VARIANCE, (1.0, 2.0, 0.5, 0.5), strict=True):
+            exists = len(arm) > 1 or source in ("problem", "sampling")
+            rows.append((*key, source, 0.1 if exists else NAN, (points / 100) ** 2 if exists else NAN))
+    return pd.DataFrame(rows, columns=list(COMPONENTS))
+
+
+def _kept(variant, u, h1, rng):
+    """The tokens that a variant keeps of one sequence: all, or a share by u, by H1, or at random."""
+    name, _, percent = variant.partition("-")
+    if not percent.isdigit():
+        return np.ones(len(u), dtype=bool)
+    score = {"ict": u, "entropy": h1}.get(name, rng.random(len(u)))
+    return np.argsort(np.argsort(-score)) < -(-int(percent) * len(u) // 100)
+
+
+def _sequence(variant, step, rollout, length, rng):
+    n = int(rng.integers(length // 2, length))
+    h1 = rng.gamma(0.3, 0.5, n)
+    u = 0.5 * np.exp(-10 * rng.permutation(np.arange(n)) / n)
+    selecting = variant in ("grpo", "stapo") or step >= SELECTING_FROM
+    return {
+        "selecting": np.full(n, selecting),
+        "step": np.full(n, step),
+        "rollout": np.full(n, rollout),
+        "position": np.arange(n),
+        "logprob": -0.35 * h1 - rng.gamma(0.3, 1.0, n) * np.sqrt(h1),  # pi squared is at most beta
+        "h1": h1,
+        "h2": 0.7 * h1,
+        "js": u,
+        "kept": _kept(variant, u, h1, rng) if selecting else np.ones(n, dtype=bool),
+    }
+
+
+def tokens(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3), steps=(0, 10, 20), length=40):
+    """One group of four rollouts a step: u falls like exp(-10 rank), most tokens are nearly certain."""
+    cells = []
+    for model, variant, numbers in arms(models, variants, seeds, base=False):
+        for seed in numbers:
+            rng = generator(seed, "tokens", model, variant)
+            parts = [_sequence(variant, step, rollout, length, rng) for step in steps for rollout in range(4)]
+            columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            cell = {"model": model, "variant": variant, "seed": seed, "group": 0, "token": 7, "advantage": 0.5}
+            cells.append(pd.DataFrame({**cell, **columns}))
+    return pd.concat(cells, ignore_index=True)[list(STUDY_TOKENS)]
+
+
+def frames(**study):
+    """All frames by the registry's names, of a study with the given models, variants and seeds."""
+    of_runs = runs(**study)
+    return {
+        "log": synthetic.log(**study),
+        "tokens": tokens(**study),
+        "runs": of_runs,
+        "levels": levels(of_runs),
+        "contrasts": contrasts(of_runs),
+        "components": components(of_runs),
+    }
+
+
+@cache
+def whole_study():
+    """:func:`frames` of two models, eight variants and three seeds; no test may change them."""
+    return frames()

@@ -1,0 +1,168 @@
+"""The figures of the statistics stage: threshold ablation, forest plot, components of variance."""
+
+import figure_frames
+import numpy as np
+import pytest
+import synthetic
+
+from ict_core.errors import UserError
+from ict_core.figures import components, forest, thresholds
+from ict_core.figures.style import style
+
+
+@pytest.fixture(scope="module")
+def frames():
+    return figure_frames.whole_study()
+
+
+def dots(axis, variant):
+    """The markers of a variant's runs."""
+    return [x for x in axis.lines if x.get_marker() == style(variant).marker and x.get_color() == style(variant).colour]
+
+
+def bars(axis, variant):
+    """The intervals of a variant: lines of two points in its colour."""
+    same = [x for x in axis.lines if x.get_color() == style(variant).colour and x.get_marker() == "None"]
+    return [x for x in same if len(x.get_xdata()) == 2 and x.get_linestyle() == "-"]
+
+
+def test_thresholds_draw_mean_interval_and_every_run_over_the_percentage(frames):
+    figure = thresholds.draw(frames["levels"], frames["runs"], synthetic.VARIANTS)
+    assert [a.get_title() for a in figure.axes[:2]] == ["tiny (3 seeds)", "small (3 seeds)"]
+    at = "model == 'small' and variant == 'ict-20' and benchmark == 'average' and metric == 'pass@4'"
+    axis, level, runs = figure.axes[3], frames["levels"].query(at).iloc[0], frames["runs"].query(at)
+    (marks,), (bar,) = dots(axis, "ict-20"), bars(axis, "ict-20")
+    assert np.allclose(marks.get_ydata(), 100 * runs["value"])
+    assert np.allclose(marks.get_xdata(), 20, rtol=0.1)
+    assert np.allclose(bar.get_ydata(), [100 * level["low"], 100 * level["high"]])
+    assert bar.get_xdata() == pytest.approx([20, 20])
+    assert [t.get_text() for t in axis.get_xticklabels()] == ["5", "10", "20", "30", "100"]
+    curve = next(x for x in axis.lines if len(x.get_xdata()) == 4)
+    assert curve.get_xdata() == pytest.approx([5, 10, 20, 30])
+
+
+def test_thresholds_find_the_ablation_among_variants_that_other_figures_do_not_show(frames):
+    only_tiny = {n: f[(f["model"] == "tiny") | ~f["variant"].isin(["ict-5", "ict-20", "ict-30"])]
+                 for n, f in frames.items()}  # fmt: skip
+    figure = thresholds.draw(only_tiny["levels"], only_tiny["runs"], ["grpo", "entropy-20", "ict-10", "random-10"])
+    assert [a.get_title() for a in figure.axes] == ["tiny (3 seeds)", ""]
+    shown = {t.get_text() for t in figure.legends[0].get_texts()}
+    assert shown == {"ICT 5 %", "ICT 10 %", "ICT 20 %", "ICT 30 %", "Entropy 20 %", "Random 10 %", "GRPO"}
+    assert len(dots(figure.axes[0], "ict-5")) == 1 and not dots(figure.axes[0], "stapo")
+
+
+def test_rules_that_keep_the_same_share_stand_side_by_side():
+    kept = thresholds.fractions(["random-10", "grpo", "ict-20", "ict-10", "entropy-20", "stapo"])
+    assert list(kept) == ["ict-10", "ict-20", "random-10", "entropy-20", "grpo"]
+    places = thresholds._places(kept)
+    assert places["ict-10"] == 10 < places["random-10"] < 13 and places["ict-20"] == 20 < places["entropy-20"] < 24
+    assert places["grpo"] == 100
+
+
+def test_a_study_without_an_ablation_says_so(frames):
+    few = {n: f[f["variant"].isin(["base", "grpo", "ict-10", "random-10"])] for n, f in frames.items()}
+    figure = thresholds.draw(few["levels"], few["runs"], ["grpo", "ict-10", "random-10"])
+    assert "no ablation" in " ".join(figure.axes[0].texts[0].get_text().split())
+
+
+def test_thresholds_without_an_interval_draw_the_runs_alone(frames):
+    levels = frames["levels"].assign(low=np.nan, high=np.nan)
+    axis = thresholds.draw(levels, frames["runs"], ["grpo", "ict-10"]).axes[0]
+    assert not bars(axis, "ict-10") and len(dots(axis, "ict-10")[0].get_xdata()) == 3
+
+
+def test_thresholds_refuse_levels_without_runs_or_without_the_average(frames):
+    levels, runs = frames["levels"], frames["runs"]
+    with pytest.raises(UserError, match="ict-20"):
+        thresholds.draw(levels, runs[runs["variant"] != "ict-20"], ["grpo"])
+    with pytest.raises(UserError, match="average"):
+        thresholds.draw(levels[levels["benchmark"] != "average"], runs, ["grpo"])
+
+
+def names(axis):
+    return [t.get_text() for t in axis.get_yticklabels()]
+
+
+def test_the_forest_has_a_line_a_comparison_under_its_model_and_baseline(frames):
+    axis = forest.draw(frames["contrasts"], frames["runs"], ["grpo", "stapo", "ict-10"]).axes[0]
+    of_model = ["against GRPO", "STAPO", "ICT 10 %", "against Entropy 20 %", "STAPO", "ICT 10 %", "against STAPO",
+                "ICT 10 %"]  # fmt: skip
+    assert names(axis) == ["tiny (3 seeds)", *of_model, "small (3 seeds)", *of_model]
+    assert [t.get_text() for t in axis.texts].count("identical") == 2  # STAPO's runs equal GRPO's
+
+
+def test_the_forest_draws_both_intervals_and_every_pair_of_runs(frames):
+    left, axis = forest.draw(frames["contrasts"], frames["runs"], ["grpo", "ict-10"], margin=0.02).axes
+    average = "model == 'tiny' and benchmark == 'average' and metric == 'pass@4'"
+    row = frames["contrasts"].query(f"{average} and variant == 'ict-10' and baseline == 'grpo'").iloc[0]
+    height = names(left).index("ICT 10 %")
+    at = [x for x in axis.lines if len(np.atleast_1d(x.get_ydata())) and x.get_ydata()[0] == height]
+    thin, thick = sorted((x for x in at if len(x.get_xdata()) == 2), key=lambda x: x.get_linewidth())
+    assert np.allclose(thick.get_xdata(), [100 * row["low"], 100 * row["high"]])
+    assert np.allclose(thin.get_xdata(), [100 * row["two_way_low"], 100 * row["two_way_high"]])
+    runs = frames["runs"].query(average)
+    arm = runs.set_index(["variant", "seed"])["value"]
+    below = [x for x in axis.lines if height < x.get_ydata()[0] < height + 0.5 and x.get_marker() == "."]
+    assert np.allclose(below[0].get_xdata(), 100 * (arm["ict-10"] - arm["grpo"]))
+    band = axis.patches[0].get_extents().transformed(axis.transData.inverted())
+    assert (band.x0, band.x1) == pytest.approx((-2, 2))
+    low, high = axis.get_xlim()
+    assert low < min(thick.get_xdata()) and max(thick.get_xdata()) < high
+
+
+def test_the_forest_marks_declared_comparisons_and_always_shows_them(frames):
+    for variants in (["grpo", "ict-10", "ict-20"], ["grpo", "ict-20"]):
+        left, right = forest.draw(frames["contrasts"], frames["runs"], variants).axes
+        filled = [[x for x in a.lines if x.get_marker() == "D" and x.get_markerfacecolor() != "white"]
+                  for a in (left, right)]  # fmt: skip
+        assert [len(f) for f in filled] == [0, 2]  # declared on pass@4 alone, in two models
+        assert [t.get_weight() for t in right.texts].count("bold") == 2
+
+
+def test_a_forest_of_single_runs_has_points_and_no_intervals():
+    alone = figure_frames.frames(models=["tiny"], variants=["grpo", "ict-10"], seeds=(1,))
+    axis = forest.draw(alone["contrasts"], alone["runs"], ["grpo", "ict-10"]).axes[0]
+    assert [t.get_text() for t in axis.texts] == ["one seed"]
+    assert not [x for x in axis.lines if len(x.get_xdata()) == 2 and x.get_color() == style("ict-10").colour]
+    assert len([x for x in axis.lines if x.get_marker() == "D"]) == 1
+
+
+def test_a_long_two_way_interval_does_not_squeeze_the_rest(frames):
+    contrasts = frames["contrasts"].assign(two_way_low=-0.9, two_way_high=0.9)
+    rows = forest.rows_of(contrasts, ["ict-10"])
+    narrow = forest._limits(rows, [np.array([-3.0, 5.0])], 0.02)
+    span = 100 * (rows["high"].max() - rows["low"].min())
+    assert narrow[1] - narrow[0] < 2 * max(span, 8.0)
+
+
+def test_a_study_of_one_method_has_no_forest_and_broken_contrasts_are_refused(frames):
+    contrasts = frames["contrasts"]
+    figure = forest.draw(contrasts.iloc[:0], frames["runs"], ["grpo"])
+    assert "no two methods" in " ".join(figure.axes[0].texts[0].get_text().split())
+    with pytest.raises(UserError, match="average"):
+        forest.draw(contrasts[contrasts["benchmark"] != "average"], frames["runs"], ["grpo"])
+
+
+def test_the_parts_of_a_bar_are_the_standard_error_split_like_the_variance(frames):
+    axis = components.draw(frames["components"], ["grpo"]).axes[0]
+    widths = [p.get_width() for p in axis.patches]
+    variance = np.array([1.0, 4.0, 0.25, 0.25])
+    assert names(axis) == ["Base", "GRPO"]
+    assert np.allclose(widths[2:], variance / np.sqrt(variance.sum()))
+    assert np.allclose(widths[:2], np.array([4.0, 0.25]) / np.sqrt(4.25))  # base: problems and samples alone
+    ends = [p.get_x() + p.get_width() for p in axis.patches]
+    assert ends[1] == pytest.approx(np.sqrt(4.25)) and ends[-1] == pytest.approx(np.sqrt(5.5))
+
+
+def test_components_without_a_part_have_no_bar(frames):
+    none = components.draw(frames["components"].assign(contribution=0.0), ["grpo"]).axes[0]
+    assert not none.patches
+    negative = frames["components"].copy()
+    negative.loc[negative["source"] == "seed", "contribution"] = -1e-4
+    assert len(components.draw(negative, ["grpo"]).axes[0].patches) == 2 + 3
+
+
+def test_unknown_sources_are_refused(frames):
+    broken = frames["components"].replace({"source": {"sampling": "luck"}})
+    with pytest.raises(UserError, match="luck"):
+        components.draw(broken, ["grpo"])

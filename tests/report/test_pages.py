@@ -1,0 +1,149 @@
+"""The pages: Markdown to HTML, the overview, the claims, the manifests."""
+
+import pandas as pd
+import pytest
+
+from ict_core.evidence.settings import Settings
+from ict_core.records import COMPUTE
+from ict_core.report.claims import claims_page, estimate_text
+from ict_core.report.manifests import manifest_page, warning
+from ict_core.report.overview import overview
+from ict_core.report.page import page
+from ict_core.report.text import table
+
+NOTE = "A study in miniature."
+SHARE = {"unit": "share", "estimate": -0.1734, "low": -0.27, "high": 0.076}
+CLAIM = {
+    "id": "gain",
+    "statement": "A gain.",
+    "source": "the paper",
+    "paper": "+4.58",
+    "test": "ict-10 − grpo, pass@4, average: higher than 0",
+    "verdict": "not resolved",
+    "remark": "",
+    **SHARE,
+    "by_model": {"tiny": -0.1734},
+    "models": ["tiny"],
+    "seeds": 3,
+    "p": 0.0312,
+    "p_adjusted": 0.4,
+    "seeds_needed": 41.0,
+}
+JOB = {
+    "model": "tiny",
+    "variant": "grpo",
+    "seed": 1,
+    "stage": "train",
+    "tokens": 1234567,
+    "wall_seconds": 61.04,
+    "peak_memory_mib": 812.3,
+    "peak_gpu_memory_mib": None,
+    "model_sha256": "ab" * 32,
+    "environment": 0,
+    "source": 0,
+}
+PLATFORM = {"system": "Linux", "machine": "x86_64", "cpu": "a cpu", "cores": 2, "torch_threads": 1, "gpus": []}
+MANIFEST = {
+    "environments": [{"packages": {"torch": "2.0", "unknown": "1"}, "python": "3.11.1", "platform": PLATFORM}],
+    "sources": [{"commit": "c" * 40, "dirty": False, "sha256": "d" * 64}],
+    "trl": [],
+    "jobs": [JOB],
+}
+WHOLE = {
+    "scale": "mini",
+    "models": {"tiny": {}},
+    "methods": {"grpo": {"selector": "grpo", "normaliser": "response"}},
+    "benchmarks": [{"name": "mini-word", "mirrors": "GSM8K", "problems": 40}],
+    "training": {"steps": 32, "learning_rate": 3e-4},
+    "evaluation": {"samples": 8},
+    "evidence": {"margin_points": 2.0, "power": 0.8},
+    "grid": [{"models": ["tiny"], "methods": ["grpo"], "seeds": [0, 1, 2]}],
+}
+
+
+def settings(**changes) -> Settings:
+    whole = WHOLE | changes
+    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), {"mini-word": "GSM8K"}, 0.02, 0.8, whole)
+
+
+def compute() -> pd.DataFrame:
+    row = ("tiny", "grpo", 1, "train", 1234567, 7200.0, 812.3, float("nan"))
+    return pd.DataFrame([row], columns=list(COMPUTE))
+
+
+def test_html_in_a_text_is_shown_and_not_run():
+    text = page("a <b>", "# T\n\n<script>alert(1)</script> `x<y`\n\n| a | b |\n| --- | --: |\n| 1 | 2 |\n")
+    assert "<script>" not in text and "&lt;script&gt;" in text
+    assert "<title>a &lt;b&gt;</title>" in text and "<code>x&lt;y</code>" in text
+    assert '<td style="text-align:right">2</td>' in text
+    assert "http" not in text.replace("http-equiv", "")  # nothing is fetched
+
+
+def test_a_table_escapes_what_would_break_its_cells():
+    assert table(["a"], [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
+
+
+def test_the_overview_says_what_was_run_and_counts_the_verdicts():
+    text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST)
+    assert text.startswith("# mini\n\nA study in miniature.\n")
+    for words in (
+        "**This study is a miniature.**",
+        "| tiny | grpo | 0, 1, 2 |",
+        "1 training runs of 32 optimiser steps on 1,234,567 generated tokens",
+        "mini-word (40, for GSM8K)",
+        "2.00 hours",
+        "cccccccccccc",
+        "Of 2 claims and questions, declared before the runs: 1 not resolved, 1 supported.",
+        "| A gain. | +4.58 | −17.3 [−27.0, +7.6] | **not resolved** |",
+        "within ±2 points",
+        "| training.learning_rate | 0.0003 |",
+        "| methods/grpo | selector grpo, normaliser response |",
+    ):
+        assert words in text, words
+    assert "miniature.**" not in overview(settings(scale="paper"), [CLAIM], compute(), MANIFEST)
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        (SHARE, "−17.3 [−27.0, +7.6]"),
+        (SHARE | {"low": None, "high": None}, "−17.3"),
+        (SHARE | {"estimate": None}, "—"),
+        (
+            {"unit": "share of the tokens", "estimate": 0.8249, "low": 0.7, "high": 0.9},
+            "0.825 [0.700, 0.900] share of the tokens",
+        ),
+    ],
+)
+def test_an_estimate_is_printed_with_its_interval_and_unit(claim, expected):
+    assert estimate_text(claim) == expected
+
+
+def test_the_claims_page_carries_the_note_and_every_column():
+    untested = CLAIM | {
+        "verdict": "not tested in this study",
+        "remark": "without kl-10",
+        "seeds": 0,
+        "seeds_needed": None,
+    }
+    untested |= {"estimate": None, "p": None, "p_adjusted": None, "paper": None}
+    text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)
+    assert "**A study in miniature.**" in text and "over the 2 claims that this study tests" in text
+    rows = [line for line in text.splitlines() if line.startswith("| **A gain.**")]
+    assert rows[0].endswith("| +4.58 | −17.3 [−27.0, +7.6] | 0.031 | 0.400 | 3 | 41 | **not resolved** |")
+    assert rows[1].endswith("| — | — | — | — | — | — | **not tested in this study** (without kl-10) |")
+    assert "| <0.001 |" in rows[2] and "| over 10,000 |" in rows[2]
+
+
+def test_the_manifests_page_has_a_row_a_job():
+    text = manifest_page("mini", NOTE, MANIFEST)
+    assert "**A study in miniature.**" in text and "torch 2.0" in text and "unknown" not in text
+    assert "| tiny/grpo/seed-1 | train | 61.0 | 1,234,567 | 812 | abababababababab | 0 | 0 |" in text
+    assert f"| 0 | {'c' * 40} | clean | dddddddddddddddd |" in text
+
+
+def test_mixed_sources_are_told():
+    assert warning(MANIFEST) == ""
+    mixed = MANIFEST | {"sources": [*MANIFEST["sources"], {"commit": None, "dirty": True, "sha256": "e" * 64}]}
+    assert "2 states of the code" in warning(mixed) and "changes that no commit holds" in warning(mixed)
+    assert warning(mixed) in overview(settings(), [CLAIM], compute(), mixed)

@@ -1,0 +1,125 @@
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+
+from ict_core import records
+from ict_core.errors import UserError
+from ict_core.seeding import generator
+from ict_core.statistics.analysis import analyse
+from ict_core.statistics.runs import run_frame
+
+VARIANTS = ["grpo", "stapo", "ict-10"]
+DECLARED = [("ict-10", "grpo", "pass@1"), ("ict-10", "grpo", "pass@4"), ("ict-10", "stapo", "total")]
+FRAMES = ("runs", "levels", "contrasts", "views", "components")
+
+
+@pytest.fixture(scope="module")
+def scores():
+    both = synthetic.scores(models=["tiny", "small"], variants=VARIANTS, seeds=(1, 2, 3))
+    return both[~((both["model"] == "small") & (both["variant"] == "stapo"))]
+
+
+def run(scores, variants=VARIANTS, baselines=("grpo", "stapo"), declared=DECLARED, margin=0.02, power=0.8):
+    return analyse(scores, variants, baselines, declared, margin, power, generator(0, "statistics"))
+
+
+@pytest.fixture(scope="module")
+def found(scores):
+    return run(scores)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_frame_keeps_its_schema(found, name, tmp_path):
+    records.write_frame(getattr(found, name), tmp_path / "frame.parquet", getattr(records, name.upper()))
+
+
+def test_the_runs_are_those_of_the_scores(found, scores):
+    pd.testing.assert_frame_equal(found.runs, run_frame(scores))
+
+
+def test_levels_and_contrasts_rest_on_the_runs(found):
+    means = found.runs.groupby(["model", "variant", "benchmark", "metric"])["value"].agg(["mean", "count"])
+    levels = found.levels.set_index(["model", "variant", "benchmark", "metric"])
+    assert len(levels) == len(means)
+    assert levels["mean"].to_numpy() == pytest.approx(means.loc[levels.index, "mean"].to_numpy())
+    assert (levels["seeds"] == means.loc[levels.index, "count"]).all()
+    for row in found.contrasts.itertuples():
+        ours, theirs = (
+            means.loc[(row.model, v, row.benchmark, row.metric), "mean"] for v in (row.variant, row.baseline)
+        )
+        assert row.difference == pytest.approx(ours - theirs, abs=1e-12)
+
+
+def test_a_model_that_did_not_run_a_variant_goes_without_it(found):
+    small = found.contrasts[found.contrasts["model"] == "small"]
+    assert set(zip(small["variant"], small["baseline"], strict=True)) == {("ict-10", "grpo")}
+    declared = found.contrasts[found.contrasts["family"] == "declared"]
+    assert declared.groupby("model").size().to_dict() == {"tiny": 3, "small": 2}
+    assert list(found.levels.loc[found.levels["model"] == "small", "variant"].unique()) == ["base", "grpo", "ict-10"]
+
+
+def test_base_has_levels_only(found):
+    base = found.levels[found.levels["variant"] == "base"]
+    assert set(base["interval"]) == {"problems"} and (base["seeds"] == 1).all()
+    assert "base" not in {*found.contrasts["variant"], *found.contrasts["baseline"], *found.components["variant"]}
+
+
+def test_the_same_whatever_the_order_of_rows_and_the_global_seed(found, scores):
+    np.random.seed(5)  # noqa: NPY002 - must not matter
+    again = run(scores.sample(frac=1, random_state=2))
+    assert np.allclose(found.views.groupby("view")["estimate"].mean(), again.views.groupby("view")["estimate"].mean())
+    for name in set(FRAMES) - {"views"}:  # which problems a bootstrap draws hangs on their order
+        frames = [getattr(a, name) for a in (found, again)]
+        keys = [c for c, kind in getattr(records, name.upper()).items() if kind == "str" or c == "seed"]
+        keys = [c for c in keys if c not in ("verdict", "test", "interval", "family")]
+        first, second = (f.sort_values(keys, ignore_index=True) for f in frames)
+        pd.testing.assert_frame_equal(first, second, rtol=1e-9, atol=1e-12)
+
+
+def test_one_sample_a_problem_gives_wilson():
+    scores = synthetic.scores(models=["tiny"], variants=["grpo"], seeds=(1, 2), n=1)
+    levels = run(scores, ["grpo"], ["grpo"], []).levels
+    base = levels[levels["variant"] == "base"].set_index("benchmark")["interval"]
+    assert base.pop("average") == "problems" and set(base) == {"wilson"}
+    assert set(levels["metric"]) == {"pass@1"}
+
+
+def test_a_declared_metric_without_the_samples_is_refused(scores):
+    short = scores.copy()
+    short.loc[short.index[3], ["n", "correct"]] = [3, 0]
+    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-3 of mini-word: 3 graded"):
+        run(short)
+    assert "pass@4" not in set(run(short, declared=DECLARED[:1]).levels["metric"])
+
+
+def test_declarations_for_other_studies_are_skipped(found, scores):
+    other = [("ict-5", "grpo", "pass@64"), ("ict-10", "base", "pass@1")]
+    again = run(scores, declared=[*DECLARED, *other, DECLARED[0]])
+    pd.testing.assert_frame_equal(again.contrasts, found.contrasts)
+    pd.testing.assert_frame_equal(again.views, found.views)
+
+
+def test_views_are_of_the_declared_contrasts(found):
+    views = found.views.set_index(["model", "variant", "baseline", "metric", "view"])
+    declared = found.contrasts[found.contrasts["family"] == "declared"]
+    assert len(views.index.unique()) == len(views) and not views.empty
+    for row in declared.itertuples():
+        flip = views.loc[(row.model, row.variant, row.baseline, row.metric, "sign-flip")]
+        assert flip["estimate"] == pytest.approx(row.difference) and flip["p"] == row.p_sign_flip
+    assert len({key[:4] for key in views.index}) == len(declared)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baselines": ["entropy-20"]}, r"baselines \['entropy-20'\]"),
+        ({"baselines": ["base"], "variants": ["base", *VARIANTS]}, r"baselines \['base'\]"),
+        ({"variants": [*VARIANTS, "ict-5"]}, "no run of ict-5"),
+        ({"declared": [("ict-10", "grpo", "maj@4")]}, "metric 'maj@4'"),
+        ({"power": 1.5}, "power 1.5"),
+    ],
+)
+def test_what_does_not_fit_the_scores_is_refused(scores, options, message):
+    with pytest.raises(UserError, match=message):
+        run(scores, **options)

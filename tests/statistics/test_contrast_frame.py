@@ -1,0 +1,202 @@
+from math import isnan
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from ict_core.errors import UserError
+from ict_core.records import CONTRASTS, write_frame
+from ict_core.statistics.arms import Arm, difference
+from ict_core.statistics.contrasts import contrast_frame, correlation, pairs
+from ict_core.statistics.permutation import sign_flip
+from ict_core.statistics.power import detectable, seeds_needed
+from ict_core.statistics.two_way import two_way
+
+MARGIN, POWER = 0.02, 0.8
+
+
+def arm(variant, runs, problems=6, model="m", seed=0):
+    """Benchmarks a and b whose run means are `runs`, with the same spread over problems."""
+    around = np.random.default_rng(seed).normal(0, 0.01, (2, 1, problems))
+    values = np.asarray(runs, dtype=float)[:, None] + around - around.mean(axis=2, keepdims=True)
+    return Arm(f"{model}/{variant}", tuple(range(len(runs))), dict(zip("ab", values, strict=True)))
+
+
+def study(metrics=("pass@1",), **runs):
+    """Arms of model m from their run means."""
+    return {metric: {("m", v.replace("_", "-")): arm(v, r) for v, r in runs.items()} for metric in metrics}
+
+
+def contrasts(arms, baselines=("grpo",), declared=(), margin=MARGIN, **shown):
+    ran = {model: [v for m, v in next(iter(arms.values())) if m == model] for model in ("m", "l")}
+    return contrast_frame(arms, {m: v for m, v in ran.items() if v}, baselines, declared, margin, POWER, **shown)
+
+
+def average(frame, variant="ict"):
+    found = frame[(frame["variant"] == variant) & (frame["benchmark"] == "average")]
+    return found.iloc[0]
+
+
+def test_pairs():
+    variants, baselines = ["base", "grpo", "stapo", "ict", "random"], ["grpo", "stapo"]
+    usual = [("stapo", "grpo"), ("ict", "grpo"), ("ict", "stapo"), ("random", "grpo"), ("random", "stapo")]
+    assert pairs(variants, baselines, []) == usual
+    # declared ones are added once; two baselines meet as declared; what the model did not run is left out
+    declared = [("ict", "random", "pass@1"), ("ict", "random", "pass@4"), ("grpo", "stapo", "pass@1")]
+    turned = [("grpo", "stapo"), *usual[1:], ("ict", "random")]
+    assert pairs(variants, baselines, [*declared, ("ict", "ict-5", "pass@4")]) == turned
+    assert pairs(["grpo", "ict"], baselines, declared) == [("ict", "grpo")]
+
+
+def test_a_row_agrees_with_scipy():
+    ours, theirs = [0.5, 0.7, 0.6], [0.4, 0.5, 0.3]
+    arms = study(grpo=theirs, ict=ours)
+    row = average(contrasts(arms))
+    test = stats.ttest_rel(ours, theirs)
+    limits = test.confidence_interval()
+    assert (row["difference"], row["low"], row["high"]) == pytest.approx((0.2, limits.low, limits.high))
+    assert row["p"] == row["p_t"] == pytest.approx(test.pvalue) and row["test"] == "paired t"
+    assert row["sd"] == pytest.approx(0.1) and row["correlation"] == pytest.approx(0.5) and row["seeds"] == 3
+    assert (row["p_sign_flip"], row["p_floor"]) == (0.25, 0.25)
+    both = two_way(difference(arms["pass@1"]["m", "ict"], arms["pass@1"]["m", "grpo"]).of("average"))
+    assert (row["two_way_low"], row["two_way_high"]) == pytest.approx((both.low, both.high))
+    assert row["detectable"] == pytest.approx(detectable(0.1, 3, POWER))
+    assert row["seeds_needed"] == seeds_needed(MARGIN, 0.1, POWER)
+    above = stats.ttest_1samp(np.subtract(ours, theirs), -MARGIN, alternative="greater").pvalue
+    below = stats.ttest_1samp(np.subtract(ours, theirs), MARGIN, alternative="less").pvalue
+    assert row["p_equivalence"] == pytest.approx(max(above, below))
+
+
+def test_every_row_is_there(tmp_path):
+    metrics = ("pass@1", "pass@2", "pass@4", "total", "pass@8")
+    arms = study(metrics, base=[0.2], grpo=[0.3, 0.4, 0.2], stapo=[0.3, 0.5, 0.2], ict=[0.5, 0.4, 0.4])
+    frame = contrasts(arms, ["grpo", "stapo"], [("ict", "grpo", "pass@1"), ("ict", "grpo", "pass@8")])
+    write_frame(frame, tmp_path / "contrasts.parquet", CONTRASTS)
+    # three pairs x three usual metrics and the declared one x two benchmarks and the average; base is in no pair
+    assert len(frame) == 3 * 4 * 3 and list(frame["metric"].unique()) == ["pass@1", "pass@4", "total", "pass@8"]
+    assert set(frame["variant"]) | set(frame["baseline"]) == {"grpo", "stapo", "ict"}
+    declared = frame[frame["family"] == "declared"]
+    assert declared[["variant", "baseline", "benchmark", "metric"]].to_numpy().tolist() == [
+        ["ict", "grpo", "average", "pass@1"],
+        ["ict", "grpo", "average", "pass@8"],
+    ]
+    assert set(frame["family"]) == {"declared", "exploratory"}
+
+
+def test_each_family_has_its_correction():
+    rng = np.random.default_rng(1)
+    runs = {name: rng.normal(0.4, 0.05, 3) for name in ("grpo", "stapo", "ict", "random")}
+    declared = [("ict", "grpo", "pass@1"), ("ict", "stapo", "pass@1"), ("ict", "random", "pass@1")]
+    frame = contrasts(study(**runs), ["grpo", "stapo"], declared)
+    for family, method in (("declared", "holm"), ("exploratory", "fdr_bh")):
+        rows = frame[frame["family"] == family]
+        assert rows["p_adjusted"].tolist() == pytest.approx(multipletests(rows["p"], method=method)[1])
+    assert (frame["family"] == "declared").sum() == 3
+
+
+def test_the_declared_family_spans_the_models():
+    runs = {"grpo": [0.3, 0.4, 0.2], "ict": [0.5, 0.4, 0.4]}
+    arms = study(**runs)
+    arms["pass@1"] |= {("l", v): arm(v, r, model="l") for v, r in runs.items()}
+    declared = [("ict", "grpo", "pass@1")]
+    one, both = average(contrasts(study(**runs), declared=declared)), average(contrasts(arms, declared=declared))
+    assert one["p_adjusted"] == pytest.approx(one["p"]) and both["p_adjusted"] == pytest.approx(2 * one["p"])
+
+
+def test_a_pair_that_a_model_did_not_run_is_skipped_for_it():
+    arms = study(grpo=[0.3, 0.4, 0.2], ict=[0.5, 0.4, 0.4], random=[0.2, 0.3, 0.3])
+    arms["pass@1"] |= {("l", v): arm(v, [0.3, 0.2, 0.1 * len(v)], model="l") for v in ("grpo", "ict")}
+    frame = contrasts(arms, declared=[("ict", "random", "pass@1")])
+    assert frame[frame["family"] == "declared"]["model"].tolist() == ["m"]
+    assert set(frame[frame["model"] == "l"]["baseline"]) == {"grpo"}
+
+
+GRPO = [0.40, 0.44, 0.42]
+
+
+@pytest.mark.parametrize(
+    ("ict", "verdict"),
+    [
+        ([0.50, 0.545, 0.519], "better"),
+        ([0.30, 0.345, 0.319], "worse"),
+        ([0.401, 0.439, 0.4205], "equivalent"),
+        ([0.40, 0.60, 0.30], "underpowered"),
+        (GRPO, "identical"),
+        ([g + 1e-15 for g in GRPO], "identical"),
+        ([g + 0.1 for g in GRPO], "underpowered"),  # equal differences: nothing says how they vary
+    ],
+)
+def test_verdicts(ict, verdict):
+    row = average(contrasts(study(grpo=GRPO, ict=ict)))
+    assert row["verdict"] == verdict
+    assert (row["p_adjusted"] < 0.05) == (verdict in ("better", "worse"))
+
+
+def test_significant_within_the_margin_is_still_better():
+    row = average(contrasts(study(grpo=GRPO, ict=[0.410, 0.4501, 0.4299])))
+    assert row["verdict"] == "better" and row["p_equivalence"] < 0.05 and row["high"] < MARGIN
+
+
+def test_equal_differences_have_no_test_and_no_power():
+    row = average(contrasts(study(grpo=GRPO, ict=[g + 0.1 for g in GRPO])))
+    for name in ("low", "high", "p", "p_t", "p_adjusted", "p_equivalence", "detectable", "seeds_needed"):
+        assert isnan(row[name])
+    assert row["difference"] == pytest.approx(0.1) and row["p_sign_flip"] == 0.25
+    assert row["sd"] == pytest.approx(0, abs=1e-12)
+
+
+def test_one_seed_has_no_test():
+    row = average(contrasts(study(grpo=[0.4], ict=[0.4])))
+    assert row["verdict"] == "one seed" and row["seeds"] == 1
+    for name in ("low", "two_way_low", "sd", "correlation", "p", "p_sign_flip", "detectable", "seeds_needed"):
+        assert isnan(row[name])
+
+
+def test_a_test_that_could_not_be_made_counts_in_the_family():
+    arms = study(grpo=GRPO, ict=[0.50, 0.55, 0.51], copy=GRPO)
+    frame = contrasts(arms, declared=[("ict", "grpo", "pass@1"), ("copy", "grpo", "pass@1")])
+    row = average(frame)
+    assert row["p_adjusted"] == pytest.approx(2 * row["p"]) and isnan(average(frame, "copy")["p_adjusted"])
+
+
+@pytest.mark.parametrize(("seeds", "test"), [(9, "paired t"), (10, "sign-flip")])
+def test_the_sign_flip_decides_from_ten_seeds(seeds, test):
+    rng = np.random.default_rng(seeds)
+    ours, theirs = rng.normal(0.5, 0.1, seeds), rng.normal(0.4, 0.1, seeds)
+    row = average(contrasts(study(grpo=theirs, ict=ours)))
+    assert row["test"] == test
+    assert row["p_t"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    assert row["p_sign_flip"] == sign_flip(ours - theirs) and row["p_floor"] == 2 / 2**seeds
+    assert row["p"] == row["p_sign_flip" if test == "sign-flip" else "p_t"] and row["p_t"] != row["p_sign_flip"]
+
+
+def test_correlation():
+    assert correlation(np.array([1.0, 2, 3]), np.array([2.0, 4, 6.5])) == pytest.approx(
+        stats.pearsonr([1, 2, 3], [2, 4, 6.5]).statistic
+    )
+    assert isnan(correlation(np.array([1.0, 2]), np.array([2.0, 4])))
+    assert isnan(correlation(np.array([1.0, 2, 3]), np.array([0.1 + 0.2, 0.3, 0.3])))
+
+
+def test_declarations_that_the_study_does_not_hold_are_skipped():
+    arms = study(base=[0.1], grpo=GRPO, ict=[0.5, 0.55, 0.51])
+    declared = [("ict", "stapo", "pass@1"), ("ict", "base", "pass@1"), ("ict", "grpo", "pass@64")]
+    frame = contrasts(arms, declared=declared)
+    assert len(frame) == 3 and set(frame["family"]) == {"exploratory"}
+
+
+def test_a_margin_of_nothing_is_refused():
+    with pytest.raises(UserError, match=r"margin 0\.0"):
+        contrasts(study(grpo=GRPO, ict=[0.5, 0.55, 0.51]), margin=0.0)
+
+
+def test_arms_with_different_seeds_are_refused():
+    with pytest.raises(UserError, match=r"m/grpo lacks seeds \[3\]"):
+        contrasts(study(grpo=GRPO, ict=[*GRPO, 0.5]))
+
+
+def test_a_study_without_pairs_has_no_rows(tmp_path):
+    frame = contrasts(study(base=[0.1], grpo=GRPO))
+    assert frame.empty
+    write_frame(frame, tmp_path / "contrasts.parquet", CONTRASTS)

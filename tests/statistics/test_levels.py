@@ -1,0 +1,69 @@
+from math import isnan
+
+import numpy as np
+import pytest
+
+from ict_core.records import LEVELS, write_frame
+from ict_core.statistics.arms import Arm
+from ict_core.statistics.intervals import over_runs
+from ict_core.statistics.levels import level_frame
+from ict_core.statistics.one_run import over_problems, wilson
+from ict_core.statistics.two_way import two_way
+
+RNG = np.random.default_rng(3)
+GRPO = Arm("m/grpo", (0, 1, 2), {"a": RNG.random((3, 5)), "b": RNG.random((3, 4))})
+BASE = Arm("m/base", (0,), {"a": np.array([[1.0, 0, 0, 1, 1]]), "b": RNG.random((1, 4))})
+FLAT = Arm("m/flat", (0, 1), {"a": np.zeros((2, 5)), "b": np.zeros((2, 4))})
+ARMS = {"pass@1": {("m", "base"): BASE, ("m", "grpo"): GRPO, ("m", "flat"): FLAT}}
+
+
+@pytest.fixture
+def levels():
+    return level_frame(ARMS, {"m": ["base", "grpo", "flat"]}, frozenset({("m", "base", "a")}))
+
+
+def row(levels, variant, benchmark):
+    return levels[(levels["variant"] == variant) & (levels["benchmark"] == benchmark)].iloc[0]
+
+
+def test_every_level_is_there_in_order(levels, tmp_path):
+    assert list(levels["variant"].unique()) == ["base", "grpo", "flat"]
+    assert list(levels["benchmark"]) == ["a", "b", "average"] * 3
+    write_frame(levels, tmp_path / "levels.parquet", LEVELS)
+    assert row(levels, "grpo", "average")[["seeds", "problems"]].tolist() == [3, 9]
+    assert row(levels, "base", "a")[["seeds", "problems"]].tolist() == [1, 5]
+
+
+@pytest.mark.parametrize("benchmark", ["a", "b", "average"])
+def test_several_runs_have_the_two_way_interval_and_one_over_seeds(levels, benchmark):
+    found, blocks = row(levels, "grpo", benchmark), GRPO.of(benchmark)
+    both = two_way(blocks)
+    seeds = over_runs(np.mean([b.mean(axis=1) for b in blocks], axis=0))
+    assert found["interval"] == "two-way"
+    assert found[["mean", "low", "high", "df"]].tolist() == pytest.approx(
+        [float(v) for v in (both.mean, both.low, both.high, both.df)]
+    )
+    assert found[["seeds_low", "seeds_high"]].tolist() == pytest.approx([float(seeds.low), float(seeds.high)])
+
+
+def test_one_run_has_an_interval_over_problems(levels):
+    share, several, average = (row(levels, "base", b) for b in ("a", "b", "average"))
+    assert share["interval"] == "wilson" and several["interval"] == average["interval"] == "problems"
+    oracle = wilson(BASE.blocks["a"][0])
+    assert (share["mean"], share["low"], share["high"]) == pytest.approx((0.6, float(oracle.low), float(oracle.high)))
+    for found, blocks in ((several, BASE.of("b")), (average, BASE.of("average"))):
+        oracle = over_problems([b[0] for b in blocks])
+        assert (found["low"], found["high"]) == pytest.approx((float(oracle.low), float(oracle.high)))
+        assert isnan(found["seeds_low"]) and isnan(found["seeds_high"])
+
+
+def test_values_without_spread_have_none(levels):
+    found = row(levels, "flat", "average")
+    assert found["interval"] == "none" and found["mean"] == 0
+    assert all(isnan(found[name]) for name in ("low", "high", "df", "seeds_low", "seeds_high"))
+
+
+def test_a_model_shows_what_it_ran():
+    levels = level_frame(ARMS, {"m": ["grpo"]}, frozenset())
+    assert list(levels["variant"].unique()) == ["grpo"]
+    assert list(levels.columns) == list(LEVELS)

@@ -1,0 +1,78 @@
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ict_core.errors import UserError
+from ict_core.statistics.metrics import metric_values, metrics_of, samples_needed, sampling_variance
+
+
+def test_by_hand():
+    # n = 8: c = 2 has pass@1 1/4 and pass@4 1 - C(6,4)/C(8,4) = 1 - 15/70; total is their mean
+    assert metric_values("pass@1", 8, [0, 2, 8]) == pytest.approx([0, 0.25, 1])
+    assert metric_values("pass@4", 8, [0, 2, 8]) == pytest.approx([0, 55 / 70, 1])
+    assert metric_values("total", 8, [0, 2, 8]) == pytest.approx([0, (0.25 + 55 / 70) / 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("n", "metrics"),
+    [
+        ([0, 8], ["pass@1"]),
+        ([1], ["pass@1"]),
+        ([9, 3], ["pass@1", "pass@2"]),
+        ([4], ["pass@1", "pass@2", "pass@4", "total"]),
+        ([16, 32], ["pass@1", "pass@2", "pass@4", "pass@8", "pass@16", "total"]),
+    ],
+)
+def test_the_smallest_n_says_which_metrics_there_are(n, metrics):
+    assert metrics_of(pd.DataFrame({"n": n})) == metrics
+
+
+@pytest.mark.parametrize(("metric", "needed"), [("pass@1", 1), ("pass@16", 16), ("total", 4)])
+def test_samples_needed(metric, needed):
+    assert samples_needed(metric) == needed
+    with pytest.raises(UserError, match=f"smallest n is {needed - 1}"):
+        metric_values(metric, needed - 1, 0)
+
+
+@pytest.mark.parametrize("name", ["pass@0", "pass@", "pass@1.5", "pass@01", "maj@4", "pass@4 ", ""])
+def test_an_unknown_metric_is_named(name):
+    with pytest.raises(UserError, match=f"metric '{name}': unknown"):
+        metric_values(name, 8, 4)
+
+
+def test_the_sampling_variance_by_hand():
+    # pass@1 of 2 right in 8: p (1 - p) / (n - 1) = 3/16 / 7
+    assert sampling_variance("pass@1", 8, 2) == pytest.approx(3 / 112)
+    # pass@2 of 2 right in 4: U_2 = C(2,2)/C(4,2) = 1/6, U_4 = 0
+    assert sampling_variance("pass@2", 4, 2) == pytest.approx(1 / 36)
+    assert sampling_variance("pass@4", [8, 8], [0, 8]) == pytest.approx([0, 0])
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.sampled_from(["pass@1", "pass@2", "pass@4", "total"]), st.integers(8, 14), st.floats(0, 1))
+def test_the_sampling_variance_is_unbiased(metric, n, right):
+    """Summed over all outcomes of n draws, the estimate's mean is the variance of the metric's value."""
+    correct = np.arange(n + 1)
+    chance = stats.binom.pmf(correct, n, right)
+    values = metric_values(metric, n, correct)
+    variance = (chance * values**2).sum() - (chance * values).sum() ** 2
+    assert (chance * sampling_variance(metric, n, correct)).sum() == pytest.approx(variance, abs=1e-12)
+
+
+def test_the_sampling_variance_needs_twice_the_samples():
+    assert np.isnan(sampling_variance("pass@4", [8, 7], [2, 2])).all()
+    assert np.isnan(sampling_variance("total", 7, 2)) and np.isfinite(sampling_variance("total", 8, 2))
+    assert np.isnan(sampling_variance("pass@1", 1, 1))
+
+
+def test_the_values_of_a_metric_keep_the_shape():
+    n = np.full((3, 5), 8)
+    correct = np.arange(15).reshape(3, 5) % 9
+    exact = [1 - comb(8 - c, 2) / comb(8, 2) for c in correct.ravel()]
+    assert metric_values("pass@2", n, correct) == pytest.approx(np.reshape(exact, (3, 5)))
+    assert sampling_variance("pass@2", n, correct).shape == (3, 5)

@@ -1,0 +1,92 @@
+from math import inf, isnan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+from statsmodels.stats.power import TTestPower
+from student_t import critical_t
+
+from ict_core.errors import UserError
+from ict_core.statistics.power import MOST_SEEDS, detectable, power, seeds_needed
+
+
+def power_by_integral(effect, sd, seeds, alpha, strata):
+    """P(|Z + d| > critical chi / sqrt(df)), integrated over the distribution of the sample variance."""
+    df, shift = strata * (seeds - 1), effect / sd * sqrt(seeds)
+
+    def given_variance(u):
+        edge = critical_t(1 - alpha, df) * sqrt(stats.chi2.ppf(u, df) / df)
+        return stats.norm.sf(edge - shift) + stats.norm.cdf(-edge - shift)
+
+    return integrate.quad(given_variance, 0, 1, limit=200)[0]
+
+
+def test_published_values():
+    # Cohen's d = 0.5 in pairs at 5 % two-sided needs 34 pairs for 80 %, d = 0.8 needs 15 (G*Power 3.1)
+    assert seeds_needed([0.5, 0.8], 1, 0.8).tolist() == [34, 15]
+    assert power(0.5, 1, 34) == pytest.approx(0.807778, abs=1e-6)
+
+
+@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@given(st.floats(0.01, 3), st.integers(2, 40), st.sampled_from([0.01, 0.05, 0.1]))
+def test_agrees_with_statsmodels(effect, seeds, alpha):
+    oracle = TTestPower().power(effect, seeds, alpha, alternative="two-sided")
+    if not isnan(oracle):  # it is where the wrong-sided tail vanishes
+        assert power(0.02 * effect, 0.02, seeds, alpha) == pytest.approx(oracle, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    "case", [(1, 1, 2, 0.05, 1), (20, 1, 5, 0.05, 1), (0.4, 0.5, 3, 0.05, 3), (90, 1, 2, 0.001, 1)]
+)
+def test_agrees_with_the_integral(case):
+    effect, sd, seeds, alpha, strata = case
+    assert power(effect, sd, seeds, alpha, strata) == pytest.approx(power_by_integral(*case), rel=1e-6)
+
+
+def test_without_any_difference_power_is_alpha():
+    assert power(0, 1, [2, 3, 10]) == pytest.approx([0.05] * 3)
+
+
+@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@given(st.integers(2, 30), st.floats(0.1, 0.99), st.integers(1, 4), st.floats(1e-4, 10))
+def test_what_is_detectable_is_detected_with_the_power(seeds, wanted, strata, sd):
+    least = float(detectable(sd, seeds, wanted, strata=strata))
+    assert power(least, sd, seeds, strata=strata) == pytest.approx(wanted, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@given(st.floats(0.05, 20), st.floats(0.1, 0.99), st.integers(1, 4))
+def test_the_seeds_needed_suffice_and_one_fewer_do_not(effect, wanted, strata):
+    needed = float(seeds_needed(effect, 1, wanted, strata=strata))
+    assert power(effect, 1, needed, strata=strata) >= wanted
+    if needed > 2:
+        assert power(effect, 1, needed - 1, strata=strata) < wanted
+
+
+def test_out_of_reach_is_infinity():
+    assert seeds_needed([0.0, 0.02, 0.03, -0.03], 1, 0.8).tolist() == [inf, inf, 8723, 8723]
+    assert power(0.02, 1, MOST_SEEDS) < 0.8
+
+
+def test_without_a_spread_there_is_no_answer():
+    assert np.isnan(power(0.1, [0, np.nan], 3)).all()
+    assert np.isnan(detectable([0, np.nan], 3, 0.8)).all() and isnan(detectable(0.1, 1, 0.8))
+    found = seeds_needed(0.02, [0, np.nan, 0.02], 0.8)
+    assert np.isnan(found[:2]).all() and found[2] == 10
+
+
+@pytest.mark.parametrize("bad", [{"alpha": 0}, {"alpha": 0.9}, {"strata": 0}])
+def test_settings_out_of_range_are_refused(bad):
+    with pytest.raises(UserError, match="alpha"):
+        detectable(1, 3, 0.8, **bad)
+    with pytest.raises(UserError, match="alpha"):
+        seeds_needed(1, 3, 0.8, **bad)
+
+
+def test_a_single_seed_and_a_power_of_one_are_refused():
+    with pytest.raises(UserError, match="at least 2 seeds"):
+        power(0.1, 1, [3, 1])
+    with pytest.raises(UserError, match=r"power 1\.0"):
+        detectable(1, 3, 1.0)

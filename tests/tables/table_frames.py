@@ -1,0 +1,68 @@
+"""Frames for the tables: a synthetic study through the real statistics, and rows made by hand."""
+
+from pathlib import Path
+
+import pandas as pd
+import synthetic
+
+from ict_core.records import CONTRASTS, LEVELS
+from ict_core.seeding import generator
+from ict_core.statistics.analysis import analyse
+from ict_core.tables.frames import Frames, TableSettings
+from ict_core.tables.paper import read_paper
+
+NAN = float("nan")
+PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
+MIRRORS = dict(
+    zip(
+        synthetic.BENCHMARKS,
+        ["GSM8K", "MATH-500", "MMLU-STEM", "GPQA", "AIME 2023", "AIME 2024", "AIME 2025"],
+        strict=True,
+    )
+)
+DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES, "random-10")]
+
+
+def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS):
+    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER)
+
+
+def compute(cells):
+    """A frame of records.COMPUTE: one pretraining a model, one training and one generation a run."""
+    rows = []
+    for model, variant, seed in cells:
+        stages = ["pretrain" if variant == "base" else "train", "generate"]
+        rows += [(model, variant, seed, stage, 1000 * (seed + 1), 2.0, 500.0, NAN) for stage in stages]
+    columns = ["model", "variant", "seed", "stage", "tokens", "seconds", "peak_memory_mib", "peak_gpu_memory_mib"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
+    """All frames of a study, its statistics computed."""
+    found = analyse(scores, list(variants), list(baselines), declared, 0.02, 0.8, generator(0, "tables"))
+    cells = scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None)
+    return Frames(scores, found.levels, found.contrasts, found.views, found.components, compute(cells))
+
+
+def levels(*rows):
+    """A frame of records.LEVELS from (model, variant, benchmark, metric, mean, low, high); three seeds, base one."""
+    made = [
+        dict.fromkeys(LEVELS, NAN)
+        | dict(zip(LEVELS, row[:4], strict=False))
+        | {"mean": row[4], "low": row[5], "high": row[6], "interval": "two-way", "problems": 40}
+        | {"seeds": 1 if row[1] == "base" else 3}
+        for row in rows
+    ]
+    return pd.DataFrame(made, columns=list(LEVELS))
+
+
+def contrast(variant, baseline, metric="pass@1", model="tiny", benchmark="average", **values):
+    """One row of records.CONTRASTS; what is not given is NaN."""
+    row = dict.fromkeys(CONTRASTS, NAN) | {"model": model, "variant": variant, "baseline": baseline}
+    row |= {"benchmark": benchmark, "metric": metric, "family": "exploratory", "seeds": 3, "test": "paired t"}
+    return row | {"verdict": "underpowered"} | values
+
+
+def contrasts(*rows):
+    """A frame of records.CONTRASTS."""
+    return pd.DataFrame(list(rows), columns=list(CONTRASTS))

@@ -1,0 +1,120 @@
+import dataclasses
+
+import pandas as pd
+import pytest
+import table_frames as made
+import yaml
+
+from ict_core.errors import UserError
+from ict_core.tables.beside_paper import paper_table
+from ict_core.tables.paper import read_paper
+
+LEVELS = made.levels(
+    ("tiny", "base", "average", "pass@1", 0.10, 0.08, 0.12),
+    ("tiny", "ict-10", "average", "pass@1", 0.30, 0.27, 0.33),
+    ("tiny", "ict-10", "mini-word", "pass@4", 0.70, 0.60, 0.80),
+    ("tiny", "ict-10", "mini-stem", "pass@4", 0.99, 0.98, 1.00),
+)
+GOOD = {
+    "source": "a paper",
+    "averages": [
+        {
+            "size": "1B",
+            "model": "Some-1B",
+            "named": ["tiny"],
+            "rows": [{"variant": "ict-10", "pass_at_1": 40.0, "pass_at_4": 60.0, "total": 50.0}],
+        }
+    ],
+    "ablation": {
+        "size": "1B",
+        "benchmark": "GSM8K",
+        "rows": [{"variant": "ict-10", "pass_at_1": 1.0, "pass_at_4": None, "total": None}],
+    },
+}
+
+
+def written(tmp_path, **changes):
+    path = tmp_path / "paper.yaml"
+    path.write_text(yaml.safe_dump(GOOD | changes))
+    return path
+
+
+def shown(levels=LEVELS, **changes):
+    settings = dataclasses.replace(made.settings(), **changes)
+    return paper_table(levels, settings).shown.set_index(["benchmark", "metric", "variant"])
+
+
+def test_the_papers_figures_are_the_ones_transcribed():
+    rows = shown()
+    sizes = ["0.5B (paper)", "1.5B (paper)", "7B (paper)"]
+    assert rows.loc[("average", "pass@4", "ict-10"), sizes].tolist() == ["21.75", "36.53", "58.37"]
+    assert rows.loc[("average", "Total", "grpo"), sizes].tolist() == ["14.75", "25.05", "46.28"]
+    assert rows.loc[("average", "pass@1", "base"), sizes].tolist() == ["5.65", "16.41", "37.78"]
+    assert rows.loc[("GSM8K", "pass@1", "random-10"), sizes].tolist() == ["—", "63.65", "—"]
+    assert rows.loc[("GSM8K", "pass@4", "random-10"), sizes].tolist() == ["—"] * 3
+    assert len(rows) == 3 * 5 + 2 * 7
+
+
+def test_the_studys_figures_stand_beside_them():
+    rows = shown()["tiny (this study)"]
+    assert rows[("average", "pass@1", "ict-10")] == "30.0 ± 3.0"
+    assert rows[("average", "pass@1", "grpo")] == "—"
+    assert rows[("GSM8K", "pass@4", "ict-10")] == "70.0 ± 10.0"  # of the benchmark that stands in its place
+
+
+def test_without_a_stand_in_the_ablation_is_the_papers_alone():
+    settings = dataclasses.replace(made.settings(), mirrors={"mini-stem": "MMLU-STEM"})
+    table = paper_table(LEVELS, settings)
+    rows = table.shown[table.shown["benchmark"] == "GSM8K"]
+    assert rows["tiny (this study)"].eq("—").all() and "ablation of 1.5B, and not in this study" in table.caption
+
+
+def test_the_caption_says_that_nothing_is_paired_and_which_totals_are_odd():
+    caption = paper_table(LEVELS, made.settings()).caption
+    assert "nothing is paired" in caption
+    assert "totals of 7B `grpo` and of 7B `entropy-20` are not the mean" in caption
+
+
+def test_a_study_of_the_papers_models_stands_in_pairs(tmp_path):
+    paper = read_paper(written(tmp_path))
+    table = paper_table(LEVELS, dataclasses.replace(made.settings(), paper=paper))
+    assert list(table.shown.columns)[3:] == ["1B (paper)", "tiny (this study)"]
+    assert "each stands beside its own" in table.caption and "not the mean" not in table.caption
+
+
+def test_one_foreign_model_ends_the_pairs(tmp_path):
+    paper = read_paper(written(tmp_path))
+    other = made.levels(("other", "ict-10", "average", "pass@1", 0.5, 0.4, 0.6))
+    levels = pd.concat([LEVELS, other])
+    assert "nothing is paired" in paper_table(levels, dataclasses.replace(made.settings(), paper=paper)).caption
+
+
+def test_the_csv_holds_shares_with_their_source():
+    numbers = paper_table(LEVELS, made.settings()).numbers
+    row = numbers.query("source == 'paper' and model == '7B' and variant == 'ict-10' and metric == 'total'")
+    assert row["mean"].tolist() == [pytest.approx(0.5068)] and row["low"].isna().all()
+    assert set(numbers.loc[numbers["source"] == "this study", "benchmark"]) == {"average", "GSM8K"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source": ""}, "source: '' is not allowed"),
+        ({"ablation": GOOD["ablation"] | {"size": "3B"}}, "ablation.size: '3B' is not allowed; allowed: one of 1B"),
+        ({"ablation": GOOD["ablation"] | {"rows": GOOD["ablation"]["rows"] * 2}}, "'ict-10' stands more than once"),
+        ({"averages": [GOOD["averages"][0] | {"extra": 1}]}, r"averages\[0\].extra: unknown key"),
+        ({"averages": []}, "averages: .* is not allowed"),
+        (
+            {"ablation": GOOD["ablation"] | {"rows": [GOOD["ablation"]["rows"][0] | {"pass_at_1": 101.0}]}},
+            r"ablation.rows\[0\].pass_at_1: 101.0 is not allowed",
+        ),
+    ],
+)
+def test_a_wrong_file_is_refused_by_key(changes, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        read_paper(written(tmp_path, **changes))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"paper\.yaml: no such file"):
+        read_paper(tmp_path / "paper.yaml")

@@ -1,0 +1,43 @@
+# Makes everything that is shown from stored files, without training: by default from the stored full run of the study
+# in miniature (`make figures`), else `--config stored=FOLDER results=FOLDER`.
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+report: "report/workflow.rst"
+
+
+include: "rules/common.smk"
+
+
+try:
+    check_environment(applicable_lock(ROOT / "requirements", engine=False))
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+STORED = config.get("stored", "results/reference/mini")
+RESULTS = config.get("results", "results/rebuilt/mini")
+
+
+include: "rules/evidence.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        EVIDENCE,
+
+
+onsuccess:
+    print(
+        f"Made from {STORED}:\n"
+        f"  main table  {RESULTS}/tables/main.md (and .csv, .tex, .html)\n"
+        f"  claims      {RESULTS}/claims.md\n"
+        f"  figures     {RESULTS}/figures/\n"
+        f"  report      {RESULTS}/report.md"
+    )
