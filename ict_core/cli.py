@@ -34,7 +34,10 @@ def _parser() -> argparse.ArgumentParser:
     def evidence(name: str, run: object, purpose: str, *paths: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=purpose, description=purpose)
         sub.add_argument("--stored", type=Path, required=True, help="the folder of study.json, scores.parquet, ...")
-        for path in (*paths, "out"):
+        sub.add_argument(
+            "--results", type=Path, required=True, help="the folder of statistics/, tables/, ..."
+        )
+        for path in paths:
             sub.add_argument(f"--{path}", type=Path, required=True)
         sub.set_defaults(run=run)
         return sub
@@ -62,10 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     command("settings", _settings, "write the settings that the evidence is read by", "out")
     command("collect", _collect, "gather what all cells left into the study's files", "results")
     evidence("statistics", _statistics, "runs, levels, contrasts, second views, components", "claims")
-    evidence("tables", _tables, "make every table", "statistics", "paper")
-    evidence("figure", _figure, "make one figure", "statistics").add_argument("--name", required=True)
-    evidence("claims", _claims, "test every claim of the ledger", "statistics", "claims")
-    evidence("notebook", _notebook, "execute the notebook", "notebook", "results")
+    evidence("tables", _tables, "make every table", "paper")
+    evidence("figure", _figure, "make one figure").add_argument("--name", required=True)
+    evidence("claims", _claims, "test every claim of the ledger", "claims")
+    evidence("notebook", _notebook, "execute a notebook on the study", "notebook")
     evidence("report", _report, "write the overview, the report and the manifests' page")
     return parser
 
@@ -190,7 +193,7 @@ def _collect(options: argparse.Namespace) -> None:
 def _statistics(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.evidence.claims import declared_pairs, read_claims
-    from ict_core.evidence.stored import Stored
+    from ict_core.evidence.stored import STATISTICS, Stored
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
 
@@ -206,7 +209,7 @@ def _statistics(options: argparse.Namespace) -> None:
         generator(0, "second views"),
     )
     for name, columns in records.STATISTICS.items():
-        records.write_frame(getattr(analysis, name), options.out / f"{name}.parquet", columns)
+        records.write_frame(getattr(analysis, name), options.results / STATISTICS / f"{name}.parquet", columns)
 
 
 def _tables(options: argparse.Namespace) -> None:
@@ -217,11 +220,11 @@ def _tables(options: argparse.Namespace) -> None:
     from ict_core.tables.frames import Frames, TableSettings
     from ict_core.tables.paper import read_paper
 
-    study = Stored(options.stored, options.statistics)
+    study = Stored(options.stored, options.results)
     s = study.settings
     shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper))
     frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
-    build_tables(frames, shown, s.note, options.out)
+    build_tables(frames, shown, s.note, options.results / "tables")
 
 
 def _figure(options: argparse.Namespace) -> None:
@@ -231,8 +234,8 @@ def _figure(options: argparse.Namespace) -> None:
 
     if options.name not in FIGURES:
         raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
-    study = Stored(options.stored, options.statistics)
-    write(draw(options.name, study), options.name, options.out, study.settings.note)
+    study = Stored(options.stored, options.results)
+    write(draw(options.name, study), options.name, options.results / "figures", study.settings.note)
 
 
 def _claims(options: argparse.Namespace) -> None:
@@ -244,26 +247,26 @@ def _claims(options: argparse.Namespace) -> None:
     from ict_core.report.page import page
     from ict_core.report.text import write_text
 
-    study = Stored(options.stored, options.statistics)
+    study = Stored(options.stored, options.results)
     settings = study.settings
     evidence = Evidence(study.frame("runs"), study.frame("log"), study.frame("tokens"), settings.mirrors)
     claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, settings.note, claims, settings.margin, settings.power)
-    write_text(options.out / "claims.md", text)
-    write_text(options.out / "claims.html", page(f"{settings.name}: claims", text))
-    write_json(options.out / "claims.json", {"study": settings.name, "note": settings.note, "claims": claims})
+    write_text(options.results / "claims.md", text)
+    write_text(options.results / "claims.html", page(f"{settings.name}: claims", text))
+    write_json(options.results / "claims.json", {"study": settings.name, "note": settings.note, "claims": claims})
 
 
 def _notebook(options: argparse.Namespace) -> None:
     from ict_core.report.notebook import execute
 
-    execute(options.notebook, options.stored, options.results, options.out)
+    execute(options.notebook, options.stored, options.results)
 
 
 def _report(options: argparse.Namespace) -> None:
     from ict_core.report.build import write_report
 
-    write_report(options.stored, options.out)
+    write_report(options.stored, options.results)
 
 
 def _cell(study: Study, options: argparse.Namespace) -> Cell:

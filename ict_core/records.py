@@ -115,13 +115,14 @@ LEVELS = {
     "problems": "int",
 }
 VERDICTS = ("better", "worse", "equivalent", "underpowered", "identical", "one seed")
+FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
 CONTRASTS = {
     "model": "str",
     "variant": "str",
     "baseline": "str",
     "benchmark": "str",
     "metric": "str",
-    "family": "str",  # declared or exploratory
+    "family": "str",  # one of FAMILIES
     "seeds": "int",
     "difference": "float",  # variant - baseline
     "low": "float",  # t over seeds
@@ -135,7 +136,7 @@ CONTRASTS = {
     "p_t": "float",
     "p_sign_flip": "float",
     "p_floor": "float",  # the smallest p that a sign-flip of so many seeds can give
-    "p_adjusted": "float",  # Holm within declared, Benjamini-Hochberg within exploratory
+    "p_adjusted": "float",  # Holm within declared, Benjamini-Hochberg within each other family
     "p_equivalence": "float",  # the larger of two one-sided p values
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power

@@ -36,7 +36,7 @@ def test_a_missing_study_and_a_missing_input_are_named(capsys, tmp_path):
 
 
 def test_an_unknown_figure_is_named(capsys, tmp_path):
-    options = ["--stored", "s", "--statistics", "s", "--out", str(tmp_path), "--name", "entropie"]
+    options = ["--stored", "s", "--results", str(tmp_path), "--name", "entropie"]
     assert "figure 'entropie' is unknown; allowed: reward, entropy, pass_at_k" in run(capsys, "figure", *options)
 
 

@@ -18,6 +18,7 @@ except UserError as error:
 
 STORED = config.get("stored", "results/reference/mini")
 RESULTS = config.get("results", "results/rebuilt/mini")
+config |= json.loads(Path(f"{STORED}/study.json").read_text())
 
 
 include: "rules/evidence.smk"

@@ -9,7 +9,7 @@ from ict_core import collect, records
 from ict_core.errors import UserError
 from ict_core.evidence.settings import Settings, read_settings
 
-SETTINGS = "study.json"
+SETTINGS, STATISTICS = "study.json", "statistics"
 _STORED = {
     "scores": (collect.SCORES, records.SCORES),
     "log": (collect.LOG, records.STUDY_LOG),
@@ -24,11 +24,11 @@ class Stored:
     Args:
         stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet` and
             `compute.parquet`.
-        statistics: the folder into which the statistics stage wrote; None where it has not run.
+        results: the folder into whose `statistics/` the statistics stage wrote; None where it has not run.
     """
 
-    def __init__(self, stored: Path, statistics: Path | None = None) -> None:
-        self._stored, self._statistics = stored, statistics
+    def __init__(self, stored: Path, results: Path | None = None) -> None:
+        self._stored, self._results = stored, results
         self.frame = cache(self._read)
 
     @property
@@ -45,6 +45,6 @@ class Stored:
         if name in _STORED:
             file, columns = _STORED[name]
             return records.read_frame(self._stored / file, columns)
-        if name in records.STATISTICS and self._statistics is not None:
-            return records.read_frame(self._statistics / f"{name}.parquet", records.STATISTICS[name])
+        if name in records.STATISTICS and self._results is not None:
+            return records.read_frame(self._results / STATISTICS / f"{name}.parquet", records.STATISTICS[name])
         raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*_STORED, *records.STATISTICS])}")

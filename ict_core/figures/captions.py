@@ -16,8 +16,9 @@ _TEXTS = {
     "pass_at_k": (
         "Pass@k over k",
         "Share of the problems that at least one of k samples solves, averaged over the benchmarks with equal weight. "
-        "Lines are means over the training seeds that each panel names and every dot is one run; the dots of one k "
-        "stand side by side only to be told apart. The base model, evaluated once, is the dashed grey line.",
+        "Lines are means over the training seeds that each panel names, bars 95 % two-way intervals (new runs on new "
+        "problems), and every dot is one run; what belongs to one k stands side by side only to be told apart. The "
+        "base model, evaluated once, is the dashed grey line.",
     ),
     "thresholds": (
         "The share of tokens kept",

@@ -16,8 +16,8 @@ SPREAD = 0.09  # of a doubling of k: the distance between the dots of two varian
 WIDEST = 0.6  # of a doubling of k: over all of them
 
 
-def _draw_model(axis: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    """Each variant's mean over seeds as a line, each run as a dot; base, a single evaluation, as a line alone."""
+def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> None:
+    """Each variant's mean over seeds as a line, its intervals as bars, each run as a dot; base as a line alone."""
     trained = [v for v in variants if v != BASE]
     shifts = side_by_side(len(trained), min(SPREAD, WIDEST / max(len(trained), 1)))
     for variant in variants:
@@ -25,24 +25,32 @@ def _draw_model(axis: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None
         look, mean = style(variant), arm.groupby("k")["value"].mean()
         axis.plot(mean.index, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
         if variant != BASE:
-            beside = arm["k"] * 2 ** shifts[trained.index(variant)]
+            level, shift = levels[levels["variant"] == variant], 2 ** shifts[trained.index(variant)]
+            axis.vlines(level["k"] * shift, 100 * level["low"], 100 * level["high"], look.colour, lw=1.6, alpha=0.3)
+            beside = arm["k"] * shift
             axis.plot(beside, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
 
 
-def draw(runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
+def _of_the_average(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of pass@k of the macro-average, with the column k."""
+    k = frame["metric"].str.extract(r"^pass@(\d+)$")[0]
+    return frame.assign(k=k)[k.notna() & (frame["benchmark"] == AVERAGE)].astype({"k": "int64"})
+
+
+def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw pass@k of the macro-average in percent for every k in `runs`, on a logarithmic axis of k.
 
-    The dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
+    The bars and dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
 
     Args:
+        levels: a frame of `records.LEVELS`, for the intervals.
         runs: a frame of `records.RUNS`.
         variants: the variants to show, in the legend's order; base is added in front where it was evaluated.
 
     Raises:
         UserError: no pass@k of the average, or none of the variants has rows.
     """
-    k = runs["metric"].str.extract(r"^pass@(\d+)$")[0]
-    runs = runs.assign(k=k)[k.notna() & (runs["benchmark"] == AVERAGE)].astype({"k": "int64"})
+    levels, runs = _of_the_average(levels), _of_the_average(runs)
     if runs.empty:
         raise UserError(f"runs: no pass@k of the benchmark {AVERAGE!r}; run the statistics stage again")
     shown = present(runs, [BASE, *(v for v in variants if v != BASE)])
@@ -51,7 +59,7 @@ def draw(runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
         figure, axes = grid(1, list(models.values()), shown, marks="filled")
         for axis, model in zip(axes[0], models, strict=True):
             axis.set_xscale("log", base=2)
-            _draw_model(axis, runs[runs["model"] == model], shown)
+            _draw_model(axis, levels[levels["model"] == model], runs[runs["model"] == model], shown)
             axis.set_xticks(ks, [str(k) for k in ks])
             axis.set_xlabel("Samples $k$")
         axes[0, 0].set_ylabel("pass@$k$ (%), average\nover the benchmarks")

@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
     "reward": (reward.draw, ("log",)),
     "entropy": (entropy.draw, ("log",)),
-    "pass_at_k": (pass_at_k.draw, ("runs",)),
+    "pass_at_k": (pass_at_k.draw, ("levels", "runs")),
     "thresholds": (thresholds.draw, ("levels", "runs")),
     "forest": (forest.draw, ("contrasts", "runs")),
     "elbow": (elbow.draw, ("tokens",)),

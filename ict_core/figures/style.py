@@ -79,7 +79,7 @@ _SPARE = [
     for colour in ("#56B4E9", "#882255", "#44AA99", "#B8A800", "#332288")
 ]
 
-_LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO"}
+_LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO", "entropy-20": "20-Entropy"}
 _SELECTORS = {"ict": "ICT", "kl": "KL", "tv": "TV"}
 
 

@@ -15,12 +15,12 @@ from ict_core.report.text import write_text
 from ict_core.tables.build import TABLES
 
 
-def write_report(stored: Path, out: Path) -> None:
+def write_report(stored: Path, results: Path) -> None:
     """Write `report.md`, `overview.html` and `manifest.html`.
 
     Args:
         stored: the folder of the study's stored files.
-        out: the folder with `claims.json`, `claims.md`, `tables/` and `figures/`; receives the pages.
+        results: the folder with `claims.json`, `claims.md`, `tables/` and `figures/`; receives the pages.
 
     Raises:
         UserError: a file is missing; it names it.
@@ -28,15 +28,15 @@ def write_report(stored: Path, out: Path) -> None:
     study = Stored(stored)
     settings = study.settings
     manifest = _json(stored / MANIFEST)
-    first = overview(settings, _json(out / "claims.json")["claims"], study.frame("compute"), manifest)
-    write_text(out / "overview.html", page(f"{settings.name}: overview", first))
+    first = overview(settings, _json(results / "claims.json")["claims"], study.frame("compute"), manifest)
+    write_text(results / "overview.html", page(f"{settings.name}: overview", first))
     runs = manifest_page(settings.name, settings.note, manifest)
-    write_text(out / "manifest.html", page(f"{settings.name}: run manifests", runs))
-    parts = [first, _text(out / "claims.md").replace("# Claims", "## Claims", 1)]
-    parts += [f"## {entry.title}\n\n{_text(out / 'tables' / f'{name}.md')}" for name, entry in TABLES.items()]
+    write_text(results / "manifest.html", page(f"{settings.name}: run manifests", runs))
+    parts = [first, _text(results / "claims.md").replace("# Claims", "## Claims", 1)]
+    parts += [f"## {entry.title}\n\n{_text(results / 'tables' / f'{name}.md')}" for name, entry in TABLES.items()]
     for name, figure in FIGURES.items():
         parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}](figures/{name}.png)\n")
-    write_text(out / "report.md", "\n".join(parts))
+    write_text(results / "report.md", "\n".join(parts))
 
 
 def _text(path: Path) -> str:

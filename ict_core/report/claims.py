@@ -6,6 +6,7 @@ from typing import Any
 from ict_core.report.text import table
 
 NONE = "—"
+_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], margin: float, power: float) -> str:
@@ -38,9 +39,9 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             "The claims of the ICT paper and the questions of its referee, each with the test and the decision rule "
             "that were fixed before the runs (`configs/claims.yaml`). Estimates are percent points unless a unit is "
             "named, with 95 % intervals (Student's t over training runs, stratified by model): they speak for new runs "
-            f"of these models on these problems. Holm's correction runs over the {tested} claims that this study tests. "
-            "A verdict of `supported` or `contradicted` needs a corrected p below 0.05, or, to contradict, a difference "
-            f"that two one-sided tests place within ±{100 * margin:g} points.\n",
+            f"of these models on these problems. Holm's correction runs over the {tested} claims that this study tests."
+            " A verdict of `supported` or `contradicted` needs a corrected p below 0.05, or, to contradict, a "
+            f"difference that two one-sided tests place within ±{100 * margin:g} points.\n",
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here.\n",
@@ -58,7 +59,7 @@ def estimate_text(claim: Mapping[str, Any]) -> str:
     def number(value: float) -> str:
         return (f"{100 * value:+.1f}" if points else f"{value:.3f}").replace("-", "−")
 
-    interval = "" if claim["low"] is None else f" [{number(claim['low'])}, {number(claim['high'])}]"
+    interval = "" if claim["low"] is None else f"{_SPACE}[{number(claim['low'])},{_SPACE}{number(claim['high'])}]"
     return f"{number(claim['estimate'])}{interval}{'' if points else ' ' + claim['unit']}"
 
 

@@ -14,14 +14,13 @@ STORED, RESULTS = "ICT_STORED", "ICT_RESULTS"  # the environment variables by wh
 SECONDS = 600  # that one cell may take
 
 
-def execute(notebook: Path, stored: Path, results: Path, out: Path) -> None:
+def execute(notebook: Path, stored: Path, results: Path) -> None:
     """Execute a notebook in its own folder and write it with its outputs.
 
     Args:
         notebook: stored without outputs; it reads the two folders from the variables :data:`STORED`, :data:`RESULTS`.
         stored: the folder of the study's stored files.
-        results: the folder with `statistics/`, `tables/` and `claims.json`.
-        out: receives the executed notebook, whole or not at all.
+        results: the folder with `statistics/`, `tables/` and `claims.json`; receives the notebook with its outputs.
 
     Raises:
         UserError: a cell failed; the message has its last line.
@@ -39,4 +38,4 @@ def execute(notebook: Path, stored: Path, results: Path, out: Path) -> None:
         client.execute()
     except CellExecutionError as error:
         raise UserError(f"{notebook}: a cell failed: {error.ename}: {error.evalue}") from error
-    write_text(out, nbformat.writes(content) + "\n")
+    write_text(results / notebook.name, nbformat.writes(content) + "\n")

@@ -25,8 +25,9 @@ within a run (each weighs the same), and runs last. pass@k is the unbiased estim
 problems of these kinds. **A difference's interval** is Student's t over the paired differences of the runs; the \
 two-way interval stands beside it. Both are nominal 95 %; `docs/statistics.md` has their measured coverage.
 - **The deciding test** is the paired t over seeds (from 10 seeds the exact sign-flip). Holm's correction runs over \
-the declared contrasts, and again over the claims; Benjamini and Hochberg's over the exploratory contrasts. No test \
-here treats problems or samples as independent observations of a method.
+the declared contrasts, and again over the claims; Benjamini and Hochberg's over the exploratory contrasts of the \
+average, and apart from them over those of single benchmarks. No test here treats problems \
+or samples as independent observations of a method.
 - **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests place the \
 difference within ±{margin:g} points. `underpowered`: neither. It says that the runs cannot tell, not that the methods \
 are equal; the columns beside it say which difference these runs could have found, and how many seeds would find \

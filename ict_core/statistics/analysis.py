@@ -8,7 +8,7 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.records import VIEWS
-from ict_core.statistics.arms import Arms, arms_of
+from ict_core.statistics.arms import Arms, arms_of, common_seeds
 from ict_core.statistics.components import component_frame, sampling_of
 from ict_core.statistics.contrasts import Declared, contrast_frame
 from ict_core.statistics.levels import level_frame
@@ -38,7 +38,8 @@ def _view_frame(
     for model, variants in shown.items():
         for variant, baseline, metric in declared:
             if {variant, baseline} <= set(variants):
-                ours, theirs = (arms[metric][model, v].of(AVERAGE) for v in (variant, baseline))
+                pair = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
+                ours, theirs = (arm.of(AVERAGE) for arm in pair)
                 rows += second_views(model, variant, baseline, metric, ours, theirs, generator)
     return pd.DataFrame(rows, columns=list(VIEWS))
 
@@ -66,7 +67,7 @@ def analyse(
 
     Raises:
         UserError: scores that are not complete, with too few graded samples for a declared metric, or without a
-            variant; a baseline that is no trained variant; arms with different seeds; or a margin or power out of
+            variant; a baseline that is no trained variant; arms without a common seed; or a margin or power out of
             range.
     """
     counts = count_matrices(scores)

@@ -57,15 +57,30 @@ def arms_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> Arms:
     return {key: Arm("/".join(key), seeds[key], of_arm) for key, of_arm in blocks.items()}
 
 
-def difference(ours: Arm, theirs: Arm) -> Arm:
-    """ours - theirs, paired by seed and problem; both are arms of one model and metric.
+def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
+    """Both arms with the runs of the seeds that both have.
+
+    A study may give an ablation fewer seeds than the method that it ablates. That no cell of the study is missing is
+    seen to where the cells are collected.
 
     Raises:
-        UserError: the arms have different seeds (the message names them).
+        UserError: they have no seed in common (the message names both).
     """
-    if ours.seeds != theirs.seeds:
-        only_ours, only_theirs = sorted({*ours.seeds} - {*theirs.seeds}), sorted({*theirs.seeds} - {*ours.seeds})
-        lacks = [f"{arm.name} lacks seeds {s}" for arm, s in ((theirs, only_ours), (ours, only_theirs)) if s]
-        raise UserError(f"a paired test needs the same seeds in both arms: {'; '.join(lacks)}; run the missing cells")
+    shared = tuple(seed for seed in ours.seeds if seed in theirs.seeds)
+    if not shared:
+        raise UserError(
+            f"a paired test needs common seeds: {ours.name} has {list(ours.seeds)}, {theirs.name} "
+            f"{list(theirs.seeds)}; give them the same seeds"
+        )
+
+    def only(arm: Arm) -> Arm:
+        rows = [arm.seeds.index(seed) for seed in shared]
+        return Arm(arm.name, shared, {name: block[rows] for name, block in arm.blocks.items()})
+
+    return only(ours), only(theirs)
+
+
+def difference(ours: Arm, theirs: Arm) -> Arm:
+    """ours - theirs, paired by seed and problem; both are arms of one model and metric with :func:`common_seeds`."""
     blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
     return Arm(f"{ours.name} - {theirs.name}", ours.seeds, blocks)

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.records import CONTRASTS
-from ict_core.statistics.arms import Arm, Arms, difference
+from ict_core.records import CONTRASTS, FAMILIES
+from ict_core.statistics.arms import Arm, Arms, common_seeds, difference
 from ict_core.statistics.equivalence import two_one_sided
 from ict_core.statistics.intervals import ROUNDING, over_runs, without_spread
 from ict_core.statistics.multiplicity import benjamini_hochberg, holm
@@ -92,9 +92,10 @@ def _decided(frame: pd.DataFrame, margin: float, power: float) -> pd.DataFrame:
     """The frame with its deciding tests, corrections, equivalence, power and verdicts."""
     flips = frame["seeds"] >= SIGN_FLIP_FROM
     p = frame["p_t"].where(~flips, frame["p_sign_flip"]).to_numpy(np.float64)
-    declared = (frame["family"] == "declared").to_numpy()
     adjusted = np.full(len(frame), np.nan)
-    adjusted[declared], adjusted[~declared] = holm(p[declared]), benjamini_hochberg(p[~declared])
+    for family in FAMILIES:
+        rows = (frame["family"] == family).to_numpy()
+        adjusted[rows] = holm(p[rows]) if family == "declared" else benjamini_hochberg(p[rows])
     sd = frame["sd"].where(frame["se"].notna()).to_numpy(np.float64)  # equal differences say nothing about their spread
     seeds = frame["seeds"].to_numpy()
     found = np.full(len(frame), np.nan)
@@ -123,10 +124,11 @@ def contrast_frame(
     """Every pair's contrast on every benchmark and their average.
 
     The declared family holds the declared pairs' declared metrics on the average, over all models; Holm corrects it.
-    Benjamini and Hochberg's correction holds for all other rows. Below :data:`SIGN_FLIP_FROM` seeds the paired t-test
-    decides, from there the sign-flip. The first that holds of these is the verdict: "one seed"; "identical", every
-    paired difference 0 up to rounding; "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests
-    within +-margin at 5 %, uncorrected; "underpowered".
+    All other rows of the average are one exploratory family, those of single benchmarks another, each corrected by
+    Benjamini and Hochberg's procedure. Below :data:`SIGN_FLIP_FROM` seeds the paired t-test decides, from there the
+    sign-flip. The first that holds of these is the verdict: "one seed"; "identical", every paired difference 0 up to
+    rounding; "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at 5 %,
+    uncorrected; "underpowered".
 
     Args:
         arms: of each metric; the METRICS and the declared ones are contrasted as far as they are there.
@@ -141,7 +143,7 @@ def contrast_frame(
         A frame of `records.CONTRASTS`.
 
     Raises:
-        UserError: a margin or power out of range, or two arms with different seeds (named).
+        UserError: a margin or power out of range, or two arms without a common seed (named).
     """
     if margin <= 0:
         raise UserError(f"margin {margin}: must lie above 0")
@@ -151,12 +153,13 @@ def contrast_frame(
     for model, variants in shown.items():
         for variant, baseline in pairs(variants, baselines, declared):
             for metric in metrics:
-                ours, theirs = arms[metric][model, variant], arms[metric][model, baseline]
+                ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
                 gap = difference(ours, theirs)
                 for benchmark in gap.benchmarks:
-                    meant = benchmark == AVERAGE and (variant, baseline, metric) in declared
+                    family = "declared" if (variant, baseline, metric) in declared else "exploratory"
+                    family = family if benchmark == AVERAGE else "single benchmark"
                     key = {"model": model, "variant": variant, "baseline": baseline, "benchmark": benchmark}
-                    key |= {"metric": metric, "family": "declared" if meant else "exploratory"}
+                    key |= {"metric": metric, "family": family}
                     rows.append({**key, **_row(ours, theirs, gap, benchmark, generator)})
     if not rows:
         return pd.DataFrame(columns=list(CONTRASTS))

@@ -14,6 +14,7 @@ from ict_core.tables.main import main_table
 from ict_core.tables.statuses import status_table
 from ict_core.tables.table import Table
 from ict_core.tables.thresholds import threshold_table
+from ict_core.tables.titles import TITLES
 from ict_core.tables.views import views_table
 from ict_core.tables.write import write
 
@@ -27,16 +28,16 @@ class Entry:
 
 
 TABLES = {
-    "main": Entry("Main results", lambda f, s: main_table(f.levels, f.contrasts, s)),
-    "contrasts": Entry("Contrasts", lambda f, s: contrasts_table(f.contrasts, s)),
-    "views": Entry("Second views of the contrasts", lambda f, s: views_table(f.views, s)),
-    "thresholds": Entry("Fraction of tokens kept", lambda f, s: threshold_table(f.levels, f.contrasts, s.variants)),
-    "metrics": Entry("Score that chooses the tokens", lambda f, _: metrics_table(f.levels, f.contrasts)),
-    "controls": Entry("Controls", lambda f, _: controls_table(f.levels, f.contrasts)),
-    "paper": Entry("Beside the paper's figures", lambda f, s: paper_table(f.levels, s)),
-    "compute": Entry("Compute", lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
-    "statuses": Entry("Answer statuses", lambda f, s: status_table(f.scores, s.variants)),
-    "components": Entry("Variance components", lambda f, s: components_table(f.components, s)),
+    "main": Entry(TITLES["main"], lambda f, s: main_table(f.levels, f.contrasts, s)),
+    "contrasts": Entry(TITLES["contrasts"], lambda f, s: contrasts_table(f.contrasts, s)),
+    "views": Entry(TITLES["views"], lambda f, s: views_table(f.views, s)),
+    "thresholds": Entry(TITLES["thresholds"], lambda f, s: threshold_table(f.levels, f.contrasts, s.variants)),
+    "metrics": Entry(TITLES["metrics"], lambda f, _: metrics_table(f.levels, f.contrasts)),
+    "controls": Entry(TITLES["controls"], lambda f, _: controls_table(f.levels, f.contrasts)),
+    "paper": Entry(TITLES["paper"], lambda f, s: paper_table(f.levels, s)),
+    "compute": Entry(TITLES["compute"], lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
+    "statuses": Entry(TITLES["statuses"], lambda f, s: status_table(f.scores, s.variants)),
+    "components": Entry(TITLES["components"], lambda f, s: components_table(f.components, s)),
 }
 """By name, in the report's order."""
 

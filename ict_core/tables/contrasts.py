@@ -4,8 +4,9 @@ from functools import partial
 
 import pandas as pd
 
+from ict_core.records import FAMILIES
 from ict_core.statistics.names import AVERAGE
-from ict_core.tables.frames import FAMILIES, METRICS, TableSettings, in_order, label
+from ict_core.tables.frames import METRICS, TableSettings, in_order, label
 from ict_core.tables.layout import (
     SIGNIFICANCE,
     by_row,
@@ -19,7 +20,7 @@ from ict_core.tables.layout import (
 from ict_core.tables.table import Table
 
 MANY_SEEDS = 1000  # more than this is printed as such
-_CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg"}
+_CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg", "single benchmark": "Benjamini-Hochberg"}
 
 
 def contrast_numbers(contrasts: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
@@ -30,8 +31,8 @@ def contrast_numbers(contrasts: pd.DataFrame, settings: TableSettings) -> pd.Dat
         settings: the study's variants, baselines and benchmarks in order.
 
     Returns:
-        A frame of `records.CONTRASTS`: declared rows, then exploratory ones; in each by model, metric, benchmark (the
-        average first), variant, baseline.
+        A frame of `records.CONTRASTS`: declared rows, then exploratory ones, then single benchmarks; in each by model,
+        metric, benchmark (the average first), variant, baseline.
     """
     return in_order(
         contrasts,
@@ -83,8 +84,8 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
         f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "
         "interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the family. "
-        f"{families} (adjusted p < {SIGNIFICANCE}). The exploratory family holds the single benchmarks too, whose rows "
-        "are in the CSV. r: correlation of the paired run means. Detectable: the smallest true difference that these "
+        f"{families} (adjusted p < {SIGNIFICANCE}). The rows of the single benchmarks are in "
+        "the CSV. r: correlation of the paired run means. Detectable: the smallest true difference that these "
         f"seeds would find with power {number(settings.power, 2)}; seeds needed: to find one of "
         f"{percent(settings.margin)} points with that power, given this spread. Equivalent: within ±"
         f"{percent(settings.margin)} points by two one-sided tests; underpowered: neither different nor equivalent is "

@@ -12,7 +12,6 @@ from ict_core.tables.paper import Paper
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
 LABELS = {"total": "Total"}
-FAMILIES = ("declared", "exploratory")
 _OPPOSITE = {"better": "worse", "worse": "better"}
 
 

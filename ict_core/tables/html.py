@@ -13,9 +13,9 @@ color:#1b1b1b;background:#fff}
 .evidence-table .caption{margin:0 0 .75rem;max-width:60rem}
 .evidence-table code{font:.92em ui-monospace,Consolas,monospace;background:#f0f0f0;padding:0 .2em;white-space:nowrap}
 .evidence-table .scroll{overflow-x:auto}
-.evidence-table table{border-collapse:collapse;border-bottom:2px solid #333;font-size:14px;\
+.evidence-table table{border-collapse:collapse;border-bottom:2px solid #333;font-size:13.5px;\
 font-variant-numeric:tabular-nums}
-.evidence-table th,.evidence-table td{padding:.2rem .6rem;text-align:left;white-space:nowrap;vertical-align:baseline;\
+.evidence-table th,.evidence-table td{padding:.2rem .38rem;text-align:left;white-space:nowrap;vertical-align:baseline;\
 border:0;background:none;color:inherit}
 .evidence-table thead th{white-space:normal;vertical-align:bottom;\
 border-top:2px solid #333;border-bottom:1px solid #333;font-weight:600}

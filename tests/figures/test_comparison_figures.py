@@ -47,7 +47,7 @@ def test_thresholds_find_the_ablation_among_variants_that_other_figures_do_not_s
     figure = thresholds.draw(only_tiny["levels"], only_tiny["runs"], ["grpo", "entropy-20", "ict-10", "random-10"])
     assert [a.get_title() for a in figure.axes] == ["tiny (3 seeds)", ""]
     shown = {t.get_text() for t in figure.legends[0].get_texts()}
-    assert shown == {"ICT 5 %", "ICT 10 %", "ICT 20 %", "ICT 30 %", "Entropy 20 %", "Random 10 %", "GRPO"}
+    assert shown == {"ICT 5 %", "ICT 10 %", "ICT 20 %", "ICT 30 %", "20-Entropy", "Random 10 %", "GRPO"}
     assert len(dots(figure.axes[0], "ict-5")) == 1 and not dots(figure.axes[0], "stapo")
 
 
@@ -85,7 +85,7 @@ def names(axis):
 
 def test_the_forest_has_a_line_a_comparison_under_its_model_and_baseline(frames):
     axis = forest.draw(frames["contrasts"], frames["runs"], ["grpo", "stapo", "ict-10"]).axes[0]
-    of_model = ["against GRPO", "STAPO", "ICT 10 %", "against Entropy 20 %", "STAPO", "ICT 10 %", "against STAPO",
+    of_model = ["against GRPO", "STAPO", "ICT 10 %", "against 20-Entropy", "STAPO", "ICT 10 %", "against STAPO",
                 "ICT 10 %"]  # fmt: skip
     assert names(axis) == ["tiny (3 seeds)", *of_model, "small (3 seeds)", *of_model]
     assert [t.get_text() for t in axis.texts].count("identical") == 2  # STAPO's runs equal GRPO's

@@ -46,7 +46,7 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
     assert {name: entry.inputs for name, entry in FIGURES.items()} == {
         "reward": ("log",),
         "entropy": ("log",),
-        "pass_at_k": ("runs",),
+        "pass_at_k": ("levels", "runs"),
         "thresholds": ("levels", "runs"),
         "forest": ("contrasts", "runs"),
         "elbow": ("tokens",),
@@ -100,7 +100,7 @@ def test_one_seed_and_one_model_are_enough(smoke, name):
     assert texts(figure)
 
 
-@pytest.mark.parametrize("name", set(FIGURES) - {"thresholds", "components", "purity"})
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("thresholds", "components", "purity")])
 def test_only_the_variants_asked_for_are_drawn(frames, name):
     figure = drawn(name, frames, ["stapo", "missing"])
     methods = {style(v).colour for v in synthetic.VARIANTS}
@@ -109,7 +109,7 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
     assert colours == {style(v).colour for v in (["stapo", "ict-10"] if name == "forest" else ["stapo"])}
 
 
-@pytest.mark.parametrize("name", set(FIGURES) - {"forest", "thresholds"})
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("forest", "thresholds")])
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] for n, f in frames.items()}
     with pytest.raises(UserError, match="missing"):
@@ -131,7 +131,7 @@ def test_frames_stay_untouched(smoke, name):
 
 
 def test_a_method_has_one_colour_in_all_figures(smoke):
-    for name in set(FIGURES) - {"thresholds", "components", "purity"}:
+    for name in [n for n in FIGURES if n not in ("thresholds", "components", "purity")]:
         figure = drawn(name, smoke, ["grpo", "ict-10"])
         assert style("ict-10").colour in {line.get_color() for a in figure.axes for line in a.lines}, name
 
@@ -197,7 +197,7 @@ def test_nothing_truncated_reads_as_zero_of_a_fixed_axis(frames):
 
 
 def test_pass_at_k_draws_means_as_lines_and_every_run_as_a_dot(frames):
-    axis = pass_at_k.draw(frames["runs"], synthetic.VARIANTS).axes[0]
+    axis = pass_at_k.draw(frames["levels"], frames["runs"], synthetic.VARIANTS).axes[0]
     arm = frames["runs"].query("model == 'tiny' and variant == 'ict-10' and benchmark == 'average'")
     arm = arm[arm["metric"].str.startswith("pass@")]
     k = arm["metric"].str.removeprefix("pass@").astype(int)
@@ -207,6 +207,10 @@ def test_pass_at_k_draws_means_as_lines_and_every_run_as_a_dot(frames):
     dots = [x for x in axis.lines if x.get_marker() == style("ict-10").marker]
     assert np.allclose(np.sort(dots[0].get_ydata()), np.sort(100 * arm["value"]))
     assert np.allclose(np.sort(np.round(np.log2(dots[0].get_xdata()))), np.sort(np.log2(k)))
+    level = frames["levels"].query("model == 'tiny' and variant == 'ict-10' and benchmark == 'average'")
+    bars = next(c for c in axis.collections if to_hex(c.get_color()[0]) == style("ict-10").colour.lower())
+    drawn = np.array([segment[:, 1] for segment in bars.get_segments()])
+    assert np.allclose(drawn, 100 * level.loc[level["metric"] != "total", ["low", "high"]])
     base = [x for x in axis.lines if x.get_color() == style("base").colour]
     assert len(base) == 1 and base[0].get_linestyle() == "--"
     assert [t.get_text() for t in axis.get_xticklabels()] == ["1", "2", "4", "8"]
@@ -214,15 +218,15 @@ def test_pass_at_k_draws_means_as_lines_and_every_run_as_a_dot(frames):
 
 def test_pass_at_k_works_without_a_base_and_not_without_the_average(frames):
     runs = frames["runs"]
-    figure = pass_at_k.draw(runs[runs["variant"] != "base"], ["grpo"])
+    figure = pass_at_k.draw(frames["levels"], runs[runs["variant"] != "base"], ["grpo"])
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["GRPO"]
     with pytest.raises(UserError, match="average"):
-        pass_at_k.draw(runs[runs["benchmark"] != "average"], ["grpo"])
+        pass_at_k.draw(frames["levels"], runs[runs["benchmark"] != "average"], ["grpo"])
 
 
 def test_titles_say_where_the_numbers_of_seeds_differ(frames):
     runs = frames["runs"]
     runs = runs[(runs["variant"] != "ict-10") | (runs["seed"] < 3)]
-    assert pass_at_k.draw(runs, ["grpo", "ict-10"]).axes[0].get_title() == "tiny (2 to 3 seeds)"
-    assert pass_at_k.draw(runs, ["ict-10"]).axes[0].get_title() == "tiny (2 seeds)"
-    assert pass_at_k.draw(runs[runs["seed"] < 2], ["grpo"]).axes[0].get_title() == "tiny (1 seed)"
+    assert pass_at_k.draw(frames["levels"], runs, ["grpo", "ict-10"]).axes[0].get_title() == "tiny (2 to 3 seeds)"
+    assert pass_at_k.draw(frames["levels"], runs, ["ict-10"]).axes[0].get_title() == "tiny (2 seeds)"
+    assert pass_at_k.draw(frames["levels"], runs[runs["seed"] < 2], ["grpo"]).axes[0].get_title() == "tiny (1 seed)"

@@ -43,7 +43,7 @@ def test_labels():
         "Base",
         "GRPO",
         "ICT 10 %",
-        "Entropy 20 %",
+        "20-Entropy",
         "Ict-loo 10 %",
         "plain",
     ]

@@ -94,7 +94,7 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
         "2.00 hours",
         "cccccccccccc",
         "Of 2 claims and questions, declared before the runs: 1 not resolved, 1 supported.",
-        "| A gain. | +4.58 | −17.3 [−27.0, +7.6] | **not resolved** |",
+        "| A gain. | +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | **not resolved** |",
         "within ±2 points",
         "| training.learning_rate | 0.0003 |",
         "| methods/grpo | selector grpo, normaliser response |",
@@ -106,12 +106,12 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        (SHARE, "−17.3 [−27.0, +7.6]"),
+        (SHARE, "−17.3\u00a0[−27.0,\u00a0+7.6]"),
         (SHARE | {"low": None, "high": None}, "−17.3"),
         (SHARE | {"estimate": None}, "—"),
         (
             {"unit": "share of the tokens", "estimate": 0.8249, "low": 0.7, "high": 0.9},
-            "0.825 [0.700, 0.900] share of the tokens",
+            "0.825\u00a0[0.700,\u00a00.900] share of the tokens",
         ),
     ],
 )
@@ -130,7 +130,7 @@ def test_the_claims_page_carries_the_note_and_every_column():
     text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)
     assert "**A study in miniature.**" in text and "over the 2 claims that this study tests" in text
     rows = [line for line in text.splitlines() if line.startswith("| **A gain.**")]
-    assert rows[0].endswith("| +4.58 | −17.3 [−27.0, +7.6] | 0.031 | 0.400 | 3 | 41 | **not resolved** |")
+    assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 | **not resolved** |")
     assert rows[1].endswith("| — | — | — | — | — | — | **not tested in this study** (without kl-10) |")
     assert "| <0.001 |" in rows[2] and "| over 10,000 |" in rows[2]
 

@@ -3,7 +3,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics.arms import Arm, arms_of, difference
+from ict_core.statistics.arms import Arm, arms_of, common_seeds, difference
 from ict_core.statistics.matrix import count_matrices
 
 OURS = Arm("m/ict", (1, 2), {"a": np.array([[0.5, 1.0], [0.0, 0.5]]), "b": np.array([[0.25], [0.75]])})
@@ -26,10 +26,12 @@ def test_the_difference_is_paired_by_seed_and_problem():
         assert gap.runs(benchmark) == pytest.approx(OURS.runs(benchmark) - THEIRS.runs(benchmark))
 
 
-def test_different_seeds_are_named_with_their_arm():
-    other = Arm("m/grpo", (2, 3), THEIRS.blocks)
-    with pytest.raises(UserError, match=r"m/grpo lacks seeds \[1\]; m/ict lacks seeds \[3\]; run the missing cells"):
-        difference(OURS, other)
+def test_arms_are_paired_by_the_seeds_that_both_have():
+    ours, theirs = common_seeds(OURS, Arm("m/grpo", (2, 3), THEIRS.blocks))
+    assert ours.seeds == theirs.seeds == (2,)
+    assert ours.blocks["a"].tolist() == [[0.0, 0.5]] and theirs.blocks["a"].tolist() == [[0.5, 0.0]]
+    with pytest.raises(UserError, match=r"m/ict has \[1, 2\], m/grpo \[3, 4\]"):
+        common_seeds(OURS, Arm("m/grpo", (3, 4), THEIRS.blocks))
 
 
 def test_an_arm_holds_the_metric_of_every_problem():

@@ -81,7 +81,8 @@ def test_every_row_is_there(tmp_path):
         ["ict", "grpo", "average", "pass@1"],
         ["ict", "grpo", "average", "pass@8"],
     ]
-    assert set(frame["family"]) == {"declared", "exploratory"}
+    assert set(frame["family"]) == {"declared", "exploratory", "single benchmark"}
+    assert set(frame.loc[frame["family"] != "single benchmark", "benchmark"]) == {"average"}
 
 
 def test_each_family_has_its_correction():
@@ -89,7 +90,7 @@ def test_each_family_has_its_correction():
     runs = {name: rng.normal(0.4, 0.05, 3) for name in ("grpo", "stapo", "ict", "random")}
     declared = [("ict", "grpo", "pass@1"), ("ict", "stapo", "pass@1"), ("ict", "random", "pass@1")]
     frame = contrasts(study(**runs), ["grpo", "stapo"], declared)
-    for family, method in (("declared", "holm"), ("exploratory", "fdr_bh")):
+    for family, method in (("declared", "holm"), ("exploratory", "fdr_bh"), ("single benchmark", "fdr_bh")):
         rows = frame[frame["family"] == family]
         assert rows["p_adjusted"].tolist() == pytest.approx(multipletests(rows["p"], method=method)[1])
     assert (frame["family"] == "declared").sum() == 3
@@ -183,7 +184,7 @@ def test_declarations_that_the_study_does_not_hold_are_skipped():
     arms = study(base=[0.1], grpo=GRPO, ict=[0.5, 0.55, 0.51])
     declared = [("ict", "stapo", "pass@1"), ("ict", "base", "pass@1"), ("ict", "grpo", "pass@64")]
     frame = contrasts(arms, declared=declared)
-    assert len(frame) == 3 and set(frame["family"]) == {"exploratory"}
+    assert len(frame) == 3 and "declared" not in set(frame["family"])
 
 
 def test_a_margin_of_nothing_is_refused():
@@ -191,9 +192,9 @@ def test_a_margin_of_nothing_is_refused():
         contrasts(study(grpo=GRPO, ict=[0.5, 0.55, 0.51]), margin=0.0)
 
 
-def test_arms_with_different_seeds_are_refused():
-    with pytest.raises(UserError, match=r"m/grpo lacks seeds \[3\]"):
-        contrasts(study(grpo=GRPO, ict=[*GRPO, 0.5]))
+def test_arms_are_compared_by_their_common_seeds():
+    frame = contrasts(study(grpo=GRPO, ict=[*GRPO, 0.5]))
+    assert set(frame["seeds"]) == {len(GRPO)} and set(frame["verdict"]) == {"identical"}
 
 
 def test_a_study_without_pairs_has_no_rows(tmp_path):

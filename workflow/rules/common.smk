@@ -6,8 +6,10 @@ from pathlib import Path
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.environment import applicable_lock, check_environment
 from ict_core.errors import UserError
-from ict_core.figures.captions import CAPTIONS, TITLES
+from ict_core.figures.captions import CAPTIONS
+from ict_core.figures.captions import TITLES as FIGURE_TITLES
 from ict_core.provenance import hash_tree
+from ict_core.tables.titles import TITLES as TABLE_TITLES
 from snakemake.exceptions import WorkflowError
 
 ROOT = (
@@ -90,9 +92,22 @@ def parent_of_output(wildcards, output):
     return Path(output[0]).parent.as_posix()
 
 
-def parent_of_input(wildcards, input):
-    """The folder of a job's first input."""
-    return Path(input[0]).parent.as_posix()
+def stored_folder(wildcards, input):
+    """The folder of what was measured, in which the settings lie."""
+    return Path(input.settings).parent.as_posix()
+
+
+def results_folder(wildcards, output):
+    """The folder above that of a job's files."""
+    return Path(output[0]).parents[1].as_posix()
+
+
+def numbered(titles):
+    """Each title with its place in the report, by which a reader's list is sorted."""
+    return {
+        name: f"{i:02} {title}"
+        for i, (name, title) in enumerate(titles.items(), start=1)
+    }
 
 
 def folder(cell):

@@ -4,28 +4,18 @@ STATISTICS = expand(
     f"{RESULTS}/statistics/{{name}}.parquet",
     name=["runs", "levels", "contrasts", "views", "components"],
 )
-TABLES = [
-    "main",
-    "contrasts",
-    "views",
-    "thresholds",
-    "metrics",
-    "controls",
-    "paper",
-    "components",
-    "statuses",
-    "compute",
-]
 TABLE_FILES = expand(
     f"{RESULTS}/tables/{{name}}.{{suffix}}",
-    name=TABLES,
+    name=TABLE_TITLES,
     suffix=["csv", "md", "tex", "html"],
 )
 # Each figure with the files that it is drawn from; its module is ict_core/figures/<name>.py.
 FIGURES = {
     "reward": [f"{STORED}/train_log.parquet"],
     "entropy": [f"{STORED}/train_log.parquet"],
-    "pass_at_k": [f"{RESULTS}/statistics/runs.parquet"],
+    "pass_at_k": [
+        f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")
+    ],
     "thresholds": [
         f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")
     ],
@@ -67,11 +57,11 @@ rule statistics:
     conda:
         "../../environment.yml"
     params:
-        stored=parent_of_input,
-        out=parent_of_output,
+        stored=stored_folder,
+        results=results_folder,
         code=code("statistics", "evidence/claims.py", "evidence/settings.py"),
     shell:
-        "ict statistics --stored {params.stored} --claims {input.claims} --out {params.out} &> {log}"
+        "ict statistics --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
 
 rule make_tables:
@@ -82,28 +72,26 @@ rule make_tables:
         paper="configs/paper.yaml",
         statistics=STATISTICS,
     output:
-        expand(
-            f"{RESULTS}/tables/{{name}}.{{suffix}}",
-            name=TABLES,
-            suffix=["csv", "md", "tex"],
-        ),
-        report(
-            expand(f"{RESULTS}/tables/{{name}}.html", name=TABLES),
-            category="3 Tables",
-            caption="../report/table.rst",
-        ),
+        [path for path in TABLE_FILES if not path.endswith(".html")],
+        [
+            report(
+                f"{RESULTS}/tables/{name}.html",
+                category="3 Tables",
+                caption="../report/table.rst",
+                labels={"table": title},
+            )
+            for name, title in numbered(TABLE_TITLES).items()
+        ],
     log:
         f"{RESULTS}/logs/tables.log",
     conda:
         "../../environment.yml"
     params:
-        stored=parent_of_input,
-        statistics=lambda w, input: Path(input.statistics[0]).parent.as_posix(),
-        out=parent_of_output,
+        stored=stored_folder,
+        results=results_folder,
         code=code("statistics/names.py", "tables", "evidence/settings.py"),
     shell:
-        "ict tables --stored {params.stored} --statistics {params.statistics} --paper {input.paper}"
-        " --out {params.out} &> {log}"
+        "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
 
 
 for figure in FIGURES:
@@ -120,7 +108,7 @@ for figure in FIGURES:
                 f"{RESULTS}/figures/{figure}.png",
                 category="4 Figures",
                 caption="../report/figure.rst",
-                labels={"figure": TITLES[figure]},
+                labels={"figure": numbered(FIGURE_TITLES)[figure]},
             ),
         log:
             f"{RESULTS}/logs/figures/{figure}.log",
@@ -128,14 +116,12 @@ for figure in FIGURES:
             "../../environment.yml"
         params:
             figure=figure,
-            stored=STORED,
-            statistics=f"{RESULTS}/statistics",
-            out=parent_of_output,
+            stored=stored_folder,
+            results=results_folder,
             caption=CAPTIONS[figure],
             code=code(*FIGURE_CODE, f"figures/{figure}.py", *ALSO.get(figure, [])),
         shell:
-            "ict figure --name {params.figure} --stored {params.stored} --statistics {params.statistics}"
-            " --out {params.out} &> {log}"
+            "ict figure --name {params.figure} --stored {params.stored} --results {params.results} &> {log}"
 
 
 rule claims:
@@ -151,6 +137,7 @@ rule claims:
         report(
             f"{RESULTS}/claims.html",
             category="2 Claims",
+            labels={"page": "Every claim and its verdict"},
             caption="../report/claims.rst",
         ),
     log:
@@ -158,25 +145,23 @@ rule claims:
     conda:
         "../../environment.yml"
     params:
-        stored=parent_of_input,
-        statistics=f"{RESULTS}/statistics",
-        out=parent_of_output,
+        stored=stored_folder,
+        results=parent_of_output,
         code=code("evidence", "statistics", "report"),
     shell:
-        "ict claims --stored {params.stored} --statistics {params.statistics}"
-        " --claims {input.claims} --out {params.out} &> {log}"
+        "ict claims --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
 
 rule notebook:
     input:
         notebook="notebooks/paper_figures.ipynb",
+        settings=f"{STORED}/study.json",
         stored=multiext(
             f"{STORED}/",
             "scores.parquet",
             "train_log.parquet",
             "tokens.parquet",
             "compute.parquet",
-            "study.json",
         ),
         statistics=STATISTICS,
         tables=TABLE_FILES,
@@ -188,12 +173,11 @@ rule notebook:
     conda:
         "../../environment.yml"
     params:
-        stored=STORED,
+        stored=stored_folder,
         results=parent_of_output,
         code=code("evidence", "statistics", "tables", "figures", "report"),
     shell:
-        "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results}"
-        " --out {output} &> {log}"
+        "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results} &> {log}"
 
 
 rule report:
@@ -209,11 +193,13 @@ rule report:
         report(
             f"{RESULTS}/overview.html",
             category="1 Overview",
+            labels={"page": "What was run, and the verdicts"},
             caption="../report/overview.rst",
         ),
         report(
             f"{RESULTS}/manifest.html",
             category="5 Run manifests",
+            labels={"page": "Packages, code and jobs"},
             caption="../report/manifest.rst",
         ),
     log:
@@ -221,8 +207,8 @@ rule report:
     conda:
         "../../environment.yml"
     params:
-        stored=STORED,
-        out=parent_of_output,
+        stored=stored_folder,
+        results=parent_of_output,
         code=code("report", "evidence/settings.py", "figures/captions.py"),
     shell:
-        "ict report --stored {params.stored} --out {params.out} &> {log}"
+        "ict report --stored {params.stored} --results {params.results} &> {log}"

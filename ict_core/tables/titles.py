@@ -1,0 +1,14 @@
+"""The title of every table, in the report's order: words alone, so that a workflow reads them in no time."""
+
+TITLES = {
+    "main": "Main results",
+    "contrasts": "Contrasts",
+    "views": "Second views of the contrasts",
+    "thresholds": "Fraction of tokens kept",
+    "metrics": "Score that chooses the tokens",
+    "controls": "Controls",
+    "paper": "Beside the paper's figures",
+    "compute": "Compute",
+    "statuses": "Answer statuses",
+    "components": "Variance components",
+}
