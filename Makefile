@@ -9,7 +9,7 @@ STAMP := .venv/.installed-$(LOCK)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures test lint fast lock clean
+.PHONY: help env reproduce figures reference test lint fast lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -35,6 +35,11 @@ reproduce: env  ## run the study in miniature; prints where tables, figures and 
 
 figures: env  ## tables, figures, claims and notebook of the stored full run, anew without training (LOCK=evidence will do)
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk
+
+reference:  ## store the finished run in results/mini, for `make figures` and its test
+	rm -rf results/reference/mini && mkdir -p results/reference/mini
+	cd results/mini && cp *.parquet manifest.json study.json claims.json claims.md ../reference/mini/
+	mkdir results/reference/mini/tables && cp results/mini/tables/*.{csv,md,tex} results/reference/mini/tables/
 
 test: env lint  ## all checks and all tests
 	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 2 --dist loadfile

@@ -34,9 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     def evidence(name: str, run: object, purpose: str, *paths: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=purpose, description=purpose)
         sub.add_argument("--stored", type=Path, required=True, help="the folder of study.json, scores.parquet, ...")
-        sub.add_argument(
-            "--results", type=Path, required=True, help="the folder of statistics/, tables/, ..."
-        )
+        sub.add_argument("--results", type=Path, required=True, help="the folder of statistics/, tables/, ...")
         for path in paths:
             sub.add_argument(f"--{path}", type=Path, required=True)
         sub.set_defaults(run=run)
@@ -196,6 +194,7 @@ def _statistics(options: argparse.Namespace) -> None:
     from ict_core.evidence.stored import STATISTICS, Stored
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
+    from ict_core.statistics.schemas import STATISTICS as SCHEMAS
 
     study = Stored(options.stored)
     settings = study.settings
@@ -208,7 +207,7 @@ def _statistics(options: argparse.Namespace) -> None:
         settings.power,
         generator(0, "second views"),
     )
-    for name, columns in records.STATISTICS.items():
+    for name, columns in SCHEMAS.items():
         records.write_frame(getattr(analysis, name), options.results / STATISTICS / f"{name}.parquet", columns)
 
 

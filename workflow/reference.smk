@@ -26,12 +26,24 @@ include: "rules/evidence.smk"
 
 localrules:
     all,
+    tables,
+    figures,
 
 
 rule all:
     default_target: True
     input:
         EVIDENCE,
+
+
+rule tables:
+    input:
+        TABLE_FILES,
+
+
+rule figures:
+    input:
+        FIGURE_FILES,
 
 
 onsuccess:

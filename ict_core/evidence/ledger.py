@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The frames that claims are tested on: `records.RUNS`, `STUDY_LOG` and `STUDY_TOKENS`, and what they stand for."""
+    """The frames that claims are tested on: `schemas.RUNS`, `STUDY_LOG` and `STUDY_TOKENS`, and what they stand for."""
 
     runs: pd.DataFrame
     log: pd.DataFrame
@@ -109,7 +109,11 @@ def _tested(claim: Claim, evidence: Evidence, margin: float) -> _Tested | None:
     by_model = {model: float(array.mean()) for model, array in arrays.items()}
     seeds = min(map(len, arrays.values()))
     if any(np.isnan(array).any() for array in arrays.values()):
-        return _Tested(no_value(seeds, len(arrays)), by_model, "not every run has a value")
+        return _Tested(
+            no_value(seeds, len(arrays)),
+            by_model,
+            "not every run has a value, as where the token sample holds no selecting step",
+        )
     result = outcome(test, arrays, margin)
     remark = ""
     if seeds == 1:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ict_core.errors import UserError
 from ict_core.statistics.elbow import elbow, mean_sorted_curve
 
 PART = 5  # the start and the end of a training are its first and last fifth
@@ -69,28 +68,20 @@ QUANTITIES = {
 def of_runs(quantity: str, variant: str, log: pd.DataFrame, tokens: pd.DataFrame) -> pd.Series:
     """A quantity of every run of a variant, indexed by (model, seed).
 
-    Quantities of tokens are measured where the rule selects: not in its warm-up.
+    Quantities of tokens are measured where the rule selects: not in its warm-up. A run without such a step in its
+    token sample has NaN.
 
     Args:
         quantity: a name in :data:`QUANTITIES`.
         variant: empty results where the study did not run it.
         log: a frame of `records.STUDY_LOG`.
         tokens: a frame of `records.STUDY_TOKENS`.
-
-    Raises:
-        UserError: a run has no token sample from a step at which the rule selected.
     """
     rule = QUANTITIES[quantity]
     frame = log if rule.frame == "log" else tokens[tokens["selecting"]]
     ran = log.loc[log["variant"] == variant, ["model", "seed"]].drop_duplicates()
     of_variant = frame[frame["variant"] == variant]
     values = {run: rule.of_run(rows) for run, rows in of_variant.groupby(["model", "seed"], sort=False)}
-    missing = [run for run in ran.itertuples(index=False, name=None) if run not in values]
-    if missing:
-        model, seed = missing[0]
-        raise UserError(
-            f"token sample: {model}/{variant}/seed-{seed} has no step at which its rule selected; "
-            "sample more often (token_sample_every) or train longer"
-        )
+    values = {run: values.get(run, float("nan")) for run in ran.itertuples(index=False, name=None)}
     index = pd.MultiIndex.from_tuples(list(values), names=["model", "seed"])
     return pd.Series(list(values.values()), index=index, dtype="float64")

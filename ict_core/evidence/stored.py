@@ -8,6 +8,7 @@ import pandas as pd
 from ict_core import collect, records
 from ict_core.errors import UserError
 from ict_core.evidence.settings import Settings, read_settings
+from ict_core.statistics.schemas import STATISTICS as SCHEMAS
 
 SETTINGS, STATISTICS = "study.json", "statistics"
 _STORED = {
@@ -37,7 +38,7 @@ class Stored:
         return read_settings(self._stored / SETTINGS)
 
     def _read(self, name: str) -> pd.DataFrame:
-        """`scores`, `log`, `tokens`, `compute`, or a frame of `records.STATISTICS`.
+        """`scores`, `log`, `tokens`, `compute`, or a frame of `schemas.STATISTICS`.
 
         Raises:
             UserError: there is no such frame, or its file is missing or of another schema.
@@ -45,6 +46,6 @@ class Stored:
         if name in _STORED:
             file, columns = _STORED[name]
             return records.read_frame(self._stored / file, columns)
-        if name in records.STATISTICS and self._results is not None:
-            return records.read_frame(self._results / STATISTICS / f"{name}.parquet", records.STATISTICS[name])
-        raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*_STORED, *records.STATISTICS])}")
+        if name in SCHEMAS and self._results is not None:
+            return records.read_frame(self._results / STATISTICS / f"{name}.parquet", SCHEMAS[name])
+        raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*_STORED, *SCHEMAS])}")

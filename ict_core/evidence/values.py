@@ -22,7 +22,7 @@ def values_of(
     """The values that a test is about; empty where the study did not run its variants or benchmarks.
 
     Args:
-        runs, log, tokens: frames of `records.RUNS`, `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        runs, log, tokens: frames of `schemas.RUNS`, `records.STUDY_LOG` and `records.STUDY_TOKENS`.
         mirrors: benchmark -> the paper's benchmark whose place it takes.
     """
     if isinstance(test, Measure):

@@ -13,8 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from ict_core.errors import UserError
 from ict_core.figures.panels import present, row_panels
 from ict_core.figures.style import RC, label
-from ict_core.records import SOURCES_OF_VARIANCE
 from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.schemas import SOURCES_OF_VARIANCE
 
 METRICS = ("pass@1", "pass@4")
 # Tol's muted colours, from dark to light in the order of the bar: not those of the methods.
@@ -50,7 +50,7 @@ def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw each level's standard error in percent points as a bar, divided like its variance; pass@1 above pass@4.
 
     Args:
-        components: a frame of `records.COMPONENTS`.
+        components: a frame of `schemas.COMPONENTS`.
         variants: the variants to show, from top to bottom; base is added in front where it was evaluated.
 
     Raises:

@@ -104,8 +104,8 @@ def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], m
     """Draw variant - baseline of the average in percent points, pass@1 at the left and pass@4 at the right.
 
     Args:
-        contrasts: a frame of `records.CONTRASTS`.
-        runs: a frame of `records.RUNS`.
+        contrasts: a frame of `schemas.CONTRASTS`.
+        runs: a frame of `schemas.RUNS`.
         variants: the variants to show; those with a declared contrast are added.
         margin: of equivalence, a share: drawn as a grey band around 0.
 

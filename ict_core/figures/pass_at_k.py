@@ -43,8 +43,8 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     The bars and dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
 
     Args:
-        levels: a frame of `records.LEVELS`, for the intervals.
-        runs: a frame of `records.RUNS`.
+        levels: a frame of `schemas.LEVELS`, for the intervals.
+        runs: a frame of `schemas.RUNS`.
         variants: the variants to show, in the legend's order; base is added in front where it was evaluated.
 
     Raises:

@@ -77,8 +77,8 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     named <selector>-<percent>, and GRPO at 100 percent.
 
     Args:
-        levels: a frame of `records.LEVELS`.
-        runs: a frame of `records.RUNS`.
+        levels: a frame of `schemas.LEVELS`.
+        runs: a frame of `schemas.RUNS`.
         variants: the variants that other figures show: they come first in the legend, in this order.
 
     Raises:

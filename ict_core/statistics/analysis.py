@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.records import VIEWS
 from ict_core.statistics.arms import Arms, arms_of, common_seeds
 from ict_core.statistics.components import component_frame, sampling_of
 from ict_core.statistics.contrasts import Declared, contrast_frame
@@ -16,6 +15,7 @@ from ict_core.statistics.matrix import count_matrices
 from ict_core.statistics.metrics import metrics_of
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.runs import check_samples, frame_of_arms, shown_variants
+from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.views import second_views
 
 

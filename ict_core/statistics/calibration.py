@@ -196,6 +196,22 @@ def _coverage(method: str, problems: int, average: bool, seeds: int) -> float:
     return float(frame.sort_values(["problems", "seeds"])["rate"].iloc[-1])
 
 
+def nearest(problems: Sequence[int], seeds: int) -> pd.DataFrame:
+    """What was measured at the calibrated size and number of seeds nearest to a study's, at or below them.
+
+    Args:
+        problems: of each benchmark averaged, two or more.
+        seeds: of each arm.
+
+    Returns:
+        The rows of the stored frame in the plain case for averages; none where the study is smaller than each of them.
+    """
+    frame = stored()
+    frame = frame[(frame["case"] == PLAIN.name) & (frame["benchmarks"] > 1)]
+    frame = frame[(frame["problems"] <= sum(problems)) & (frame["seeds"] <= seeds)]
+    return frame[(frame["problems"] == frame["problems"].max()) & (frame["seeds"] == frame["seeds"].max())]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line: measure, write the table, say what does not keep its word and how long it took."""
     parser = argparse.ArgumentParser(prog="python -m ict_core.statistics.calibration", description=__doc__)

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.records import COMPONENTS, SOURCES_OF_VARIANCE
 from ict_core.statistics.arms import Arm, Arms
 from ict_core.statistics.intervals import ROUNDING
 from ict_core.statistics.matrix import Counts
 from ict_core.statistics.metrics import sampling_variance
 from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.schemas import COMPONENTS, SOURCES_OF_VARIANCE
 from ict_core.statistics.two_way import variance_parts
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ def _cut(squares: Sequence[float]) -> Floats:
 
 
 def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Standard deviation and contribution of each of `records.SOURCES_OF_VARIANCE`, by the two-way random model.
+    """Standard deviation and contribution of each of `schemas.SOURCES_OF_VARIANCE`, by the two-way random model.
 
     A benchmark's components are the estimates by expected mean squares: with V_residual = MS_residual / (S P),
     the seed's is S (V_runs - V_residual), the problem's P (V_problems - V_residual), seed x problem is MS_residual less
@@ -82,7 +82,7 @@ def component_frame(
         shown: of each model its variants in the order in which they are shown.
 
     Returns:
-        A frame of `records.COMPONENTS`. A benchmark of one problem gives NaN.
+        A frame of `schemas.COMPONENTS`. A benchmark of one problem gives NaN.
     """
     rows = []
     for model, variants in shown.items():

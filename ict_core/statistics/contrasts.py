@@ -7,7 +7,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.records import CONTRASTS, FAMILIES
 from ict_core.statistics.arms import Arm, Arms, common_seeds, difference
 from ict_core.statistics.equivalence import two_one_sided
 from ict_core.statistics.intervals import ROUNDING, over_runs, without_spread
@@ -15,6 +14,7 @@ from ict_core.statistics.multiplicity import benjamini_hochberg, holm
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.permutation import sign_flip, sign_flip_floor
 from ict_core.statistics.power import detectable, seeds_needed
+from ict_core.statistics.schemas import CONTRASTS, FAMILIES
 from ict_core.statistics.two_way import two_way
 
 ALPHA = 0.05
@@ -140,7 +140,7 @@ def contrast_frame(
         generator: for sign-flips of more seeds than can be counted.
 
     Returns:
-        A frame of `records.CONTRASTS`.
+        A frame of `schemas.CONTRASTS`.
 
     Raises:
         UserError: a margin or power out of range, or two arms without a common seed (named).

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ict_core.records import LEVELS
 from ict_core.statistics.arms import Arm, Arms
 from ict_core.statistics.intervals import Estimate, over_runs
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.one_run import over_problems, wilson
+from ict_core.statistics.schemas import LEVELS
 from ict_core.statistics.two_way import two_way
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
-    """The interval for new problems and how it was made, one of `records.INTERVALS`."""
+    """The interval for new problems and how it was made, one of `schemas.INTERVALS`."""
     blocks = arm.of(benchmark)
     if len(arm.seeds) > 1:
         found, name = two_way(blocks), "two-way"
@@ -39,7 +39,7 @@ def level_frame(
         one_sample: the (model, variant, benchmark) of which every problem has one graded sample.
 
     Returns:
-        A frame of `records.LEVELS`.
+        A frame of `schemas.LEVELS`.
     """
     rows = []
     for model, variants in shown.items():

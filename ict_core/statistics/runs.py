@@ -1,6 +1,6 @@
 """From problems to runs: the frame with one value a run, and which of its arms are shown.
 
-A frame of runs is one of `records.RUNS`, one row a (model, variant, seed, benchmark, metric); the benchmark
+A frame of runs is one of `schemas.RUNS`, one row a (model, variant, seed, benchmark, metric); the benchmark
 :data:`AVERAGE` is the macro-average.
 """
 
@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.records import RUNS
 from ict_core.statistics.arms import Arms, arms_of
 from ict_core.statistics.matrix import cell_name, count_matrices
 from ict_core.statistics.metrics import metrics_of, samples_needed
 from ict_core.statistics.names import AVERAGE, BASE, CELL
+from ict_core.statistics.schemas import RUNS
 
-__all__ = ["AVERAGE", "BASE", "CELL", "by_seed", "check_samples", "frame_of_arms", "run_frame", "shown_variants"]
+__all__ = ["AVERAGE", "BASE", "CELL", "check_samples", "frame_of_arms", "run_frame", "shown_variants"]
 
 
 def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
         metrics: the metrics wanted, at least one; by default all of `metrics_of(scores)`.
 
     Returns:
-        A frame of `records.RUNS`; models, variants and benchmarks in the order of `scores`, the average last.
+        A frame of `schemas.RUNS`; models, variants and benchmarks in the order of `scores`, the average last.
 
     Raises:
         UserError: no rows, a cell that lacks a problem (named) or has it twice, a problem with too few graded samples
@@ -71,19 +71,6 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
     wanted = list(metrics) if metrics is not None else metrics_of(scores)
     check_samples(scores, wanted)
     return frame_of_arms({metric: arms_of(counts, metric) for metric in wanted})
-
-
-def by_seed(runs: pd.DataFrame, model: str, variant: str, benchmark: str, metric: str) -> pd.Series:
-    """A metric of one arm, shape (seeds,), indexed by seed and named for messages.
-
-    Raises:
-        UserError: the model was not evaluated under the variant.
-    """
-    arm = runs[(runs["model"] == model) & (runs["variant"] == variant)]
-    if arm.empty:
-        raise UserError(f"scores: no run of {model}/{variant}; run its cells or take it out of the study")
-    arm = arm[(arm["benchmark"] == benchmark) & (arm["metric"] == metric)]
-    return arm.set_index("seed")["value"].rename(f"{model}/{variant}")
 
 
 def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.records import VIEWS
 from ict_core.statistics.aggregate import interquartile_difference, probability_of_improvement, stratified_bootstrap
 from ict_core.statistics.bootstrap import RESAMPLES, crossed_bootstrap
 from ict_core.statistics.calibration import coverage
 from ict_core.statistics.permutation import sign_flip, sign_flip_floor, signed_rank, two_sample, two_sample_floor
+from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.welch import welch
 
 Row = dict[str, str | float]
@@ -52,7 +52,7 @@ def second_views(
         resamples: of each bootstrap.
 
     Returns:
-        Rows of `records.VIEWS`; `coverage` is that of the view's nominal 95 % interval as the calibration found it.
+        Rows of `schemas.VIEWS`; `coverage` is that of the view's nominal 95 % interval as the calibration found it.
 
     Raises:
         UserError: no benchmark, or arrays that do not fit each other.

@@ -35,7 +35,7 @@ def paper_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame
     """The paper's figures, then the study's of the same variants; shares, the study's with `LEVELS` intervals.
 
     Args:
-        levels: a frame of `records.LEVELS`.
+        levels: a frame of `schemas.LEVELS`.
         settings: `mirrors` names the study's stand-in for the ablation's benchmark; the first of several counts.
 
     Returns:

@@ -23,8 +23,8 @@ def compared(
     """The levels of some variants and their differences from the reference, on the average.
 
     Args:
-        levels: a frame of `records.LEVELS`.
-        contrasts: a frame of `records.CONTRASTS`.
+        levels: a frame of `schemas.LEVELS`.
+        contrasts: a frame of `schemas.CONTRASTS`.
         rows: the columns model, variant and any others, in order; a variant need not have been run.
         reference: the variant that every other one is compared with.
         reference_first: whether the difference is reference - variant, not variant - reference.

@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 
-from ict_core.records import SOURCES_OF_VARIANCE
 from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.schemas import SOURCES_OF_VARIANCE
 from ict_core.tables.frames import METRICS, PASS_METRICS, TableSettings, in_order
 from ict_core.tables.layout import NONE, number, percent
 from ict_core.tables.table import Table
@@ -15,7 +15,7 @@ def component_numbers(components: pd.DataFrame, settings: TableSettings) -> pd.D
     """All components in the order of the table.
 
     Args:
-        components: a frame of `records.COMPONENTS`.
+        components: a frame of `schemas.COMPONENTS`.
         settings: the study's variants and benchmarks in order.
     """
     return in_order(

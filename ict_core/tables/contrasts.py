@@ -4,8 +4,8 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.records import FAMILIES
 from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.schemas import FAMILIES
 from ict_core.tables.frames import METRICS, TableSettings, in_order, label
 from ict_core.tables.layout import (
     SIGNIFICANCE,
@@ -27,11 +27,11 @@ def contrast_numbers(contrasts: pd.DataFrame, settings: TableSettings) -> pd.Dat
     """All contrasts in the order of the table.
 
     Args:
-        contrasts: a frame of `records.CONTRASTS`.
+        contrasts: a frame of `schemas.CONTRASTS`.
         settings: the study's variants, baselines and benchmarks in order.
 
     Returns:
-        A frame of `records.CONTRASTS`: declared rows, then exploratory ones, then single benchmarks; in each by model,
+        A frame of `schemas.CONTRASTS`: declared rows, then exploratory ones, then single benchmarks; in each by model,
         metric, benchmark (the average first), variant, baseline.
     """
     return in_order(

@@ -96,7 +96,7 @@ def both_ways(contrasts: pd.DataFrame) -> pd.DataFrame:
     """Contrasts of the average and each one turned round, so that a pair is found whichever of the two comes first.
 
     Args:
-        contrasts: a frame of `records.CONTRASTS`.
+        contrasts: a frame of `schemas.CONTRASTS`.
 
     Returns:
         The columns model, variant, baseline, metric, family, difference, low, high, p_adjusted, verdict; one row a

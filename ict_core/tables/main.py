@@ -17,11 +17,11 @@ def main_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
     """The levels of the three metrics in the order of the table.
 
     Args:
-        levels: a frame of `records.LEVELS`.
+        levels: a frame of `schemas.LEVELS`.
         settings: the study's variants and benchmarks in order.
 
     Returns:
-        A frame of `records.LEVELS`; metric, then model, then variant (base first), then benchmark (the average last).
+        A frame of `schemas.LEVELS`; metric, then model, then variant (base first), then benchmark (the average last).
     """
     return in_order(
         levels[levels["metric"].isin(METRICS)],
@@ -61,8 +61,8 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
     """The readable main table: blocks of metrics, in them a row a model and variant, a column a benchmark.
 
     Args:
-        levels: a frame of `records.LEVELS`.
-        contrasts: a frame of `records.CONTRASTS`, whose verdicts on the average are the marks.
+        levels: a frame of `schemas.LEVELS`.
+        contrasts: a frame of `schemas.CONTRASTS`, whose verdicts on the average are the marks.
         settings: what the tables know of the study.
     """
     numbers, marks = main_numbers(levels, settings), _marks(contrasts, settings.baselines)

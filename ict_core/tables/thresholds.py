@@ -24,8 +24,8 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
     """Level and paired difference from the reference, of the average, for every fraction of every selector.
 
     Args:
-        levels: a frame of `records.LEVELS`.
-        contrasts: a frame of `records.CONTRASTS`.
+        levels: a frame of `schemas.LEVELS`.
+        contrasts: a frame of `schemas.CONTRASTS`.
         variants: the study's variants; those not named <selector>-<percent> are left out.
 
     Returns:

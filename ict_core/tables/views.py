@@ -21,7 +21,7 @@ def view_numbers(views: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
     """All views in the order of the table: by model, metric, variant, baseline; a pair's views as they come.
 
     Args:
-        views: a frame of `records.VIEWS`.
+        views: a frame of `schemas.VIEWS`.
         settings: the study's variants and baselines in order.
     """
     return in_order(

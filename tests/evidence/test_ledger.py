@@ -15,8 +15,8 @@ from ict_core.evidence.claims import Claim, Difference, Largest, Measure, read_c
 from ict_core.evidence.decide import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.evidence.ledger import Evidence, as_json, describe, ledger
 from ict_core.evidence.values import searched, values_of
-from ict_core.records import RUNS
 from ict_core.statistics.runs import run_frame
+from ict_core.statistics.schemas import RUNS
 
 LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
 MIRRORS = {"mini-word": "GSM8K", "mini-symbolic": "MATH-500", "mini-stem": "MMLU-STEM", "mini-science": "GPQA"}
@@ -136,6 +136,14 @@ def test_seeds_needed_falls_with_the_claimed_effect(evidence):
         for p in (15.0, 1.0)
     )
     assert 2 <= few < many
+
+
+def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
+    test = Measure(kind="measure", quantity="probability_of_kept", of="ict-10", within=(0.1, 0.3))
+    late = evidence.tokens.assign(selecting=evidence.tokens["seed"] != 2)
+    entry = ledger([claim(test)], Evidence(evidence.runs, evidence.log, late, MIRRORS), 0.02, 0.8)[0]
+    assert entry.verdict == "not resolved" and entry.remark.startswith("not every run has a value")
+    assert math.isnan(entry.p) and math.isnan(entry.seeds_needed)
 
 
 def test_the_test_is_told_in_words():

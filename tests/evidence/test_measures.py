@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.errors import UserError
 from ict_core.evidence.measures import QUANTITIES, of_runs
 from ict_core.records import STUDY_TOKENS
 from ict_core.statistics.elbow import elbow
@@ -65,10 +64,11 @@ def test_warm_up_is_left_out_of_token_quantities():
     assert value("probability_of_kept", log(), frame) == pytest.approx(0.2)
 
 
-def test_a_run_without_a_selecting_step_is_named():
-    frame = tokens(logprob=[0.0], kept=[True])
-    with pytest.raises(UserError, match=r"m/ict-10/seed-1 has no step at which its rule selected"):
-        of_runs("elbow", "ict-10", log(seeds=(0, 1)), frame.assign(js=0.0))
+def test_a_run_without_a_selecting_step_has_no_value():
+    found = of_runs("elbow", "ict-10", log(seeds=(0, 1)), tokens(logprob=[0.0], kept=[True], js=0.0))
+    assert list(found.index) == [("m", 0), ("m", 1)] and found.isna().tolist() == [True, True]  # level scores: no elbow
+    found = of_runs("probability_of_kept", "ict-10", log(seeds=(0, 1)), tokens(logprob=[0.0], kept=[True]))
+    assert found.isna().tolist() == [False, True]
 
 
 def test_a_variant_that_was_not_run_has_no_values():

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import synthetic
 
-from ict_core.records import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE, STUDY_TOKENS
+from ict_core.records import STUDY_TOKENS
 from ict_core.seeding import generator
 from ict_core.statistics.intervals import t_interval
+from ict_core.statistics.schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
 NAN = float("nan")

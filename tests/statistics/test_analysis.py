@@ -6,6 +6,7 @@ import synthetic
 from ict_core import records
 from ict_core.errors import UserError
 from ict_core.seeding import generator
+from ict_core.statistics import schemas
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.runs import run_frame
 
@@ -31,7 +32,14 @@ def found(scores):
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_frame_keeps_its_schema(found, name, tmp_path):
-    records.write_frame(getattr(found, name), tmp_path / "frame.parquet", getattr(records, name.upper()))
+    records.write_frame(getattr(found, name), tmp_path / "frame.parquet", schemas.STATISTICS[name])
+
+
+def test_words_are_those_of_the_schema(found):
+    assert set(found.levels["interval"]) <= set(schemas.INTERVALS)
+    assert set(found.contrasts["verdict"]) <= set(schemas.VERDICTS)
+    assert set(found.contrasts["family"]) == set(schemas.FAMILIES)
+    assert set(found.components["source"]) == set(schemas.SOURCES_OF_VARIANCE)
 
 
 def test_the_runs_are_those_of_the_scores(found, scores):
@@ -71,7 +79,7 @@ def test_the_same_whatever_the_order_of_rows_and_the_global_seed(found, scores):
     assert np.allclose(found.views.groupby("view")["estimate"].mean(), again.views.groupby("view")["estimate"].mean())
     for name in set(FRAMES) - {"views"}:  # which problems a bootstrap draws hangs on their order
         frames = [getattr(a, name) for a in (found, again)]
-        keys = [c for c, kind in getattr(records, name.upper()).items() if kind == "str" or c == "seed"]
+        keys = [c for c, kind in schemas.STATISTICS[name].items() if kind == "str" or c == "seed"]
         keys = [c for c in keys if c not in ("verdict", "test", "interval", "family")]
         first, second = (f.sort_values(keys, ignore_index=True) for f in frames)
         pd.testing.assert_frame_equal(first, second, rtol=1e-9, atol=1e-12)

@@ -4,8 +4,9 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.records import RUNS, SCORES, read_frame, write_frame
-from ict_core.statistics.runs import AVERAGE, by_seed, run_frame, shown_variants
+from ict_core.records import SCORES, read_frame, write_frame
+from ict_core.statistics.runs import AVERAGE, run_frame, shown_variants
+from ict_core.statistics.schemas import RUNS
 
 METRICS = ["pass@1", "pass@2", "pass@4", "pass@8", "total"]
 
@@ -103,13 +104,6 @@ def test_a_problem_twice_is_named(scores):
 def test_no_scores_are_refused(scores):
     with pytest.raises(UserError, match="no rows"):
         run_frame(scores.iloc[:0])
-
-
-def test_an_arm_is_indexed_by_seed_and_named(scores):
-    arm = by_seed(run_frame(scores), "tiny", "ict-10", AVERAGE, "pass@4")
-    assert arm.name == "tiny/ict-10" and list(arm.index) == [1, 2] and ((arm > 0) & (arm < 1)).all()
-    with pytest.raises(UserError, match="no run of tiny/stapo"):
-        by_seed(run_frame(scores), "tiny", "stapo", AVERAGE, "pass@4")
 
 
 def test_base_goes_first_where_it_was_evaluated(scores):

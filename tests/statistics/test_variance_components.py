@@ -6,10 +6,11 @@ import pytest
 import statsmodels.formula.api as smf
 from statsmodels.stats.anova import anova_lm
 
-from ict_core.records import COMPONENTS, write_frame
+from ict_core.records import write_frame
 from ict_core.statistics.arms import arms_of
 from ict_core.statistics.components import component_frame, components, sampling_of
 from ict_core.statistics.matrix import Counts
+from ict_core.statistics.schemas import COMPONENTS
 from ict_core.statistics.two_way import two_way
 
 SOURCES = ["seed", "problem", "seed x problem", "sampling"]

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from ict_core.errors import UserError
-from ict_core.records import VIEWS, read_frame, write_frame
+from ict_core.records import read_frame, write_frame
 from ict_core.statistics.calibration import stored
+from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.views import second_views
 
 TESTS = ["sign-flip", "permutation", "wilcoxon"]

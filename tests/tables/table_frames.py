@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import synthetic
 
-from ict_core.records import CONTRASTS, LEVELS
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
+from ict_core.statistics.schemas import CONTRASTS, LEVELS
 from ict_core.tables.frames import Frames, TableSettings
 from ict_core.tables.paper import read_paper
 
@@ -45,7 +45,7 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
 
 
 def levels(*rows):
-    """A frame of records.LEVELS from (model, variant, benchmark, metric, mean, low, high); three seeds, base one."""
+    """A frame of schemas.LEVELS from (model, variant, benchmark, metric, mean, low, high); three seeds, base one."""
     made = [
         dict.fromkeys(LEVELS, NAN)
         | dict(zip(LEVELS, row[:4], strict=False))
@@ -57,12 +57,12 @@ def levels(*rows):
 
 
 def contrast(variant, baseline, metric="pass@1", model="tiny", benchmark="average", **values):
-    """One row of records.CONTRASTS; what is not given is NaN."""
+    """One row of schemas.CONTRASTS; what is not given is NaN."""
     row = dict.fromkeys(CONTRASTS, NAN) | {"model": model, "variant": variant, "baseline": baseline}
     row |= {"benchmark": benchmark, "metric": metric, "family": "exploratory", "seeds": 3, "test": "paired t"}
     return row | {"verdict": "underpowered"} | values
 
 
 def contrasts(*rows):
-    """A frame of records.CONTRASTS."""
+    """A frame of schemas.CONTRASTS."""
     return pd.DataFrame(list(rows), columns=list(CONTRASTS))

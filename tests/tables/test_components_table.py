@@ -1,12 +1,12 @@
 import pandas as pd
 import table_frames as made
 
-from ict_core.records import COMPONENTS, SOURCES_OF_VARIANCE
+from ict_core.statistics.schemas import COMPONENTS, SOURCES_OF_VARIANCE
 from ict_core.tables.components import components_table
 
 
 def components(variant, parts, benchmark="average", metric="pass@1"):
-    """A frame of records.COMPONENTS from (sd, contribution) of each source."""
+    """A frame of schemas.COMPONENTS from (sd, contribution) of each source."""
     rows = [("tiny", variant, benchmark, metric, s, *p) for s, p in zip(SOURCES_OF_VARIANCE, parts, strict=True)]
     return pd.DataFrame(rows, columns=list(COMPONENTS))
 

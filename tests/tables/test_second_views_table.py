@@ -1,12 +1,12 @@
 import pandas as pd
 import table_frames as made
 
-from ict_core.records import VIEWS
+from ict_core.statistics.schemas import VIEWS
 from ict_core.tables.views import views_table
 
 
 def views(*rows):
-    """A frame of records.VIEWS from (view, estimate, low, high, p, p_floor, coverage)."""
+    """A frame of schemas.VIEWS from (view, estimate, low, high, p, p_floor, coverage)."""
     key = ("tiny", "ict-10", "grpo", "pass@4")
     return pd.DataFrame([(*key, *row) for row in rows], columns=list(VIEWS))
 

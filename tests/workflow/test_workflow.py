@@ -1,74 +1,17 @@
 """The workflow itself: the grid, its refusals, a whole smoke study, what reruns after an edit, and equal bytes."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from repository_copy import REPOSITORY, Copy
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-PARTS = [
-    "Snakefile",
-    "workflow",
-    "profiles",
-    "ict_core",
-    "configs",
-    "requirements",
-    "environment.yml",
-    "pyproject.toml",
-]
+from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.tables.titles import TITLES as TABLE_TITLES
+
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
-
-
-class Copy:
-    """A copy of the repository in which its own library runs."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for part in PARTS:
-            source = REPOSITORY / part
-            if source.is_symlink():
-                (folder / part).symlink_to(source.readlink())
-            elif source.is_dir():
-                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, folder / part)
-
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "PATH": path}
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-
-    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("snakemake", "--cores", "2", *arguments)
-
-    def planned(self, *arguments: str) -> list[tuple[str, str, str]]:
-        """(rule, variant or "", reason) of every job that a dry run would start."""
-        result = self.snakemake("--dry-run", *arguments)
-        assert result.returncode == 0, result.stdout
-        jobs = []
-        for block in re.split(r"\n(?=(?:local)?rule \w+:)", result.stdout)[1:]:
-            variant = re.search(r"wildcards:.*variant=([\w-]+)", block)
-            reason = re.search(r"reason: (.*)", block)
-            jobs.append((re.match(r"(?:local)?rule (\w+):", block)[1], variant[1] if variant else "", reason[1]))
-        return jobs
-
-    def append(self, file: str, text: str = "\n# an edit\n") -> None:
-        path = self.folder / file
-        path.write_text(path.read_text() + text)
 
 
 @pytest.fixture
@@ -147,9 +90,9 @@ def test_values_on_the_command_line_are_refused(fresh):
 @pytest.mark.slow
 def test_every_output_is_there_and_a_second_run_does_nothing(finished):
     results = finished.folder / "results/smoke"
-    for name in ("main.md", "main.csv", "main.tex", "contrasts.md", "thresholds.md", "statuses.md"):
-        assert (results / "tables" / name).stat().st_size > 0
-    for name in ("reward", "entropy", "pass_at_k"):
+    for name in TABLE_TITLES:
+        assert all((results / "tables" / f"{name}.{suffix}").stat().st_size for suffix in ("csv", "md", "tex", "html"))
+    for name in FIGURE_TITLES:
         assert (results / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (results / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     scores = pd.read_parquet(results / "scores.parquet")
@@ -174,7 +117,38 @@ def test_a_figure_redraws_itself_only(finished):
     finished.append("ict_core/figures/entropy.py")
     jobs = finished.planned(*SMOKE)
     restore(finished, "ict_core/figures/entropy.py")
-    assert sorted(rule for rule, _, _ in jobs) == ["all", "figure_entropy", "report"]
+    assert sorted(rule for rule, _, _ in jobs) == ["all", "figure_entropy", "notebook", "report"]
+
+
+@pytest.mark.slow
+def test_a_statistic_or_a_claim_retrains_nothing(finished):
+    for file in ("ict_core/statistics/two_way.py", "configs/claims.yaml"):
+        finished.append(file)
+        jobs = {rule for rule, _, _ in finished.planned(*SMOKE)}
+        restore(finished, file)
+        assert "statistics" in jobs and "claims" in jobs
+        assert not jobs & {"data", "pretrain", "train", "generate", "grade", "collect"}
+
+
+@pytest.mark.slow
+def test_every_page_of_a_miniature_says_so(finished):
+    results = finished.folder / "results/smoke"
+    words = "its numbers only show that every stage runs"
+    pages = [*results.glob("tables/*.md"), *results.glob("*.md"), *results.glob("*.html")]
+    assert len(pages) == len(TABLE_TITLES) + 5
+    assert [page.name for page in pages if words not in " ".join(page.read_text().split())] == []
+    assert all(words.split()[0] in page.read_text() for page in results.glob("tables/*.tex"))
+
+
+@pytest.mark.slow
+def test_the_report_stands_alone(finished):
+    result = finished.snakemake(*SMOKE, "--report", "report.html")
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert "(ERROR/3)" not in result.stdout  # of a caption that is no reStructuredText
+    text = (finished.folder / "report.html").read_text()
+    for category in ("1 Overview", "2 Claims", "3 Tables", "4 Figures", "5 Run manifests"):
+        assert f'"{category}"' in text
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', text)
 
 
 @pytest.mark.slow

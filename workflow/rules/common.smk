@@ -36,6 +36,11 @@ TRAINING_CODE = [
         )
     ],
 ]
+STORED_CODE = [
+    "evidence/settings.py",
+    "evidence/stored.py",
+    "statistics/schemas.py",
+]
 FIGURE_CODE = [
     f"figures/{name}.py" for name in ("panels", "registry", "style", "write")
 ]

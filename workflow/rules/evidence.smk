@@ -59,7 +59,7 @@ rule statistics:
     params:
         stored=stored_folder,
         results=results_folder,
-        code=code("statistics", "evidence/claims.py", "evidence/settings.py"),
+        code=code(*STORED_CODE, "statistics", "evidence/claims.py"),
     shell:
         "ict statistics --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
@@ -89,7 +89,7 @@ rule make_tables:
     params:
         stored=stored_folder,
         results=results_folder,
-        code=code("statistics/names.py", "tables", "evidence/settings.py"),
+        code=code(*STORED_CODE, "statistics/names.py", "tables"),
     shell:
         "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
 
@@ -119,7 +119,12 @@ for figure in FIGURES:
             stored=stored_folder,
             results=results_folder,
             caption=CAPTIONS[figure],
-            code=code(*FIGURE_CODE, f"figures/{figure}.py", *ALSO.get(figure, [])),
+            code=code(
+                *STORED_CODE,
+                *FIGURE_CODE,
+                f"figures/{figure}.py",
+                *ALSO.get(figure, []),
+            ),
         shell:
             "ict figure --name {params.figure} --stored {params.stored} --results {params.results} &> {log}"
 
@@ -209,6 +214,6 @@ rule report:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code("report", "evidence/settings.py", "figures/captions.py"),
+        code=code(*STORED_CODE, "report", "figures/captions.py", "tables/titles.py"),
     shell:
         "ict report --stored {params.stored} --results {params.results} &> {log}"

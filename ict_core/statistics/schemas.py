@@ -1,0 +1,76 @@
+"""The schema of every frame that the statistics stage writes, for `records.write_frame` and `records.read_frame`.
+
+Values and differences are shares in [0, 1] and [-1, 1]; a float is NaN where the quantity does not exist.
+"""
+
+_CELL = {"model": "str", "variant": "str", "seed": "int"}
+
+RUNS = {**_CELL, "benchmark": "str", "metric": "str", "value": "float"}
+INTERVALS = ("two-way", "problems", "wilson", "none")  # how a level's interval was made
+LEVELS = {
+    "model": "str",
+    "variant": "str",
+    "benchmark": "str",
+    "metric": "str",
+    "mean": "float",
+    "low": "float",  # for new runs on new problems
+    "high": "float",
+    "df": "float",
+    "interval": "str",
+    "seeds_low": "float",  # for new runs on these problems: t over seeds
+    "seeds_high": "float",
+    "seeds": "int",
+    "problems": "int",
+}
+VERDICTS = ("better", "worse", "equivalent", "underpowered", "identical", "one seed")
+FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
+CONTRASTS = {
+    "model": "str",
+    "variant": "str",
+    "baseline": "str",
+    "benchmark": "str",
+    "metric": "str",
+    "family": "str",  # one of FAMILIES
+    "seeds": "int",
+    "difference": "float",  # variant - baseline
+    "low": "float",  # t over seeds
+    "high": "float",
+    "two_way_low": "float",
+    "two_way_high": "float",
+    "sd": "float",  # of the paired differences
+    "correlation": "float",
+    "test": "str",  # the deciding one: paired t, sign-flip
+    "p": "float",  # of the deciding test
+    "p_t": "float",
+    "p_sign_flip": "float",
+    "p_floor": "float",  # the smallest p that a sign-flip of so many seeds can give
+    "p_adjusted": "float",  # Holm within declared, Benjamini-Hochberg within each other family
+    "p_equivalence": "float",  # the larger of two one-sided p values
+    "detectable": "float",  # the smallest difference found with the declared power
+    "seeds_needed": "float",  # to find a difference of the margin with that power
+    "verdict": "str",
+}
+VIEWS = {
+    "model": "str",
+    "variant": "str",
+    "baseline": "str",
+    "metric": "str",
+    "view": "str",
+    "estimate": "float",
+    "low": "float",
+    "high": "float",
+    "p": "float",
+    "p_floor": "float",
+    "coverage": "float",  # of the view's nominal 95 % interval at so many seeds, as the calibration found it
+}
+SOURCES_OF_VARIANCE = ("seed", "problem", "seed x problem", "sampling")
+COMPONENTS = {
+    "model": "str",
+    "variant": "str",
+    "benchmark": "str",
+    "metric": "str",
+    "source": "str",
+    "sd": "float",  # of the source itself
+    "contribution": "float",  # to the variance of the level: a share squared
+}
+STATISTICS = {"runs": RUNS, "levels": LEVELS, "contrasts": CONTRASTS, "views": VIEWS, "components": COMPONENTS}

@@ -1,0 +1,67 @@
+"""A copy of the repository for a test to run, edit and spoil."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PARTS = [
+    "Snakefile",
+    "workflow",
+    "profiles",
+    "ict_core",
+    "configs",
+    "notebooks",
+    "requirements",
+    "environment.yml",
+    "pyproject.toml",
+]
+
+
+class Copy:
+    """A copy of the repository in which its own library runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for part in PARTS:
+            source = REPOSITORY / part
+            if source.is_symlink():
+                (folder / part).symlink_to(source.readlink())
+            elif source.is_dir():
+                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, folder / part)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PYTHONPATH": str(self.folder), "PATH": path}
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+
+    def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run("snakemake", "--cores", "2", *arguments)
+
+    def planned(self, *arguments: str) -> list[tuple[str, str, str]]:
+        """(rule, variant or "", reason) of every job that a dry run would start."""
+        result = self.snakemake("--dry-run", *arguments)
+        assert result.returncode == 0, result.stdout
+        jobs = []
+        for block in re.split(r"\n(?=(?:local)?rule \w+:)", result.stdout)[1:]:
+            variant = re.search(r"wildcards:.*variant=([\w-]+)", block)
+            reason = re.search(r"reason: (.*)", block)
+            jobs.append((re.match(r"(?:local)?rule (\w+):", block)[1], variant[1] if variant else "", reason[1]))
+        return jobs
+
+    def append(self, file: str, text: str = "\n# an edit\n") -> None:
+        path = self.folder / file
+        path.write_text(path.read_text() + text)

@@ -1,0 +1,76 @@
+"""The stored full run: everything shown is rebuilt from it, byte for byte, on a machine without torch or vLLM."""
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from repository_copy import REPOSITORY, Copy
+
+REFERENCE = REPOSITORY / "results" / "reference" / "mini"
+REBUILD = ("--snakefile", "workflow/reference.smk")
+HEAVY = ("torch", "vllm", "transformers", "trl", "accelerate", "datasets", "math_verify", "tokenizers")
+
+
+@pytest.fixture(scope="module")
+def rebuilt(tmp_path_factory) -> Copy:
+    """A copy in which the stored run has been rebuilt and no heavy package can be imported."""
+    copy = Copy(tmp_path_factory.mktemp("reference"))
+    shutil.copytree(REFERENCE, copy.folder / "results" / "reference" / "mini")
+    for package in HEAVY:
+        (copy.folder / f"{package}.py").write_text(f'raise ImportError("{package} is not needed for the evidence")\n')
+    result = copy.snakemake(*REBUILD)
+    assert result.returncode == 0, result.stdout[-5000:]
+    return copy
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_stored_run_is_small_and_whole():
+    sizes = {path.relative_to(REFERENCE).as_posix(): path.stat().st_size for path in REFERENCE.rglob("*.*")}
+    assert sum(sizes.values()) < 10 * 2**20
+    for name in ("scores", "train_log", "tokens", "compute"):
+        assert sizes[f"{name}.parquet"] > 0
+    manifest = json.loads((REFERENCE / "manifest.json").read_text())
+    assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, nothing uncommitted
+    assert {job["stage"] for job in manifest["jobs"]} == {"pretrain", "train", "generate"}
+
+
+@pytest.mark.slow
+def test_tables_and_claims_are_the_stored_ones_byte_for_byte(rebuilt):
+    results = rebuilt.folder / "results/rebuilt/mini"
+    stored, made = files(REFERENCE / "tables"), files(results / "tables")
+    made = {name: content for name, content in made.items() if not name.endswith(".html")}
+    assert stored.keys() == made.keys()
+    assert [name for name in made if made[name] != stored[name]] == []
+    for name in ("claims.json", "claims.md"):
+        assert (results / name).read_bytes() == (REFERENCE / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_notebook_is_stored_without_outputs_and_executed_with_them(rebuilt):
+    stored = nbformat.read(REPOSITORY / "notebooks/paper_figures.ipynb", as_version=4)
+    made = nbformat.read(rebuilt.folder / "results/rebuilt/mini/paper_figures.ipynb", as_version=4)
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    assert code and all(cell.outputs == [] and cell.execution_count is None for cell in code)
+    assert [cell.source for cell in made.cells] == [cell.source for cell in stored.cells]
+    outputs = [output for cell in made.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+    kinds = [kind for output in outputs for kind in output.get("data", {})]
+    assert kinds.count("image/png") == 10 and kinds.count("text/html") >= 7
+    assert str(rebuilt.folder) not in nbformat.writes(made)
+
+
+@pytest.mark.slow
+def test_a_second_rebuild_has_nothing_to_do(rebuilt):
+    assert rebuilt.planned(*REBUILD) == []
+
+
+@pytest.mark.slow
+def test_figures_are_a_target_of_their_own(rebuilt):
+    shutil.rmtree(rebuilt.folder / "results/rebuilt/mini/figures")
+    jobs = [rule for rule, _, _ in rebuilt.planned("figures", *REBUILD)]
+    assert len(jobs) == 11 and all(rule.startswith("figure") for rule in jobs)
