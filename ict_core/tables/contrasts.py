@@ -57,6 +57,7 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].map(label))
     shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
     shown["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
+    shown["verdict"] = rows["verdict"]
     shown["test"] = rows["test"]
     shown["p"] = by_row(rows, ["p"], p_value)
     shown["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
@@ -64,7 +65,6 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     shown["detectable"] = by_row(rows, ["detectable"], percent)
     shown["seeds"] = rows["seeds"].astype(str)
     shown["seeds needed"] = by_row(rows, ["seeds_needed"], seeds_needed)
-    shown["verdict"] = rows["verdict"]
     return Table("contrasts", numbers, shown, _caption(numbers, rows, settings), keys=3)
 
 
