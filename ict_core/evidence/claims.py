@@ -1,4 +1,4 @@
-"""`configs/claims.yaml`: every claim with the test and the decision rule that were fixed before the runs."""
+"""`configs/claims.yaml`: every claim with the test and the decision rule declared for it, the same in every study."""
 
 from collections.abc import Sequence
 from pathlib import Path

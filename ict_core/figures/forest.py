@@ -77,7 +77,7 @@ def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndar
 def _legend(figure: Figure, margin: float | None) -> None:
     grey = "#444444"
     entries: list[Artist] = [
-        Line2D([], [], color=grey, marker="D", markersize=3.6, linestyle="None", label="declared before the runs"),
+        Line2D([], [], color=grey, marker="D", markersize=3.6, linestyle="None", label="declared in the ledger"),
         Line2D([], [], color=grey, marker="D", mfc="white", markersize=3.6, linestyle="None", label="exploratory"),
         Line2D([], [], color=grey, marker=".", markersize=3.5, mew=0, linestyle="None", label="one pair of runs"),
         Line2D([], [], color=grey, alpha=0.4, linewidth=4.5, label="95 % t over seeds"),

@@ -123,7 +123,7 @@ def verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
         (claim["statement"], claim["paper"] or "—", estimate_text(claim), f"**{claim['verdict']}**") for claim in claims
     ]
     return (
-        f"Of {len(claims)} claims and questions, declared before the runs: {told}. Estimates are percent points unless "
+        f"Of {len(claims)} claims and questions of the ledger: {told}. Estimates are percent points unless "
         f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
         + table(["claim", "the paper", "this study", "verdict"], rows)
     )

@@ -59,7 +59,7 @@ def analyse(
         scores: a frame of `records.SCORES`.
         variants: the study's trained variants, in the order in which they are shown; each was run by some model.
         baselines: those of them that the others are compared with.
-        declared: the contrasts (variant, baseline, metric) declared before the runs; one that a model did not run both
+        declared: the contrasts (variant, baseline, metric) that the ledger declares; one that a model did not run both
             variants of is skipped for that model.
         margin: of equivalence, a share.
         power: of the smallest detectable difference and of the seeds needed.

@@ -99,6 +99,6 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tupl
         return caption.strip()
     caption += (
         f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {SIGNIFICANCE}, in parentheses where the "
-        "test was not declared beforehand. Two baselines are compared once, at the later one."
+        "test is not a declared one. Two baselines are compared once, at the later one."
     )
     return caption if marks else f"{caption} No difference is resolved, so that there is no mark."
