@@ -38,10 +38,10 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"**{note}**\n",
             "The claims of the ICT paper and the questions of its referee, each with the test and the decision rule "
             "that the ledger declares for every study (`configs/claims.yaml`). Estimates are percent points unless a "
-            "unit is named, with 95 % intervals (Student's t over training runs, stratified by model): they speak "
-            f"for new runs of these models on these problems. Holm's correction runs over the {tested} claims that this "
-            "study tests. A verdict of `supported` or `contradicted` needs a corrected p below 0.05, or, to contradict, a "
-            f"difference that two one-sided tests place within ±{100 * margin:g} points.\n",
+            "unit is named, with 95 % intervals (Student's t over training runs, stratified by model): they speak for "
+            f"new runs of these models on these problems. Holm's correction runs over the {tested} claims that this "
+            "study tests. A verdict of `supported` or `contradicted` needs a corrected p below 0.05, or, to contradict,"
+            f" a difference that two one-sided tests place within ±{100 * margin:g} points.\n",
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here.\n",

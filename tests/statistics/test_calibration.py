@@ -1,4 +1,5 @@
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,11 @@ from ict_core.statistics.calibration import (
     summarise,
 )
 from ict_core.statistics.calibration_intervals import Question, covers
+from ict_core.statistics.calibration_tables import table, tables
 from ict_core.statistics.calibration_tests import smallest_by_holm
 from ict_core.statistics.multiplicity import holm
+from ict_core.statistics.permutation import sign_flip_floor, two_sample_floor
+from ict_core.statistics.power import detectable, seeds_needed
 from ict_core.statistics.simulate import SIZES
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
@@ -109,11 +113,41 @@ def test_the_stored_table_is_whole():
     frame = stored()
     assert not frame.isna().any(axis=None) and not frame.duplicated(KEY).any()
     assert set(frame["size"]) == {s.name for s in SIZES} and {c.name for c in CASES} < set(frame["case"])
-    assert frame["rate"].between(0, 1).all() and (frame["repetitions"] >= 1000).all()
+    assert frame["rate"].between(0, 1).all() and (frame["repetitions"] == 4000).all()
     within = frame["rate"].between(0.92, 0.98).where(frame["nominal"] == 0.95, frame["rate"] <= 0.06)
     assert ((frame["verdict"] == "keeps") == within).all()
     plain = frame[(frame["case"] == "plain") & (frame["role"] == "primary")]
     assert (plain["verdict"] == "keeps").all(), plain[plain["verdict"] != "keeps"].to_string()
+
+
+def test_the_documentation_shows_the_stored_table():
+    text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
+    for caption, shown in tables(stored()).items():
+        assert f"{caption}:\n\n{shown}\n\n" in text, f"print it anew: {caption}"
+
+
+def test_the_documentation_counts_seeds_as_the_library_does():
+    text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
+    sd = 0.02 * 2**0.5  # of a paired difference whose arms' runs vary by 2 points and share nothing
+    points = [f"{100 * float(detectable(sd, seeds, 0.8)):.1f}" for seeds in (3, 5, 10, 20)]
+    assert f"| points | {' | '.join(points)} |" in text
+    needed = [int(seeds_needed(0.02, *given)) for given in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, 0.05 / 12))]
+    words = " ".join(text.split())
+    assert "needs {} such seeds ({} if a paired difference varies by 2 points), {} if".format(*needed) in words
+    for floor, name in ((sign_flip_floor, "sign-flip"), (lambda n: two_sample_floor(n, n), "permutation")):
+        shown = next(line for line in text.splitlines() if line.startswith(f"| {name}")).split("|")[2:-1]
+        assert [float(cell) for cell in shown] == pytest.approx([floor(n) for n in range(3, 11)], rel=0.08)
+
+
+def test_cells_are_in_the_order_of_seeds_with_dashes_for_gaps():
+    primary = Question("level", "a", "new problems", "primary")
+    unsafe = primary._replace(method="b", role="unsafe")
+    kept, broken = np.arange(100) < 95, np.arange(100) < 50
+    frame = summarise(SIZES[0], PLAIN, [(5, primary, kept), (3, primary, broken), (5, unsafe, broken)])
+    assert table(frame).splitlines()[2:] == [
+        "| a | new problems | primary | **50.0** / 95.0 |",
+        "| b | new problems | unsafe | - / **50.0** |",
+    ]
 
 
 def test_rates_by_hand():
