@@ -89,12 +89,12 @@ def _check(options: argparse.Namespace) -> None:
 
 def _data(options: argparse.Namespace) -> None:
     from ict_core import records
-    from ict_core.benchmarks.mini.corpus import evaluation_problems, training_problems
+    from ict_core.benchmarks.assemble import study_problems
 
     study = load_study(options.study)
-    sets = {name: (benchmark.family, benchmark.problems) for name, benchmark in study.benchmarks.items()}
-    held_out = evaluation_problems(study.data.seed, sets)
-    train = training_problems(study.data.seed, study.data.train_problems, set(held_out["prompt"]))
+    repository = options.study.resolve().parents[2]  # above configs/studies/
+    mirror = repository / study.data.mirror if study.data.mirror else None
+    train, held_out = study_problems(study, mirror)
     records.write_frame(held_out, options.eval, records.PROBLEMS)
     records.write_frame(train, options.train, records.PROBLEMS)
 

@@ -3,10 +3,11 @@
 Each section of the configuration has a file of its own here; `load.py` puts them together.
 """
 
-from ict_core.config.benchmarks import Benchmark
+from ict_core.config.benchmarks import Benchmark, GeneratedBenchmark, PublishedBenchmark
 from ict_core.config.load import load_study
 from ict_core.config.methods import Grpo, HighEntropy, Ict, Method, Normaliser, Random, Stapo
 from ict_core.config.models import Architecture, Model, Pretraining
+from ict_core.config.published import PublishedSet, TrainingSet
 from ict_core.config.study import BASE_VARIANT, Cell, Data, Evaluation, Grading, Stage, Study
 from ict_core.config.training import Training
 
@@ -17,6 +18,7 @@ __all__ = [
     "Cell",
     "Data",
     "Evaluation",
+    "GeneratedBenchmark",
     "Grading",
     "Grpo",
     "HighEntropy",
@@ -25,10 +27,13 @@ __all__ = [
     "Model",
     "Normaliser",
     "Pretraining",
+    "PublishedBenchmark",
+    "PublishedSet",
     "Random",
     "Stage",
     "Stapo",
     "Study",
     "Training",
+    "TrainingSet",
     "load_study",
 ]

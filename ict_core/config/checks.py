@@ -1,16 +1,20 @@
 """Checks that need more than one value: each notes what it finds."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark
+from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark, GeneratedBenchmark
 from ict_core.config.methods import Method
 from ict_core.config.models import Architecture, Model
 from ict_core.config.problems import Problems
-from ict_core.config.study import Evaluation, StudyFile, block_cells
+from ict_core.config.published import PublishedSet
+from ict_core.config.study import Data, Evaluation, StudyFile, block_cells
 from ict_core.config.training import Training
 
 LARGEST_K = 4  # of the tables
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_PLACES = re.compile(r"\{(?:question|options)\}")
 
 
 def check_evaluation(file: Path, evaluation: Evaluation, problems: Problems) -> None:
@@ -88,12 +92,51 @@ def check_model(file: Path, model: Model, problems: Problems) -> None:
 
 
 def check_benchmark(file: Path, name: str, benchmark: Benchmark, problems: Problems) -> None:
-    """A benchmark's name is its file's, its answer type its family's."""
-    if benchmark.name != name:
-        problems.refuse(file, "name", benchmark.name, f"{name!r}, as the file is called")
+    """A benchmark's name is its file's, a generated one's answer type its family's, a published one whole."""
+    if not isinstance(benchmark, GeneratedBenchmark):
+        return check_published(file, name, benchmark, problems)
+    _named_as_its_file(file, name, benchmark.name, problems)
     wanted = ANSWER_TYPES[benchmark.family]
     if benchmark.answer_type != wanted:
         problems.refuse(file, "answer_type", benchmark.answer_type, f"{wanted}, as the family {benchmark.family} asks")
+    return None
+
+
+def check_published(file: Path, name: str, published: PublishedSet, problems: Problems) -> None:
+    """A published set is pinned, its prompt has a place for what it shows, and it has the problems asked for."""
+    _named_as_its_file(file, name, published.name, problems)
+    if not _COMMIT.fullmatch(published.revision) and not published.allow_unpinned:
+        allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
+        problems.refuse(file, "revision", published.revision, allowed)
+    if published.sha256 is None and not published.gated:
+        problems.refuse(file, "sha256", None, "64 hexadecimal digits (null only with gated: true)")
+    shown = ["{question}", *(["{options}"] if published.answer_type == "choice" else [])]
+    template = published.prompt.template
+    if sorted(_PLACES.findall(template)) != sorted(shown):
+        allowed = f"a text that holds {' and '.join(shown)} once each, as the answer type {published.answer_type} asks"
+        problems.refuse(file, "prompt.template", template, allowed)
+    if published.drawn > published.rows:
+        problems.refuse(file, "problems", published.problems, f"at most rows = {published.rows}")
+    _unique(file, "configs", published.configs, problems)
+
+
+def check_data(file: Path, data: Data, train_sets: Mapping[str, PublishedSet], problems: Problems) -> None:
+    """Training problems are generated in a number that is given, or drawn from sets that have as many."""
+    if data.train_sets is None:
+        if data.train_problems is None:
+            problems.add(file, "data.train_problems", "missing; allowed: a whole number >= 1, or data.train_sets")
+        return
+    _unique(file, "data.train_sets", data.train_sets, problems)
+    available = sum(train_set.drawn for train_set in train_sets.values())
+    whole = set(data.train_sets) == set(train_sets)  # else one of them has a problem of its own
+    if whole and data.train_problems is not None and data.train_problems > available:
+        allowed = f"at most the {available} problems of {', '.join(data.train_sets)}"
+        problems.refuse(file, "data.train_problems", data.train_problems, allowed)
+
+
+def _named_as_its_file(file: Path, name: str, written: str, problems: Problems) -> None:
+    if written != name:
+        problems.refuse(file, "name", written, f"{name!r}, as the file is called")
 
 
 def _unique(file: Path, key: str, values: Sequence[object], problems: Problems) -> None:

@@ -3,18 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-from ict_core.config.benchmarks import Benchmark
+from ict_core.config.benchmarks import Benchmark, GeneratedBenchmark
 from ict_core.config.checks import (
     check_benchmark,
+    check_data,
     check_evaluation,
     check_grid,
     check_method,
     check_model,
+    check_published,
     check_training,
 )
 from ict_core.config.methods import Method
 from ict_core.config.models import Model
 from ict_core.config.problems import Problems, closest
+from ict_core.config.published import TrainingSet
 from ict_core.config.study import BASE_VARIANT, Study, StudyFile
 from ict_core.config.training import Training
 from ict_core.config.yaml_file import read_section
@@ -60,7 +63,10 @@ def load_study(path: Path) -> Study:
     models = _Folder(configs, "models", Model, problems)
     methods = _Folder(configs, "methods", Method, problems)
     benchmarks = _Folder(configs, "benchmarks", Benchmark, problems)
+    train_sets = _Folder(configs, "data", TrainingSet, problems)
     _read_named(path, file, trainings, models, methods, benchmarks, problems)
+    for index, name in enumerate(file.data.train_sets or ()):
+        train_sets.read(name, path, f"data.train_sets[{index}]")
     check_evaluation(path, file.evaluation, problems)
     check_grid(path, file, problems)
     for name, training in trainings.good().items():
@@ -71,22 +77,33 @@ def load_study(path: Path) -> Study:
         check_model(models.files[name], model, problems)
     for name, benchmark in benchmarks.good().items():
         check_benchmark(benchmarks.files[name], name, benchmark, problems)
+    for name, train_set in train_sets.good().items():
+        check_published(train_sets.files[name], name, train_set, problems)
+    check_data(path, file.data, train_sets.good(), problems)
     problems.raise_if_any()
-    override = file.data.problems_per_benchmark
     return Study(
         name=file.study,
         training=trainings.found[file.training],
         models=models.found,
         methods=methods.found,
         benchmarks={
-            name: benchmark.model_copy(update={"problems": override}) if override else benchmark
+            name: _with_problems(benchmark, file.data.problems_per_benchmark)
             for name, benchmark in benchmarks.found.items()
         },
+        train_sets=train_sets.found,
         **{
             key: getattr(file, key)
             for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines")
         },
     )
+
+
+def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:
+    """The benchmark with another number of problems; a published one has no more than its rows."""
+    if override is None:
+        return benchmark
+    number = override if isinstance(benchmark, GeneratedBenchmark) else min(override, benchmark.rows)
+    return benchmark.model_copy(update={"problems": number})
 
 
 def _read_named(

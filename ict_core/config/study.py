@@ -8,6 +8,7 @@ from pydantic import Field
 from ict_core.config.benchmarks import Benchmark
 from ict_core.config.methods import Method
 from ict_core.config.models import Model
+from ict_core.config.published import TrainingSet
 from ict_core.config.section import Count, Name, Section, Seed
 from ict_core.config.training import Training
 
@@ -18,11 +19,21 @@ Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade",
 
 
 class Data(Section):
-    """The problems that a study generates."""
+    """The problems that a study generates or reads."""
 
     seed: Seed
-    train_problems: Count
-    problems_per_benchmark: Count | None = None  # in place of each benchmark's own number
+    train_problems: Count | None = None  # to generate, or to draw from the training sets; absent: all of these
+    train_sets: tuple[Name, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="a list of one or more names of files in configs/data (absent: generated problems)",
+    )
+    problems_per_benchmark: Count | None = None  # in place of each benchmark's own number; a published set has its rows
+    mirror: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl (from the repository's folder; absent: the hub)",
+    )
 
 
 class Evaluation(Section):
@@ -100,6 +111,7 @@ class Study:
         models: by name, in the grid's order.
         methods: by variant, in the grid's order.
         benchmarks: by name, in the study's order; `problems_per_benchmark` is already applied.
+        train_sets: the published training sets by name, in the study's order; empty where problems are generated.
         grid: the blocks as written.
         baselines: the variants that every other one is compared with.
     """
@@ -112,6 +124,7 @@ class Study:
     models: dict[str, Model]
     methods: dict[str, Method]
     benchmarks: dict[str, Benchmark]
+    train_sets: dict[str, TrainingSet]
     evaluation: Evaluation
     grading: Grading
     evidence: Evidence
@@ -188,6 +201,7 @@ class Study:
             "methods": {name: method.dump() for name, method in self.methods.items()},
             "benchmarks": [benchmark.dump() for benchmark in self.benchmarks.values()],  # their order counts
             "data": self.data.dump(),
+            "train_sets": [train_set.dump() for train_set in self.train_sets.values()],
             "training": self.training.dump(),
             "evaluation": self.evaluation.dump(),
             "grading": self.grading.dump(),
@@ -197,4 +211,7 @@ class Study:
         }
 
     def _train_data(self) -> dict[str, Any]:
-        return {"seed": self.data.seed, "train_problems": self.data.train_problems}
+        """Where rows are read from is no part of it: hub and mirror give the same."""
+        generated = {"seed": self.data.seed, "train_problems": self.data.train_problems}
+        sets = {name: train_set.dump() for name, train_set in self.train_sets.items()}
+        return {**generated, "train_sets": sets} if sets else generated

@@ -77,20 +77,43 @@ METHODS = {
     **{f"ict-{k}": f"selector: ict\npercent: {k}\nnormaliser: kept\nwarmup_steps: 5\n" for k in (5, 10, 20, 30)},
 }
 BENCHMARKS = {"mini-word": "math", "mini-symbolic": "math", "mini-stem": "choice", "mini-aime23": "math"}
+PUBLISHED = """\
+{kind}name: {name}
+reader: gsm8k
+paper: arXiv:2110.14168
+hub: openai/gsm8k
+configs: [main]
+split: test
+revision: "{commit}"
+rows: 3
+sha256: "{sha256}"
+licence: MIT
+columns: [question, answer]
+answer_type: number
+prompt:
+  template: "{{question}} Think."
+  source: made up
+"""
+SUMS = {"commit": "a1" * 20, "sha256": "b2" * 32}
 
 
 @pytest.fixture
 def configs(tmp_path, monkeypatch):
     files = {
         "studies/mini": STUDY,
+        "studies/paper": STUDY.replace("train_problems: 2000", "train_sets: [gsm8k-train]").replace(
+            "[mini-word, mini-symbolic, mini-stem, mini-aime23]", "[gsm8k, mini-word]"
+        ),
         "training/mini": TRAINING,
         "training/smoke": TRAINING,
         "models/mini-s": MODEL.format(heads=2),
         "models/mini-m": MODEL.format(heads=4),
+        "benchmarks/gsm8k": PUBLISHED.format(kind="kind: published\nmirrors: GSM8K\n", name="gsm8k", **SUMS),
+        "data/gsm8k-train": PUBLISHED.format(kind="", name="gsm8k-train", **SUMS),
         **{f"methods/{name}": text for name, text in METHODS.items()},
         **{
-            f"benchmarks/{name}": f"name: {name}\nmirrors: A\nfamily: {name.removeprefix('mini-').rstrip('23')}\n"
-            f"problems: 60\nanswer_type: {answers}\n"
+            f"benchmarks/{name}": f"kind: generated\nname: {name}\nmirrors: A\n"
+            f"family: {name.removeprefix('mini-').rstrip('23')}\nproblems: 60\nanswer_type: {answers}\n"
             for name, answers in BENCHMARKS.items()
         },
     }

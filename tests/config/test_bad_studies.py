@@ -7,6 +7,8 @@ from ict_core.config import load_study
 from ict_core.errors import UserError
 
 MINI, TRAINING, ICT = "studies/mini.yaml", "training/mini.yaml", "methods/ict-10.yaml"
+PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchmarks/gsm8k.yaml"
+TRAIN_SET = "data/gsm8k-train.yaml"
 BLOCK_2 = "models: [mini-s]\n    methods: [ict-5, ict-20, ict-30]\n    seeds: [0, 1, 2]"
 
 CASES = {
@@ -55,6 +57,30 @@ CASES = {
     "unknown kind": ("models/mini-s.yaml", "kind: pretrained-from-scratch", "kind: hub", ["kind", "'hub'", "one of pretrained-from-scratch"]),
     "benchmark's name": ("benchmarks/mini-stem.yaml", "name: mini-stem", "name: mini-word", ["name", "'mini-word'", "'mini-stem'"]),
     "benchmark's answers": ("benchmarks/mini-stem.yaml", "answer_type: choice", "answer_type: math", ["answer_type", "'math'", "choice"]),
+    "no kind": (STEM, "kind: generated\n", "", ["kind", "missing", "generated, published"]),
+    "kind of benchmark": (STEM, "kind: generated", "kind: publisht", ["kind", "'publisht'", "did you mean 'published'"]),
+    "revision is a branch": (GSM8K, f'"{"a1" * 20}"', "main", ["revision", "'main'", "40 hexadecimal digits", "allow_unpinned: true"]),
+    "revision missing": (GSM8K, "revision:", "# revision:", ["revision", "missing", "40 hexadecimal digits"]),
+    "revision cut short": (TRAIN_SET, f'"{"a1" * 20}"', "a1a1a1a", ["revision", "'a1a1a1a'", "40 hexadecimal digits"]),
+    "hash is no hash": (GSM8K, f'"{"b2" * 32}"', "b2b2", ["sha256", "'b2b2'", "64 hexadecimal digits"]),
+    "hash null though open": (GSM8K, f'"{"b2" * 32}"', "null", ["sha256", "null", "only with gated: true"]),
+    "hash missing": (GSM8K, "sha256:", "# sha256:", ["sha256", "missing", "64 hexadecimal digits"]),
+    "hub id": (GSM8K, "hub: openai/gsm8k", "hub: gsm8k", ["hub", "'gsm8k'", "owner/name"]),
+    "unknown reader": (GSM8K, "reader: gsm8k", "reader: gsm", ["reader", "'gsm'", "gsm8k, math-500"]),
+    "unknown answer type": (GSM8K, "answer_type: number", "answer_type: math", ["answer_type", "'math'", "integer, number, latex, choice"]),
+    "no config": (GSM8K, "configs: [main]", "configs: []", ["configs", "[]", "one or more configs"]),
+    "config twice": (GSM8K, "configs: [main]", "configs: [main, main]", ["configs", "each entry once"]),
+    "prompt without question": (GSM8K, "{question} Think", "Think", ["prompt.template", "'Think.'", "{question} once each"]),
+    "prompt with options": (GSM8K, "{question} Think", "{question} {options}", ["prompt.template", "{question} once each", "number"]),
+    "no prompt's source": (GSM8K, "source: made up", "origin: made up", ["prompt.source", "missing", "a text (not empty)"]),
+    "more problems than rows": (GSM8K, "rows: 3", "rows: 3\nproblems: 4", ["problems", "4", "at most rows = 3"]),
+    "mirror's columns": (GSM8K, "rows: 3", "rows: 3\nmirror_copy: {hub: a/b, config: c, split: d}", ["mirror_copy.columns", "missing", "a list of one or more"]),
+    "published name": (TRAIN_SET, "name: gsm8k-train", "name: gsm8k", ["name", "'gsm8k'", "'gsm8k-train'"]),
+    "unknown training set": (PAPER, "[gsm8k-train]", "[gsm8k-trian]", ["data.train_sets[0]", "'gsm8k-trian'", "did you mean 'gsm8k-train'"]),
+    "training set twice": (PAPER, "[gsm8k-train]", "[gsm8k-train, gsm8k-train]", ["data.train_sets", "each entry once"]),
+    "more than the training sets have": (PAPER, "train_sets:", "train_problems: 4\n  train_sets:", ["data.train_problems", "4", "at most the 3 problems of gsm8k-train"]),
+    "nothing to train on": (PAPER, "train_sets: [gsm8k-train]", "mirror: x", ["data.train_problems", "missing", "data.train_sets"]),
+    "empty mirror": (PAPER, "seed: 0\n", "seed: 0\n  mirror: ''\n", ["data.mirror", "''", "a folder of"]),
     "empty text": (MINI, "study: mini\nnote: >-", "study: mini\nnote: ''\nx: >-", ["note", "''", "a text (not empty)"]),
 }  # fmt: skip
 
@@ -71,7 +97,7 @@ def test_a_problem_is_one_line_with_file_key_value_and_what_is_allowed(configs, 
     text = (configs / file).read_text()
     assert text.count(old) == 1, "the case must change one place"
     (configs / file).write_text(text.replace(old, new))
-    lines = message_of(configs).splitlines()
+    lines = message_of(configs, PAPER if file in (PAPER, GSM8K, TRAIN_SET) else MINI).splitlines()
     assert any(line.startswith(f"configs/{file}: {parts[0]}: ") and all(p in line for p in parts) for line in lines), (
         lines
     )
@@ -110,4 +136,4 @@ def test_any_other_file_is_a_user_error(configs, content):
 
 
 def test_a_study_that_does_not_exist(configs):
-    assert message_of(configs, "studies/maxi.yaml") == "configs/studies/maxi.yaml: no such file; allowed: mini"
+    assert message_of(configs, "studies/maxi.yaml") == "configs/studies/maxi.yaml: no such file; allowed: mini, paper"

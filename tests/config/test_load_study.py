@@ -11,6 +11,7 @@ from ict_core.config.methods import Ict
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
+PUBLISHED = {"gsm8k", "math-500", "mmlu-stem", "gpqa", "aime-23", "aime-24", "aime-25"}  # ready for any study
 STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "evidence")
 
 
@@ -33,7 +34,7 @@ def test_every_file_of_the_project_is_used_and_names_its_origin():
     studies = [load_study(path) for path in STUDIES]
     for kind in ("models", "methods", "benchmarks"):
         used = {name for study in studies for name in getattr(study, kind)}
-        assert used == {path.stem for path in (PROJECT / kind).glob("*.yaml")}
+        assert used | PUBLISHED >= {path.stem for path in (PROJECT / kind).glob("*.yaml")} >= used
     for path in (PROJECT / "methods").glob("*.yaml"):
         assert path.read_text().startswith("# ") and "arXiv:" in path.read_text().split("selector:")[0]
 
@@ -95,6 +96,42 @@ def test_problems_per_benchmark_replaces_each_benchmarks_own_number(configs):
     assert {b.problems for b in load(configs).benchmarks.values()} == {60}
     other = edited(configs, "studies/mini.yaml", "# problems_per_benchmark", "problems_per_benchmark")
     assert {b.problems for b in other.benchmarks.values()} == {20}
+
+
+def load_paper(configs):
+    return load_study(configs / "studies/paper.yaml")
+
+
+def test_published_sets_have_at_most_their_rows(configs):
+    paper = load_paper(configs)
+    assert (paper.benchmarks["gsm8k"].drawn, paper.benchmarks["mini-word"].problems) == (3, 60)
+    text = (configs / "studies/paper.yaml").read_text()
+    (configs / "studies/paper.yaml").write_text(
+        text.replace("# problems_per_benchmark: 20", "problems_per_benchmark: 2")
+    )
+    assert load_paper(configs).benchmarks["gsm8k"].drawn == 2
+    (configs / "studies/paper.yaml").write_text(text.replace("# problems_per_benchmark", "problems_per_benchmark"))
+    assert load_paper(configs).benchmarks["gsm8k"].drawn == 3
+
+
+def test_a_mirror_and_a_training_set_reach_only_the_stages_that_they_concern(configs):
+    paper = load_paper(configs)
+    cell, file = paper.cells()[9], configs / "studies/paper.yaml"
+    file.write_text(file.read_text().replace("seed: 0\n", "seed: 0\n  mirror: somewhere\n", 1))
+    mirrored = load_paper(configs)
+    assert {s for s in STAGES if paper.stage_config(s, cell) != mirrored.stage_config(s, cell)} == {"evidence"}
+    train_set = configs / "data/gsm8k-train.yaml"
+    train_set.write_text(train_set.read_text().replace("Think", "Think hard"))
+    other = load_paper(configs)
+    changed = {s for s in STAGES if other.stage_config(s, cell) != mirrored.stage_config(s, cell)}
+    assert changed == {"train_data", "train", "evidence"}
+
+
+@pytest.mark.parametrize("revision", ["main", "v1.0"])
+def test_an_unpinned_revision_must_be_allowed(configs, revision):
+    file = configs / "benchmarks/gsm8k.yaml"
+    file.write_text(file.read_text().replace(f'"{"a1" * 20}"', f"{revision}\nallow_unpinned: true"))
+    assert load_paper(configs).benchmarks["gsm8k"].revision == revision
 
 
 @pytest.mark.parametrize(("written", "exact"), [("7", 7), ("7.1", Fraction(71, 10)), ("'0.1'", Fraction(1, 10))])

@@ -1,3 +1,8 @@
+READS_PUBLISHED = STUDY.train_sets or any(
+    benchmark.kind == "published" for benchmark in STUDY.benchmarks.values()
+)
+
+
 rule data:
     output:
         train=f"{RESULTS}/data/train.parquet",
@@ -10,9 +15,11 @@ rule data:
         study=STUDY_FILE,
         config=[settings("train_data"), settings("eval_data")],
         code=code(
+            "benchmarks/assemble.py",
             "benchmarks/mini/arithmetic.py",
             "benchmarks/mini/problems.py",
             "benchmarks/mini/corpus.py",
+            *(["benchmarks/published", "grading/boxes.py"] if READS_PUBLISHED else []),
         ),
     shell:
         "ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"
@@ -31,7 +38,7 @@ rule pretrain:
         study=STUDY_FILE,
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
         code=code(
-            "benchmarks",
+            "benchmarks/mini",
             "training/pretrain.py",
             "training/memory.py",
             "training/muon.py",

@@ -1,0 +1,47 @@
+"""The project's published sets, where their real rows may be, and made-up rows for all else."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ict_core.config import PublishedBenchmark, PublishedSet, TrainingSet
+from ict_core.config.problems import Problems
+from ict_core.config.yaml_file import read_section
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MIRROR = REPOSITORY.parent / "shared/benchmarks/mirror"
+real_rows = pytest.mark.skipif(not MIRROR.is_dir(), reason=f"the real rows are not at {MIRROR}")
+
+
+def _read(folder: str, schema: type[PublishedSet]) -> dict[str, PublishedSet]:
+    problems = Problems()
+    files = sorted((REPOSITORY / "configs" / folder).glob("*.yaml"))
+    sets = {file.stem: read_section(file, schema, problems) for file in files if "mini" not in file.stem}
+    problems.raise_if_any()
+    return sets
+
+
+SETS = _read("benchmarks", PublishedBenchmark) | _read("data", TrainingSet)
+OPEN = [name for name, published in SETS.items() if not published.gated]
+
+
+def write_rows(mirror: Path, place: str, rows: list[dict]) -> None:
+    """Rows as a file of a mirror, `OWNER/NAME/CONFIG/SPLIT`."""
+    file = mirror / f"{place}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def gpqa_row(number: int) -> dict:
+    """A record of GPQA's form, made up."""
+    wrong = {f"Incorrect Answer {i}": f"wrong {i} of {number}" for i in (1, 2, 3)}
+    made = {"Record ID": f"rec{number:04d}", "Question": f" What is {number}?\n", "Correct Answer": f"right {number}\n"}
+    return {**made, **wrong, "Explanation": "none"}
+
+
+def stated(name: str, items: list, **changes: object) -> PublishedSet:
+    """A set of the project's whose file would state just these items."""
+    from ict_core.benchmarks.published.check import content_hash
+
+    return SETS[name].model_copy(update={"rows": len(items), "sha256": content_hash(items), **changes})

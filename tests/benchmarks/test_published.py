@@ -1,0 +1,203 @@
+"""Published sets on made-up rows: readers, prompts, hashes, and what is said when rows are missing or changed."""
+
+import hashlib
+
+import datasets
+import pytest
+from published_sets import SETS, gpqa_row, stated, write_rows
+
+from ict_core.benchmarks.published import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
+from ict_core.benchmarks.published.answers import boxed, integer, number
+from ict_core.benchmarks.published.check import content_hash
+from ict_core.benchmarks.published.item import Item, distinct
+from ict_core.benchmarks.published.load import load_items, load_problems
+from ict_core.benchmarks.published.prompts import prompt
+from ict_core.benchmarks.published.registry import READERS
+from ict_core.errors import UserError
+
+TOKEN = "hf_madeUpForThisTest"
+GSM8K = [{"question": f"How many is {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n:,}"} for n in (7, 1234, 15)]
+GSM8K_ITEMS = distinct(gsm8k.read(row) for row in GSM8K)
+PLACE = "openai/gsm8k/main/test"
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    """A loader that knows local files alone."""
+    original = datasets.load_dataset
+
+    def load_dataset(path, *arguments, **options):
+        assert path == "json", "nothing may be downloaded"
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr("ict_core.benchmarks.published.load.get_token", lambda: None)
+
+
+def message(published, mirror) -> str:
+    with pytest.raises(UserError) as caught:
+        load_items(published, mirror)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("written", "plain"), [("051", "51"), ("000", "0"), (" 7 ", "7"), (999, "999")])
+def test_padded_integers(written, plain):
+    assert integer(written) == plain
+
+
+@pytest.mark.parametrize("written", ["1000", "-1", "", None, True, "3.0", "٣", 12.0])
+def test_what_is_no_aime_answer(written):
+    with pytest.raises(ValueError, match="no integer from 0 to 999"):
+        integer(written)
+
+
+def test_numbers_lose_their_separators():
+    assert [number(text) for text in (" 1,234", "-5", "2,125,000", "0.5")] == ["1234", "-5", "2125000", "0.5"]
+    for text in ("12,34", "five", "", "1 2"):
+        with pytest.raises(ValueError, match="no number"):
+            number(text)
+
+
+@pytest.mark.parametrize(
+    ("solution", "answer"),
+    [
+        (r"\boxed{1} so \boxed{\frac{a^{2}}{\sqrt{b}}}.", r"\frac{a^{2}}{\sqrt{b}}"),
+        (r"\boxed{\left\{ x \mid x > \text{{2}} \right\}}", r"\left\{ x \mid x > \text{{2}} \right\}"),
+        (r"is $\boxed 2$.", "2"),
+    ],
+)
+def test_the_last_box_is_the_answer_of_math(solution, answer):
+    row = {"problem": "Find\n", "type": "Counting & Probability", "solution": solution}
+    item = math_train.read(row)
+    assert (item.question, item.answer) == ("Find", answer)
+    assert item.id.startswith("counting_and_probability-")
+    assert math_train.read({**row, "solution": r"none, so $\boxed{}$"}) is None
+    with pytest.raises(ValueError, match="boxed"):
+        boxed("no box")
+
+
+def test_rows_of_each_aime():
+    url = "https://made.up/index.php/2023_AIME_II_Problems/Problem_7"
+    hub = aime_23.read({"url": url, "problem": "P", "answer": "012"})
+    assert hub == aime_23.read({"id": "2023-II-7", "problem": "P", "answer": "12"}) == Item("2023-II-7", "P", "12")
+    assert aime_23.read({"url": url.replace("2023", "2022"), "problem": "P", "answer": "1"}) is None
+    with pytest.raises(ValueError, match="does not end"):
+        aime_23.read({"url": url + "x", "problem": "P", "answer": "1"})
+    assert aime_24.read({"id": 60, "problem": "P", "solution": r"\boxed{033}"}) == Item("60", "P", "33")
+    assert aime_25.read({"id": "0", "problem": "P", "answer": 70}) == Item("0", "P", "70")
+
+
+def test_a_row_of_mmlu_has_four_options():
+    row = {"subject": "s", "question": "Q", "choices": ["1", " 2", "3", "4"], "answer": 1}
+    item = mmlu_stem.read(row)
+    assert (item.answer, item.choices) == ("B", ("1", "2", "3", "4"))
+    assert [i.id for i in distinct([item, item])] == [item.id, f"{item.id}-2"]
+    for broken in ({"choices": ["1", "2", "3"]}, {"answer": 4}, {"answer": "B"}):
+        with pytest.raises(ValueError):
+            mmlu_stem.read(row | broken)
+    with pytest.raises(ValueError, match="two different rows"):
+        distinct([item, item._replace(answer="C")])
+
+
+def test_the_order_of_gpqas_options_comes_from_the_record_and_is_balanced():
+    items = [gpqa.read(gpqa_row(number)) for number in range(2000)]
+    letters = [item.answer for item in items]
+    assert all(430 <= letters.count(letter) <= 570 for letter in "ABCD")  # 500 +- 3.6 standard deviations
+    orders = {tuple(choice.rpartition(" ")[0] for choice in item.choices) for item in items}
+    assert len(orders) == 24
+    for item, row in zip(items, map(gpqa_row, range(2000)), strict=True):
+        assert item.choices["ABCD".index(item.answer)] == row["Correct Answer"].strip()
+        assert gpqa.read({**row, "Question": "Another?"}).choices == item.choices
+    assert [item.answer for item in items[:8]] == list("AADBBCAB")  # the same for everyone
+
+
+def test_a_prompt_is_filled_in_one_pass():
+    item = Item("1", r"What is {options} of \frac{1}{2}?", "A", ("{question}", "b", "c", "d"))
+    shown = prompt(SETS["gpqa"].prompt.template, item)
+    assert shown.startswith("What is {options} of \\frac{1}{2}?\n\nA) {question}\nB) b\nC) c\nD) d\n\nAnswer with")
+    assert shown.endswith("output the final answer within \\boxed{}.")
+    plain = prompt(SETS["gsm8k"].prompt.template, GSM8K_ITEMS[0])
+    assert plain.startswith(f"{GSM8K_ITEMS[0].question} Let's think step by step")
+
+
+def test_the_hash_is_of_the_content_alone(tmp_path, no_hub):
+    write_rows(tmp_path, PLACE, [{"extra": n, **row} for n, row in enumerate(GSM8K[::-1])])
+    published = stated("gsm8k", GSM8K_ITEMS)
+    assert load_items(published, tmp_path) == GSM8K_ITEMS
+    assert content_hash(GSM8K_ITEMS[::-1]) == published.sha256
+    assert content_hash([Item("é", "q", "1")]) == hashlib.sha256('["é","q","1",null]\n'.encode()).hexdigest()
+
+
+def test_a_changed_row_names_both_hashes(tmp_path, no_hub):
+    changed = [{**GSM8K[0], "answer": "#### 8"}, *GSM8K[1:]]
+    write_rows(tmp_path, PLACE, changed)
+    published = stated("gsm8k", GSM8K_ITEMS)
+    error = message(published, tmp_path)
+    found = content_hash([gsm8k.read(row) for row in changed])
+    assert error.startswith("configs/benchmarks/gsm8k.yaml: sha256: ")
+    assert published.sha256 in error and found in error and "was changed" in error
+
+
+def test_a_missing_row_names_both_counts(tmp_path, no_hub):
+    write_rows(tmp_path, PLACE, GSM8K[1:])
+    assert "rows: 3 stated, but the mirror" in (error := message(stated("gsm8k", GSM8K_ITEMS), tmp_path))
+    assert "has 2; the data set was changed" in error
+
+
+def test_a_broken_mirror_is_named(tmp_path, no_hub):
+    published = stated("gsm8k", GSM8K_ITEMS)
+    assert "nowhere is no folder" in message(published, tmp_path / "nowhere")
+    assert f"the mirror has no file {tmp_path}/{PLACE}.jsonl" in message(published, tmp_path)
+    write_rows(tmp_path, PLACE, [{"question": "Q"}])
+    assert "columns: answer not in" in message(published, tmp_path)
+    write_rows(tmp_path, PLACE, [GSM8K[0], {"question": "Q", "answer": "5"}])
+    assert "row 2 of" in (error := message(published, tmp_path)) and "#### <number>" in error
+    (tmp_path / f"{PLACE}.jsonl").write_text("{not JSON")
+    assert "cannot be read: " in message(published, tmp_path)
+
+
+def test_an_answer_type_that_the_reader_does_not_give_is_named(tmp_path, no_hub):
+    write_rows(tmp_path, PLACE, GSM8K)
+    assert "answer_type: choice does not fit" in message(stated("gsm8k", GSM8K_ITEMS, answer_type="choice"), tmp_path)
+
+
+def test_a_gated_set_needs_a_token_before_anything_is_downloaded(no_hub):
+    error = message(SETS["gpqa"], None)
+    assert "HF_TOKEN is not set" in error and "https://huggingface.co/datasets/Idavidrein/gpqa" in error
+
+
+def test_a_gated_set_is_read_from_a_mirror_without_a_token(tmp_path, no_hub):
+    rows = [gpqa_row(number) for number in range(5)]
+    write_rows(tmp_path, "Idavidrein/gpqa/gpqa_diamond/train", rows)
+    frame = load_problems(SETS["gpqa"].model_copy(update={"rows": 5}), tmp_path, 0)
+    assert list(frame["problem"]) == [row["Record ID"] for row in rows]
+
+
+def test_the_token_is_in_no_message(monkeypatch):
+    def load_dataset(*_, **options):
+        assert options["token"] is True
+        raise OSError(f"401 for a request\nwith Bearer {TOKEN}")
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    error = message(SETS["gpqa"], None)
+    assert "cannot be read: OSError: 401" in error and TOKEN not in error
+
+
+def test_some_problems_are_drawn_from_the_checked_rows(tmp_path, no_hub):
+    write_rows(tmp_path, PLACE, GSM8K)
+    published = stated("gsm8k", GSM8K_ITEMS, problems=2)
+    frames = [load_problems(published, tmp_path, seed) for seed in range(8)]
+    assert all(len(frame) == 2 and frame["problem"].is_monotonic_increasing for frame in frames)
+    assert frames[0].equals(load_problems(published, tmp_path, 0))
+    assert len({tuple(frame["problem"]) for frame in frames}) > 1
+
+
+def test_every_set_asks_for_the_same_box():
+    asked = r"Let's think step by step and output the final answer within \boxed{}."
+    assert all(published.prompt.template.endswith(asked) for published in SETS.values())
+
+
+def test_every_reader_has_a_set_and_every_set_a_reader():
+    assert {published.reader for published in SETS.values()} == set(READERS)
