@@ -21,6 +21,11 @@ class GeneratedBenchmark(Section):
     problems: Count
     answer_type: Literal["math", "choice"]
 
+    @property
+    def drawn(self) -> int:
+        """How many problems are used."""
+        return self.problems
+
 
 class PublishedBenchmark(PublishedSet):
     """A published benchmark, evaluated whole or on `problems` of its rows."""

@@ -199,7 +199,7 @@ class Study:
             "scale": self.scale,
             "models": {name: model.dump() for name, model in self.models.items()},
             "methods": {name: method.dump() for name, method in self.methods.items()},
-            "benchmarks": [benchmark.dump() for benchmark in self.benchmarks.values()],  # their order counts
+            "benchmarks": [b.dump() | {"problems": b.drawn} for b in self.benchmarks.values()],  # their order counts
             "data": self.data.dump(),
             "train_sets": [train_set.dump() for train_set in self.train_sets.values()],
             "training": self.training.dump(),
