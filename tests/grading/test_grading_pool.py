@@ -216,7 +216,7 @@ def test_no_worker_outlives_its_parent(tmp_path, sent, seconds, within):
         worker = int(parent.stdout.readline())
         assert not ended(worker)
         parent.send_signal(sent)
-        parent.wait(timeout=10)
+        parent.wait(timeout=120)
         try:
             assert ends_within(worker, within)
         finally:
