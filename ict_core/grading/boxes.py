@@ -1,6 +1,7 @@
 r"""The verdict on an answer, and where the answer stands in a text: the last balanced ``\boxed{...}``."""
 
 import re
+from collections import deque
 from typing import NamedTuple
 
 EXTRACTED_LIMIT = 200
@@ -71,3 +72,8 @@ def last_box(text: str) -> Box | None:
     if best is None:
         return None
     return Box(text[best[0] : best[3]], text[best[1] : best[2]].strip())
+
+
+def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The last of the matches that do not overlap, found from the left; None without any."""
+    return next(iter(deque(pattern.finditer(text), maxlen=1)), None)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import ANSWER_TYPES
+from ict_core.grading.answers import ANSWER_TYPES, refusal
 from ict_core.grading.canaries import check_canaries
-from ict_core.grading.choice import CHOICES
 from ict_core.grading.pool import GradingPool
 from ict_core.records import GRADES, SCORES, STATUSES, STATUSES_GRADED
 
@@ -26,9 +25,10 @@ def _check(completions: pd.DataFrame, problems: pd.DataFrame) -> None:
     _reject(problems[problems.duplicated(_PROBLEM)], _PROBLEM, "the problem stands twice among the problems")
     kinds = problems["answer_type"]
     _reject(problems[~kinds.isin(ANSWER_TYPES)], _PROBLEM, f"its answer_type is not one of {', '.join(ANSWER_TYPES)}")
-    choices = (kinds == "choice") & ~problems["answer"].isin(CHOICES)
-    _reject(problems[choices], _PROBLEM, f"its answer is not one of {', '.join(CHOICES)}")
-    _reject(problems[problems["answer"].str.strip() == ""], _PROBLEM, "its answer is empty")
+    _reject(problems[problems["answer"].str.strip().fillna("") == ""], _PROBLEM, "its answer is empty")
+    wanted = pd.Series(map(refusal, problems["answer"], kinds), index=problems.index, dtype=object)
+    for reason in wanted.dropna().unique():
+        _reject(problems[wanted == reason], _PROBLEM, f"its answer is not {reason}")
 
     sample = [*_PROBLEM, "sample"]
     _reject(completions[completions.duplicated(sample)], sample, "the sample stands twice among the completions")

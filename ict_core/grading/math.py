@@ -4,12 +4,22 @@ The rule, in this order, for the answer of the last box and the gold answer, eac
 dollar signs and a final full stop:
 
 1. No box, or an empty one: ``no_answer``.
-2. The same text: ``correct``.
+2. The same text, apart from spaces that separate nothing, ``\left`` and ``\right``, and the size of a fraction
+   (``\dfrac``): ``correct``. math-verify does not find all of these equal.
 3. Both integers (ASCII digits, a minus sign, zero padding, commas between thousands): compared as integers.
 4. Otherwise math-verify decides. The whole box is parsed as LaTeX; no number is picked out of prose. A box that is not
    LaTeX for anything is ``wrong``, unless the normalised texts agree: the answer was read, and it is not the gold one.
 5. An exception out of math-verify, or a parser that exhausted the stack on a box or on the gold answer, says nothing
    about the answer: ``error``.
+
+This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated benchmarks.
+
+Sources. MATH's authors (https://github.com/hendrycks/math, ``modeling/dataset/util.py``, ``last_boxed_only_string``,
+and ``modeling/math_equivalence.py``) take the last ``\boxed``, or ``\fbox`` where there is none, and compare normalised
+texts; where the last box never closes they have no answer, while here the last complete box counts. MATH-500's authors
+(https://github.com/openai/prm800k, ``prm800k/grading/grader.py``) compare one extracted answer by the same
+normalisation and then by sympy, and refuse fractions that are not reduced, which math-verify
+(https://github.com/huggingface/Math-Verify, 0.9.0) takes for equal.
 """
 
 import logging
@@ -20,6 +30,9 @@ from ict_core.grading.boxes import Verdict, last_box
 _log = logging.getLogger(__name__)
 
 _DOLLARS = re.compile(r"\$+([^$]*)\$+")
+_SIZE = re.compile(r"\\(?:left|right)(?![A-Za-z])|(?<=\\)[dt](?=frac)")
+_SPACE = re.compile(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z\s])")
+_SPACES = re.compile(r"\s+")
 _INTEGER = re.compile(r"(-?)([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)")
 
 
@@ -27,6 +40,11 @@ def _normalised(answer: str) -> str:
     answer = answer.strip().removesuffix(".").rstrip()
     dollars = _DOLLARS.fullmatch(answer)
     return dollars[1].strip().removesuffix(".").rstrip() if dollars else answer
+
+
+def _spelled(answer: str) -> str:
+    """One spelling for texts that LaTeX sets alike; a space between letters or digits may separate, and stays."""
+    return _SPACES.sub(" ", _SPACE.sub("", _SIZE.sub("", answer)))
 
 
 def _integer(answer: str) -> str | None:
@@ -43,12 +61,18 @@ def settle_math(answer: str, gold: str) -> Verdict | None:
     found, wanted = _normalised(answer), _normalised(gold)
     if not found:
         return Verdict("no_answer")
-    if found == wanted:
+    if _spelled(found) == _spelled(wanted):
         return Verdict.on(answer, "correct")
     integers = _integer(found), _integer(wanted)
     if None in integers:
         return None
     return Verdict.on(answer, "correct" if integers[0] == integers[1] else "wrong")
+
+
+def settle_math_text(text: str, gold: str) -> Verdict | None:
+    """The verdict on the last box of a text where rules 1 to 3 give one, else None."""
+    box = last_box(text)
+    return settle_math(box.answer, gold) if box else Verdict("no_answer")
 
 
 def load_math_verify() -> None:

@@ -37,8 +37,34 @@ def test_the_last_box_counts():
     assert grade_choice(r"\boxed{A}, or rather \boxed{C}, cut \boxed{B", "C") == ("correct", "C")
 
 
-def test_no_box():
-    assert grade_choice("The answer is B.", "B") == ("no_answer", "")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B",
+        " (B). ",
+        "**B**",
+        "The answer is B.",
+        "Answer: (B)",
+        "Answer: $B$",
+        "so the correct answer is option B",
+        r"The final answer is $\textbf{(B)}$",
+        "The answer is A. No: the answer is B, as 2 + 2 = 4.",
+    ],
+)
+def test_a_letter_declared_without_a_box(text):
+    assert grade_choice(text, "B") == ("correct", "B")
+    assert grade_choice(text, "C") == ("wrong", "B")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "(B) is too small", "B or C", "the answer is banana", "The answer is Bohr", "answer B2: 5", "Ｂ", "b?"]
+)
+def test_a_letter_that_is_no_declaration(text):
+    assert grade_choice(text, "B") == ("no_answer", "")
+
+
+def test_a_box_outweighs_a_declaration():
+    assert grade_choice(r"\boxed{C}. The answer is B.", "C") == ("correct", "C")
 
 
 @given(st.text(), st.sampled_from(CHOICES))

@@ -1,8 +1,6 @@
-import json
-from pathlib import Path
-
 import pandas as pd
 import pytest
+from real_rows import math_train, rows
 
 from ict_core.errors import UserError
 from ict_core.grading import grade as grade_module
@@ -113,15 +111,6 @@ def test_canaries_abort_the_job(monkeypatch):
         grade_completions(TEXTS, GOLD, **LIMITS)
 
 
-MIRROR = Path(__file__).parents[3] / "shared" / "benchmarks" / "mirror"
-
-
-def rows(path):
-    if not (MIRROR / path).exists():
-        pytest.skip(f"the benchmark mirror is not next to the checkout: {path}")
-    return [json.loads(line) for line in (MIRROR / path).read_text(encoding="utf-8").splitlines()]
-
-
 def test_the_box_of_a_real_solution_holds_its_answer():
     math_500 = rows("HuggingFaceH4/MATH-500/default/test.jsonl")
     other = [r["unique_id"] for r in math_500 if grade_math(r["solution"], r["answer"]).status != "correct"]
@@ -129,8 +118,7 @@ def test_the_box_of_a_real_solution_holds_its_answer():
 
 
 def test_every_real_solution_has_a_box():
-    for path in sorted((MIRROR / "EleutherAI" / "hendrycks_math").glob("*/train.jsonl")) or [Path("hendrycks_math")]:
-        assert [row["solution"] for row in rows(path) if not last_box(row["solution"])] == []
+    assert [row["solution"] for row in math_train() if not last_box(row["solution"])] == []
 
 
 @pytest.mark.slow

@@ -1,0 +1,73 @@
+r"""Answers that are integers from 0 to 999, as the AIME asks for.
+
+The rule, in this order:
+
+1. The last box counts. Without a box the last "answer is N" or "answer: N" counts, and without that the whole text,
+   where it is one integer. An empty box, or none of the three, is ``no_answer``: no number is picked out of prose.
+2. Dollar signs, ``\text{}`` and its kin, parentheses, a full stop at the end, zero padding (``033``), commas between
+   thousands and a decimal part of zeros (``33.0``) do not matter. What is then an ASCII numeral is compared as one.
+3. A box that holds something else, such as ``m+n=33`` or ``\frac{66}{2}``, is compared by math-verify, as
+   ``ict_core.grading.math`` does.
+
+Sources. The AIME's own answer is three digits from 000 to 999 on an answer sheet (Mathematical Association of America,
+https://maa.org/student-programs/amc/), so its authors have no rule for text. MathArena (https://matharena.ai,
+``src/matharena/parser.py``, ``extract_answer``) takes the last box and, strictly, nothing else; its lenient mode takes
+the last integer of the text and flags it. lm-evaluation-harness (``tasks/aime/utils.py``) takes the last box, else what
+stands between the first and the last dollar sign, else the whole text.
+"""
+
+import re
+
+from ict_core.grading.boxes import Verdict, last_box, last_match
+from ict_core.grading.math import grade_math
+from ict_core.grading.numerals import canonical, undress
+
+LARGEST = 999
+
+_DECLARED = re.compile(
+    r"[Aa]nswer(?:\s{1,3}is)?(?:\\[a-z]{1,10}|[\s$*({:]){1,20}"
+    r"([+-]?[0-9]+(?:,[0-9]{3})*(?:\.0+)?)(?![0-9A-Za-z^/+\\_(-]|[.,:][0-9]|\*(?!\*)|\*\*[0-9])"
+)
+_WHOLE = 80  # characters of the longest text that may be one integer and nothing else
+
+
+def _read(answer: str) -> str | None:
+    """The canonical number of an answer in dress, which may stand in parentheses."""
+    plain = undress(answer)
+    return canonical(plain[1:-1].strip(" ") if plain.startswith("(") and plain.endswith(")") else plain)
+
+
+def is_integer_gold(gold: str) -> bool:
+    """Whether a gold answer is an integer from 0 to :data:`LARGEST`, zero-padded or not."""
+    form = _read(gold)
+    return form is not None and form.isdecimal() and len(form) <= 3
+
+
+def _answer(text: str) -> str | None:
+    """What a text without a box declares, or the text itself where it is a number; else None."""
+    declared = last_match(_DECLARED, text)
+    if declared:
+        return declared[1]
+    return text.strip() if len(text) <= _WHOLE and _read(text) is not None else None
+
+
+def settle_integer(text: str, gold: str) -> Verdict | None:
+    """The verdict on a text where rules 1 and 2 give one, else None; ``error`` for a gold that is no such integer.
+
+    Time is linear in the text, and math-verify is not needed.
+    """
+    box = last_box(text)
+    answer = box.answer if box else _answer(text)
+    if not answer:
+        return Verdict("no_answer")
+    if not is_integer_gold(gold):
+        return Verdict.on(answer, "error")
+    found = _read(answer)
+    if found is None:
+        return None
+    return Verdict.on(answer, "correct" if found == _read(gold) else "wrong")
+
+
+def grade_integer(text: str, gold: str) -> Verdict:
+    """Grade a text under the rule in the module's docstring; see :func:`grade_math` for limits and errors."""
+    return settle_integer(text, gold) or grade_math(text, gold)

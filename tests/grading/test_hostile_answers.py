@@ -1,0 +1,108 @@
+import resource
+import time
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ict_core.errors import UserError
+from ict_core.grading.answers import _TYPES, ANSWER_TYPES
+from ict_core.grading.grade import grade_completions
+from ict_core.grading.pool import GradingPool
+from ict_core.records import COMPLETIONS, PROBLEMS, STATUSES, write_frame
+
+GOLDS = {"latex": r"\frac{1}{3}", "integer": "42", "number": "42", "choice": "B"}
+ANSWERS = {
+    "tower": "9^9^9^9",
+    "braced tower": "9^{9^{9^9}}",
+    "nested braces": "{" * 10_000 + "5" + "}" * 10_000,
+    "open braces": "{" * 10_000,
+    "nested dress": r"\text{" * 10_000 + "5" + "}" * 10_000,
+    "nested boxes": r"\boxed{" * 10_000 + "5" + "}" * 10_000,
+    "megabyte of digits": "1" * 1_000_000,
+    "megabyte of groups": "1" + ",111" * 250_000,
+    "megabyte of signs": "-" * 1_000_000,
+    "megabyte of markers": "#### " * 200_000,
+    "megabyte of spaces": "answer" + " " * 1_000_000,
+    "megabyte of declarations": "answer is " * 100_000,
+    "megabyte of points": "1.," * 333_333,
+    "digits over three": "1" * 90_000 + "/3",
+    "a file": r"\input{/etc/passwd}",
+    "a write": r"\immediate\write18{touch /tmp/written}",
+    "Arabic-Indic digits": "٤٢",
+    "full-width digits": "４２",
+    "full-width letter": "Ｂ",
+    "empty": "",
+    "nul": "\0",
+    "spaces": " " * 90_000 + "x",
+    "parentheses": "(" * 500 + "5" + ")" * 500,
+    "binomial": r"\binom{10^9}{5\cdot10^8}",
+    "factorial": r"999999999!",
+}
+MEMORY_MIB = 512
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with GradingPool(workers=1, seconds=0.5, memory_mib=MEMORY_MIB) as pool:
+        pool.grade([(r"\boxed{0.5}", r"\frac{1}{2}", "latex")])  # starts the worker
+        yield pool
+
+
+def test_every_type_is_attacked():
+    assert set(GOLDS) | {"math"} == set(ANSWER_TYPES)
+    assert _TYPES["math"] is _TYPES["latex"]
+
+
+@pytest.mark.parametrize("kind", GOLDS)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_ends_within_the_limit_with_a_status_and_bounded_memory(pool, kind, name):
+    answer = ANSWERS[name]
+    before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    verdicts = pool.grade([(text, GOLDS[kind], kind) for text in (f"\\boxed{{{answer}}}", answer)])
+    assert time.monotonic() - begin < 15  # the limit, starting a killed worker's successor, a busy machine
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # KiB; this process, not a worker
+    for worker in pool._workers:
+        assert resource.prlimit(worker.process.pid, resource.RLIMIT_AS)[0] < (MEMORY_MIB + 1536) * 2**20
+    for verdict in verdicts:
+        assert verdict.status in ("wrong", "no_answer", "timeout", "memory", "error")
+        assert "root" not in verdict.extracted
+        assert len(verdict.extracted) <= 200
+
+
+@pytest.mark.parametrize("kind", GOLDS)
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name.startswith("megabyte")])
+def test_a_megabyte_of_text_is_linear(kind, name):
+    """What runs before math-verify takes a hundredth of the time on a hundredth of the text, and no worker."""
+
+    def seconds(text):
+        begin = time.process_time()
+        _TYPES[kind].settle(text, GOLDS[kind])
+        return time.process_time() - begin
+
+    tenth = min(seconds(ANSWERS[name][:100_000]) for _ in range(3))
+    whole = seconds(ANSWERS[name])
+    assert whole < 40 * max(tenth, 0.005)  # 100 times where quadratic
+    assert whole < 5
+
+
+@pytest.mark.parametrize("kind", GOLDS)
+def test_a_missing_text_is_an_error_and_not_wrong(pool, kind):
+    assert pool.grade([(None, GOLDS[kind], kind)]) == [("error", "")]
+
+
+def test_the_frame_holds_no_missing_text(tmp_path):
+    texts = pd.DataFrame([("b", "p", 0, 7, None, 1, "stop", -1.0)], columns=list(COMPLETIONS))
+    with pytest.raises(UserError, match="null"):
+        write_frame(texts, tmp_path / "completions.parquet", COMPLETIONS)
+    problems = pd.DataFrame([("b", "p", "?", None, "number")], columns=list(PROBLEMS))
+    with pytest.raises(UserError, match="problem p: its answer is empty"):
+        grade_completions(texts, problems, workers=1, seconds=1, memory_mib=MEMORY_MIB)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=60), st.text(min_size=1, max_size=20), st.sampled_from(ANSWER_TYPES))
+def test_any_text_and_any_gold_have_a_status(pool, text, gold, kind):
+    verdicts = pool.grade([(text, gold, kind), (f"\\boxed{{{text}}}", gold, kind), (text, "B", "choice")])
+    assert all(verdict.status in STATUSES for verdict in verdicts)
