@@ -1,7 +1,7 @@
 r"""Mathematical answers, compared by math-verify.
 
 The rule, in this order, for the answer of the last box and the gold answer, each without surrounding whitespace,
-dollar signs and a final full stop:
+dollar signs, a final full stop, and thousands separators made of thin spaces (``,\!`` and ``\,``):
 
 1. No box, or an empty one: ``no_answer``.
 2. The same text, apart from spaces that separate nothing, ``\left`` and ``\right``, and the size of a fraction
@@ -29,6 +29,7 @@ from ict_core.grading.boxes import Verdict, last_box
 
 _log = logging.getLogger(__name__)
 
+_THIN = re.compile(r"(?<=[0-9])(?:,\\! *|\\,)(?=[0-9]{3}(?![0-9]))")
 _DOLLARS = re.compile(r"\$+([^$]*)\$+")
 _SIZE = re.compile(r"\\(?:left|right)(?![A-Za-z])|(?<=\\)[dt](?=frac)")
 _SPACE = re.compile(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z\s])")
@@ -37,7 +38,7 @@ _INTEGER = re.compile(r"(-?)([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)")
 
 
 def _normalised(answer: str) -> str:
-    answer = answer.strip().removesuffix(".").rstrip()
+    answer = _THIN.sub("", answer).strip().removesuffix(".").rstrip()
     dollars = _DOLLARS.fullmatch(answer)
     return dollars[1].strip().removesuffix(".").rstrip() if dollars else answer
 

@@ -43,7 +43,7 @@ class _Worker:
 class GradingPool:
     """Grades texts in killable worker processes, which are started when a text first needs one, and then reused.
 
-    What linear-time code can settle (no box, the gold text itself, integers, choices) is settled in this process, and
+    What linear-time code can settle (no answer, the gold text itself, numbers, choices) is settled in this process, and
     equal answers to equal golds are graded once a call. Not safe to share between threads. Use as a context manager;
     workers also end when this process does, whatever ended it.
 
