@@ -80,9 +80,9 @@ def test_math_verify_in_a_worker():
 def test_order_is_kept_and_workers_are_reused(obedient):
     answers = [f"answer {i}" for i in range(300)]
     assert [v.extracted for v in obedient.grade(boxed(*answers))] == answers
-    pids = {v.extracted for v in obedient.grade(boxed(*(f"pid {i}" for i in range(100))))}
-    assert {v.extracted for v in obedient.grade(boxed(*(f"pid {i}" for i in range(100))))} <= pids
-    assert len(pids) <= 2
+    # two calls, together no more than the pool's two workers; an idle one may have had nothing of the first
+    calls = [obedient.grade(boxed(*(f"pid {i}" for i in range(100)))) for _ in range(2)]
+    assert len({v.extracted for verdicts in calls for v in verdicts}) <= 2
 
 
 def test_equal_pairs_are_graded_once(lone):
