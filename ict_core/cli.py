@@ -241,10 +241,10 @@ def _claims(options: argparse.Namespace) -> None:
     from ict_core.evidence.claims import read_claims
     from ict_core.evidence.ledger import Evidence, as_json, ledger
     from ict_core.evidence.stored import Stored
+    from ict_core.files import write_text
     from ict_core.provenance import write_json
     from ict_core.report.claims import claims_page
     from ict_core.report.page import page
-    from ict_core.report.text import write_text
 
     study = Stored(options.stored, options.results)
     settings = study.settings

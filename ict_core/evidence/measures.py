@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ict_core.statistics.elbow import elbow, mean_sorted_curve
 
@@ -49,10 +50,15 @@ def distance_from_beta(tokens: pd.DataFrame) -> float:
     return float(distance[tokens["kept"]].mean() - distance[~tokens["kept"]].mean())
 
 
+def sorted_curve(tokens: pd.DataFrame) -> NDArray[np.float64]:
+    """The mean over a run's sequences of their scores u sorted from high to low (`statistics.elbow`)."""
+    sequence = tokens.groupby(["step", "group", "rollout"]).ngroup()
+    return mean_sorted_curve(tokens["js"], sequence)
+
+
 def elbow_of_run(tokens: pd.DataFrame) -> float:
     """The share of a sequence's tokens at the elbow of the run's mean curve of sorted scores u."""
-    sequence = tokens.groupby(["step", "group", "rollout"], sort=False).ngroup()
-    return elbow(mean_sorted_curve(tokens["js"], sequence))
+    return elbow(sorted_curve(tokens))
 
 
 QUANTITIES = {

@@ -9,30 +9,19 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ict_core.evidence.measures import sorted_curve
 from ict_core.figures.panels import draw_band, grid, present, sentence, titles
 from ict_core.figures.style import RC, style
-from ict_core.statistics.elbow import POINTS, elbow, mean_sorted_curve
+from ict_core.statistics.elbow import POINTS, elbow
 
 PAPER = 10.0  # percent of the tokens: where the paper sees the elbow and puts its threshold
-
-
-def run_curves(tokens: pd.DataFrame) -> list[np.ndarray]:
-    """The mean sorted curve of each run (seed), each of shape (POINTS,).
-
-    Args:
-        tokens: one model's and variant's rows of a frame of `records.STUDY_TOKENS`.
-    """
-    curves = []
-    for _, run in tokens.groupby("seed", sort=True):
-        sequence = run.groupby(["step", "group", "rollout"]).ngroup()
-        curves.append(mean_sorted_curve(run["js"], sequence))
-    return curves
 
 
 def _draw_model(axis: Axes, tokens: pd.DataFrame, variants: Sequence[str]) -> None:
     share = 100 * np.arange(1, POINTS + 1) / POINTS
     for variant in variants:
-        curves = run_curves(tokens[tokens["variant"] == variant])
+        of_variant = tokens[tokens["variant"] == variant]
+        curves = [sorted_curve(run) for _, run in of_variant.groupby("seed", sort=True)]
         if not curves:
             continue
         look = style(variant)

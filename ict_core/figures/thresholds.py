@@ -1,6 +1,5 @@
 """The ablation of the share of tokens kept: pass@1 above, pass@4 below, one column a model."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 from ict_core.errors import UserError
 from ict_core.figures.panels import grid, sentence, side_by_side, titles
 from ict_core.figures.style import RC, style
-from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.names import AVERAGE, BASE, selector_and_percent
 
 METRICS = ("pass@1", "pass@4")
 EVERYTHING = "grpo"  # keeps 100 %
@@ -25,7 +24,7 @@ def fractions(variants: Sequence[str]) -> dict[str, tuple[str, int]]:
 
     Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
     """
-    named = {v: (m[1], int(m[2])) for v in variants if (m := re.fullmatch(r"(.+)-(\d+)", v))}
+    named = {v: found for v in variants if (found := selector_and_percent(v))}
     selectors = [selector for selector, _ in named.values()]
     order = sorted(named, key=lambda v: (-selectors.count(named[v][0]), selectors.index(named[v][0]), named[v][1]))
     return {v: named[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}

@@ -8,10 +8,10 @@ from ict_core.collect import MANIFEST
 from ict_core.errors import UserError
 from ict_core.evidence.stored import Stored
 from ict_core.figures.registry import FIGURES
+from ict_core.files import write_text
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
-from ict_core.report.text import write_text
 from ict_core.tables.build import TABLES
 
 

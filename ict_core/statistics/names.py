@@ -1,5 +1,22 @@
-"""Names that the frames of the statistics share."""
+"""Names that the frames of the statistics share, and how a variant's name is read."""
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
 
 BASE = "base"  # the untrained model: evaluated once, no training seeds
 AVERAGE = "average"  # the benchmark name of the macro-average: every benchmark weighs the same, whatever its size
 CELL = ["model", "variant", "seed"]
+
+
+def selector_and_percent(variant: str) -> tuple[str, int] | None:
+    """A variant named <selector>-<percent> as these two; None for any other name."""
+    named = re.fullmatch(r"(.+)-(\d+)", variant)
+    return (named[1], int(named[2])) if named else None
+
+
+def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
+    """The variants that a model ran, in the order in which they are shown: base first, then as given."""
+    ran = set(frame.loc[frame["model"] == model, "variant"].unique())
+    return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]

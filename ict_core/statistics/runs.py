@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ict_core.errors import UserError
+from ict_core.statistics import names
 from ict_core.statistics.arms import Arms, arms_of
 from ict_core.statistics.matrix import cell_name, count_matrices
 from ict_core.statistics.metrics import metrics_of, samples_needed
@@ -85,5 +86,4 @@ def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> 
     absent = sorted(set(variants) - {BASE} - set(frame["variant"].unique()))
     if absent:
         raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
-    ran = set(frame.loc[frame["model"] == model, "variant"].unique())
-    return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]
+    return names.shown_variants(frame, model, variants)

@@ -66,12 +66,6 @@ def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
     return replace(frames, **kept)
 
 
-def shown_variants(levels: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
-    """The variants that a model ran, in the order in which they are shown: base first, then as given."""
-    ran = set(levels.loc[levels["model"] == model, "variant"])
-    return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]
-
-
 def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
     """The rows sorted by the given columns, each in its given order; values outside it go last, by name; else stable.
 

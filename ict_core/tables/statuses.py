@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core import records
-from ict_core.statistics.names import CELL
-from ict_core.tables.frames import shown_variants
+from ict_core.statistics.names import CELL, shown_variants
 from ict_core.tables.layout import by_row, rare_percent
 from ict_core.tables.table import Table
 

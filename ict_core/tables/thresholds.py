@@ -1,12 +1,11 @@
 """The ablation of the fraction of tokens kept: variants named <selector>-<percent> against one reference."""
 
-import re
 from collections.abc import Sequence
 
 import pandas as pd
 
+from ict_core.statistics.names import selector_and_percent, shown_variants
 from ict_core.tables.comparison import compared, resolved, side_by_side
-from ict_core.tables.frames import shown_variants
 from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
 
@@ -15,7 +14,7 @@ REFERENCE = "grpo"
 
 def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
     """(variant, selector, percent) of those named <selector>-<percent>; selectors as they come, percents rising."""
-    found = [(m[0], m[1], int(m[2])) for v in variants if (m := re.fullmatch(r"(.+)-(\d+)", v))]
+    found = [(v, *named) for v in variants if (named := selector_and_percent(v))]
     selectors = [selector for _, selector, _ in found]
     return sorted(found, key=lambda row: (selectors.index(row[1]), row[2]))
 

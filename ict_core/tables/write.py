@@ -1,9 +1,10 @@
-"""Writes a table as CSV (long form, ten significant digits), Markdown, LaTeX and HTML; alone here touches files."""
+"""Writes a table as CSV (long form, ten significant digits), Markdown, LaTeX and HTML."""
 
 from pathlib import Path
 
 import pandas as pd
 
+from ict_core.files import write_text
 from ict_core.tables.html import html
 from ict_core.tables.latex import latex
 from ict_core.tables.markdown import markdown
@@ -26,7 +27,6 @@ def csv(numbers: pd.DataFrame) -> str:
 
 def write(table: Table, out: Path, note: str = "") -> list[Path]:
     """Write <name>.csv, .md, .tex and .html into the folder `out`; each appears whole or not at all."""
-    out.mkdir(parents=True, exist_ok=True)
     texts = {
         "csv": csv(table.numbers),
         "md": markdown(table, note),
@@ -36,8 +36,6 @@ def write(table: Table, out: Path, note: str = "") -> list[Path]:
     paths = []
     for ending, text in texts.items():
         path = out / f"{table.name}.{ending}"
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(path)
+        write_text(path, text)
         paths.append(path)
     return paths

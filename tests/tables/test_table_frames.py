@@ -4,7 +4,8 @@ import synthetic
 import table_frames as made
 
 from ict_core.errors import UserError
-from ict_core.tables.frames import both_ways, in_order, restricted, shown_variants
+from ict_core.statistics.names import shown_variants
+from ict_core.tables.frames import both_ways, in_order, restricted
 
 
 def test_restricted_to_the_variants_and_base(study):

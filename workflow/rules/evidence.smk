@@ -29,7 +29,7 @@ FIGURES = {
     "length": [f"{STORED}/train_log.parquet"],
 }
 ALSO = {  # library files that a figure computes with
-    "elbow": ["statistics/elbow.py"],
+    "elbow": ["evidence/measures.py", "statistics/elbow.py"],
     "composition": ["evidence/measures.py", "statistics/intervals.py"],
 }
 FIGURE_FILES = expand(
@@ -89,7 +89,7 @@ rule make_tables:
     params:
         stored=stored_folder,
         results=results_folder,
-        code=code(*STORED_CODE, "statistics/names.py", "tables"),
+        code=code(*STORED_CODE, "files.py", "statistics/names.py", "tables"),
     shell:
         "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
 
@@ -152,7 +152,7 @@ rule claims:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code("evidence", "statistics", "report"),
+        code=code("evidence", "files.py", "statistics", "report"),
     shell:
         "ict claims --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
@@ -180,7 +180,7 @@ rule notebook:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code("evidence", "statistics", "tables", "figures", "report"),
+        code=code("evidence", "files.py", "statistics", "tables", "figures", "report"),
     shell:
         "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results} &> {log}"
 
@@ -214,6 +214,12 @@ rule report:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code(*STORED_CODE, "report", "figures/captions.py", "tables/titles.py"),
+        code=code(
+            *STORED_CODE,
+            "files.py",
+            "report",
+            "figures/captions.py",
+            "tables/titles.py",
+        ),
     shell:
         "ict report --stored {params.stored} --results {params.results} &> {log}"
