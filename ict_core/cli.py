@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ict_core.config import BASE_VARIANT, Cell, Study, load_study
+from ict_core.config.models import ScratchModel
 from ict_core.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -107,6 +108,8 @@ def _pretrain(options: argparse.Namespace) -> None:
 
     held_out = records.read_frame(options.eval, records.PROBLEMS)
     model = study.models[options.model]
+    if not isinstance(model, ScratchModel):
+        raise UserError(f"configs/models/{options.model}.yaml: kind {model.kind} is not pretrained here")
     resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
     losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), resolved, options.out)
     tail = losses[-50:]

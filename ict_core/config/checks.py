@@ -6,22 +6,27 @@ from pathlib import Path
 
 from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark, GeneratedBenchmark
 from ict_core.config.methods import Method
-from ict_core.config.models import Architecture, Model
-from ict_core.config.problems import Problems
+from ict_core.config.models import HubModel, Model, ScratchModel
+from ict_core.config.problems import Problems, closest
 from ict_core.config.published import PublishedSet
-from ict_core.config.study import Data, Evaluation, StudyFile, block_cells
-from ict_core.config.training import Training
+from ict_core.config.study import Data, StudyFile, block_cells
+from ict_core.config.training import Rollouts, Training
 
 LARGEST_K = 4  # of the tables
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PLACES = re.compile(r"\{(?:question|options)\}")
 
 
-def check_evaluation(file: Path, evaluation: Evaluation, problems: Problems) -> None:
+def check_evaluation(file: Path, study: StudyFile, problems: Problems) -> None:
     """The tables' pass@4 needs four samples a problem."""
-    if evaluation.samples < LARGEST_K:
-        allowed = f"at least {LARGEST_K} (n < k otherwise: the tables show pass@{LARGEST_K})"
-        problems.refuse(file, "evaluation.samples", evaluation.samples, allowed)
+    apart = study.evaluation.samples_of or {}
+    counts = {"samples": study.evaluation.samples, **{f"samples_of.{name}": n for name, n in apart.items()}}
+    for key, samples in counts.items():
+        if samples < LARGEST_K:
+            allowed = f"at least {LARGEST_K} (n < k otherwise: the tables show pass@{LARGEST_K})"
+            problems.refuse(file, f"evaluation.{key}", samples, allowed)
+    for name in apart.keys() - set(study.benchmarks):
+        problems.add(file, f"evaluation.samples_of.{name}", f"no such benchmark; {closest(name, study.benchmarks)}")
 
 
 def check_grid(file: Path, study: StudyFile, problems: Problems) -> None:
@@ -72,6 +77,18 @@ def check_training(file: Path, training: Training, problems: Problems) -> None:
         )
     if training.lr_warmup_steps >= training.steps:
         problems.refuse(file, "lr_warmup_steps", training.lr_warmup_steps, f"less than steps = {training.steps}")
+    if training.rollouts is not None:
+        _check_rollouts(file, training.rollouts, problems)
+
+
+def _check_rollouts(file: Path, rollouts: Rollouts, problems: Problems) -> None:
+    colocated = rollouts.engine == "vllm-colocate"
+    for key, needed in (("memory_share", colocated), ("sleep", colocated), ("server", not colocated)):
+        value = getattr(rollouts, key)
+        if needed and value is None:
+            problems.add(file, f"rollouts.{key}", f"missing; allowed: a value, as rollouts.engine is {rollouts.engine}")
+        if not needed and value is not None:
+            problems.refuse(file, f"rollouts.{key}", value, f"nothing, as rollouts.engine is {rollouts.engine}")
 
 
 def check_method(file: Path, method: Method, training: Training, training_name: str, problems: Problems) -> None:
@@ -81,14 +98,35 @@ def check_method(file: Path, method: Method, training: Training, training_name: 
         problems.refuse(file, "warmup_steps", method.warmup_steps, allowed)
 
 
-def check_model(file: Path, model: Model, problems: Problems) -> None:
-    """The sizes of the attention fit together."""
-    sizes: Architecture = model.architecture
+def check_model(file: Path, model: Model, training: Training, training_name: str, problems: Problems) -> None:
+    """The sizes fit together, a hub model is pinned, a prompt has its place, the rollouts fill whole micro-batches."""
+    sizes = model.architecture
     if sizes.hidden_size % (2 * sizes.heads):
         allowed = f"a divisor of hidden_size / 2 = {sizes.hidden_size / 2:g} (rotary positions need an even head)"
         problems.refuse(file, "architecture.heads", sizes.heads, allowed)
     if sizes.heads % sizes.kv_heads:
         problems.refuse(file, "architecture.kv_heads", sizes.kv_heads, f"a divisor of heads = {sizes.heads}")
+    if isinstance(model, ScratchModel):
+        return
+    if isinstance(model, HubModel):
+        _check_pin(file, model.revision, model.allow_unpinned, problems)
+    if model.prompt is not None and model.prompt.template.count("{prompt}") != 1:
+        problems.refuse(file, "prompt.template", model.prompt.template, "a text that holds {prompt} once")
+    beyond = [i for i in model.stop_ids if not 0 <= i < sizes.vocab_size]
+    if beyond:
+        problems.refuse(file, "stop_ids", beyond, f"ids below architecture.vocab_size = {sizes.vocab_size}")
+    if model.hardware is not None:
+        together = model.hardware.gpus * model.hardware.micro_batch_sequences
+        if training.sequences_per_step % together:
+            problems.add(
+                file,
+                "hardware.micro_batch_sequences",
+                f"gpus * micro_batch_sequences = {together} does not divide the {training.sequences_per_step} rollouts "
+                f"of a step of the training {training_name!r}; allowed: a divisor",
+            )
+        if (model.hardware.accelerate == "one-gpu") != (model.hardware.gpus == 1):
+            allowed = "one-gpu with gpus: 1, and only there"
+            problems.refuse(file, "hardware.accelerate", model.hardware.accelerate, allowed)
 
 
 def check_benchmark(file: Path, name: str, benchmark: Benchmark, problems: Problems) -> None:
@@ -105,9 +143,7 @@ def check_benchmark(file: Path, name: str, benchmark: Benchmark, problems: Probl
 def check_published(file: Path, name: str, published: PublishedSet, problems: Problems) -> None:
     """A published set is pinned, its prompt has a place for what it shows, and it has the problems asked for."""
     _named_as_its_file(file, name, published.name, problems)
-    if not _COMMIT.fullmatch(published.revision) and not published.allow_unpinned:
-        allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
-        problems.refuse(file, "revision", published.revision, allowed)
+    _check_pin(file, published.revision, published.allow_unpinned, problems)
     if published.sha256 is None and not published.gated:
         problems.refuse(file, "sha256", None, "64 hexadecimal digits (null only with gated: true)")
     shown = ["{question}", *(["{options}"] if published.answer_type == "choice" else [])]
@@ -132,6 +168,12 @@ def check_data(file: Path, data: Data, train_sets: Mapping[str, PublishedSet], p
     if whole and data.train_problems is not None and data.train_problems > available:
         allowed = f"at most the {available} problems of {', '.join(data.train_sets)}"
         problems.refuse(file, "data.train_problems", data.train_problems, allowed)
+
+
+def _check_pin(file: Path, revision: str, allow_unpinned: bool, problems: Problems) -> None:
+    if not _COMMIT.fullmatch(revision) and not allow_unpinned:
+        allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
+        problems.refuse(file, "revision", revision, allowed)
 
 
 def _named_as_its_file(file: Path, name: str, written: str, problems: Problems) -> None:

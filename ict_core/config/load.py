@@ -67,14 +67,16 @@ def load_study(path: Path) -> Study:
     _read_named(path, file, trainings, models, methods, benchmarks, problems)
     for index, name in enumerate(file.data.train_sets or ()):
         train_sets.read(name, path, f"data.train_sets[{index}]")
-    check_evaluation(path, file.evaluation, problems)
+    check_evaluation(path, file, problems)
     check_grid(path, file, problems)
+    warmup = file.selection_warmup_steps
+    resolved_methods = {variant: _with_warmup(method, warmup) for variant, method in methods.good().items()}
     for name, training in trainings.good().items():
         check_training(trainings.files[name], training, problems)
-        for variant, method in methods.good().items():
+        for variant, method in resolved_methods.items():
             check_method(methods.files[variant], method, training, name, problems)
-    for name, model in models.good().items():
-        check_model(models.files[name], model, problems)
+        for model_name, model in models.good().items():
+            check_model(models.files[model_name], model, training, name, problems)
     for name, benchmark in benchmarks.good().items():
         check_benchmark(benchmarks.files[name], name, benchmark, problems)
     for name, train_set in train_sets.good().items():
@@ -85,7 +87,7 @@ def load_study(path: Path) -> Study:
         name=file.study,
         training=trainings.found[file.training],
         models=models.found,
-        methods=methods.found,
+        methods=resolved_methods,
         benchmarks={
             name: _with_problems(benchmark, file.data.problems_per_benchmark)
             for name, benchmark in benchmarks.found.items()
@@ -104,6 +106,13 @@ def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:
         return benchmark
     number = override if isinstance(benchmark, GeneratedBenchmark) else min(override, benchmark.rows)
     return benchmark.model_copy(update={"problems": number})
+
+
+def _with_warmup(method: Method, steps: int | None) -> Method:
+    """The method with the study's own warm-up, if it has one at all."""
+    if steps is None or "warmup_steps" not in type(method).model_fields:
+        return method
+    return method.model_copy(update={"warmup_steps": steps})
 
 
 def _read_named(

@@ -1,10 +1,13 @@
 """`configs/models/<name>.yaml`: where a base model comes from."""
 
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from ict_core.config.published import HubId
 from ict_core.config.section import Count, Section, Seed
+
+Dtype = Literal["float32", "bfloat16"]
 
 
 class Architecture(Section):
@@ -34,12 +37,63 @@ class Pretraining(Section):
     seed: Seed
 
 
+class Hardware(Section):
+    """What one job of this model takes. But for rounding, no result depends on it."""
+
+    accelerate: Literal["one-gpu", "ddp", "fsdp2"]  # of configs/accelerate
+    gpus: Count  # of a training; a generation takes one
+    micro_batch_sequences: Count  # rollouts in one forward pass of one GPU, in place of the recipe's
+    gradient_checkpointing: bool
+    memory_gib: Count  # of the host
+    train_hours: float = Field(gt=0)  # the limits that a cluster's scheduler is given
+    generate_hours: float = Field(gt=0)
+
+
+class Template(Section):
+    """What stands around a problem's prompt, for example a chat template's turns: `{prompt}` stands for it."""
+
+    template: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+
 class ScratchModel(Section):
     """A model that the study pretrains itself, so that it needs no download."""
+
+    dtype: ClassVar[Dtype] = "float32"
+    prompt: ClassVar[None] = None
+    hardware: ClassVar[None] = None
 
     kind: Literal["pretrained-from-scratch"]
     architecture: Architecture
     pretraining: Pretraining
 
 
-Model = ScratchModel  # with a second kind: a union of the kinds, Field(discriminator="kind")
+class _Checkpoint(Section):
+    architecture: Architecture  # which the checkpoint's own config must have
+    tied_embeddings: bool
+    dtype: Dtype  # of the weights that answer; training keeps float32 weights
+    stop_ids: tuple[int, ...] = Field(
+        min_length=1, description="a list of the token ids that end an answer, each a whole number"
+    )
+    prompt: Template | None = None  # absent: the problem's prompt alone
+    hardware: Hardware | None = None  # absent: one process on the CPU
+
+
+class HubModel(_Checkpoint):
+    """A model of the Hugging Face hub."""
+
+    kind: Literal["hub"]
+    hub: HubId
+    revision: str = Field(description="a commit of the model on the hub: 40 hexadecimal digits")
+    allow_unpinned: bool = False  # true: the revision may be a branch, whose content may change
+    licence: str = Field(min_length=1)
+
+
+class LocalModel(_Checkpoint):
+    """A checkpoint in a folder of this machine, in the hub's format with safetensors weights."""
+
+    kind: Literal["local"]
+    path: str = Field(min_length=1)  # a relative one starts at the repository's folder
+
+
+Model = Annotated[ScratchModel | HubModel | LocalModel, Field(discriminator="kind")]

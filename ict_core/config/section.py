@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 Name = Annotated[
     str,
     Field(
-        pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$",
-        description="a name that can be a folder: a-z, 0-9, '-' and '_', at most 40 characters",
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,39}$",
+        description="a name that can be a folder: a-z, 0-9, '.', '-' and '_', at most 40 characters",
     ),
 ]
 Count = Annotated[int, Field(ge=1)]

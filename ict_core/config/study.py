@@ -1,7 +1,7 @@
 """`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -41,6 +41,7 @@ class Evaluation(Section):
 
     engine: Literal["vllm", "transformers"]
     samples: Count  # completions a problem
+    samples_of: dict[Name, Count] | None = None  # of single benchmarks, in place of `samples`
     temperature: float = Field(gt=0)
     top_p: float = Field(gt=0, le=1)
     max_new_tokens: Count
@@ -78,6 +79,9 @@ class StudyFile(Section):
     note: str = Field(min_length=1)
     scale: Literal["mini", "paper"]
     training: Name
+    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = (
+        None  # of each method that has one, in place of its own
+    )
     data: Data
     benchmarks: tuple[Name, ...] = Field(min_length=1)
     evaluation: Evaluation
@@ -143,6 +147,13 @@ class Study:
         """Every cell that answers the benchmarks: the base models first, then the trained ones."""
         return [*self.base_cells(), *self.cells()]
 
+    def training_of(self, model: str) -> Training:
+        """The recipe as a model's hardware runs it: one recipe for all, but for the micro-batches."""
+        hardware = self.models[model].hardware
+        if hardware is None:
+            return self.training
+        return self.training.model_copy(update={"micro_batch_sequences": hardware.micro_batch_sequences})
+
     def shared_methods(self) -> list[str]:
         """The variants that every model runs, in the grid's order: what the main figures show."""
         ran = {(cell.model, cell.variant) for cell in self.cells()}
@@ -158,7 +169,7 @@ class Study:
             "seed": cell.seed,
             "model": {"name": cell.model, **self.models[cell.model].dump()},
             "method": {"name": cell.variant, **self.methods[cell.variant].dump()},
-            "training": self.training.dump(),
+            "training": self.training_of(cell.model).dump(),
             "data": self._train_data(),
             "grading": self.grading.dump(),  # the rewards come from the same grader
         }

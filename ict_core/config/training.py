@@ -7,6 +7,37 @@ from pydantic import Field
 from ict_core.config.section import Count, Section
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Correction(Section):
+    """Of the mismatch between the sampler's and the trainer's probabilities of a token: its ratio enters the loss.
+
+    Ratios outside the bounds are set to the bound (`truncate`) or their tokens are dropped (`mask`), by token or by the
+    whole sequence's ratio. TRL's `vllm_importance_sampling_mode`.
+    """
+
+    mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
+    clip_min: Share | None = None  # absent: no lower bound
+    clip_max: float = Field(gt=1)
+
+
+class Rollouts(Section):
+    """Rollouts by vLLM, to which the weights go before every step."""
+
+    engine: Literal["vllm-colocate", "vllm-server"]  # beside the trainer on its GPUs, or a server of its own
+    memory_share: Share | None = None  # of each GPU, to vLLM-colocate
+    sleep: bool | None = None  # whether vLLM-colocate gives its memory back during the update
+    server: str | None = Field(default=None, pattern=r"^https?://\S+$", description="the address of a vLLM server")
+    correction: Correction
+    probe_bound: float = Field(gt=0)  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
+
+
+class Lora(Section):
+    """Low-rank adapters on all linear layers but the head (arXiv:2106.09685), in place of full fine-tuning."""
+
+    rank: Count
+    alpha: float = Field(gt=0)
 
 
 class Training(Section):
@@ -24,9 +55,12 @@ class Training(Section):
     clip_low: float = Field(gt=0, lt=1)
     clip_high: float = Field(gt=0)
     temperature: float = Field(gt=0)
+    max_prompt_tokens: Count | None = None  # training problems with longer prompts are left out; absent: none is
     max_new_tokens: Count
-    micro_batch_sequences: Count
+    micro_batch_sequences: Count  # rollouts in one forward pass of one process
     precision: Literal["float32", "bfloat16"]
+    rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer
+    lora: Lora | None = None  # absent: all weights are trained
     threads: Count
     token_sample_every: Count  # steps between two rows of the token log
     token_sample_groups: int = Field(ge=0)  # groups written to it each time
@@ -36,7 +70,6 @@ class Training(Section):
         """Rollouts in one optimiser step."""
         return self.prompts_per_step * self.group_size
 
-    @property
-    def accumulation_steps(self) -> int:
-        """Micro-batches in one optimiser step."""
-        return self.sequences_per_step // self.micro_batch_sequences
+    def accumulation_steps(self, processes: int) -> int:
+        """Micro-batches in one optimiser step of each process."""
+        return self.sequences_per_step // (self.micro_batch_sequences * processes)

@@ -28,7 +28,7 @@ def grpo_config(training: Training, seed: int, scratch: Path) -> GRPOConfig:
         seed=derive_seed(seed, "data order"),
         max_steps=training.steps,
         per_device_train_batch_size=training.micro_batch_sequences,
-        gradient_accumulation_steps=training.accumulation_steps,
+        gradient_accumulation_steps=training.accumulation_steps(processes=1),
         num_generations=training.group_size,
         max_completion_length=training.max_new_tokens,
         temperature=training.temperature,

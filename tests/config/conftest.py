@@ -57,6 +57,14 @@ threads: 1
 token_sample_every: 10
 token_sample_groups: 2
 """
+ROLLOUTS = """\
+rollouts:
+  engine: vllm-colocate
+  memory_share: 0.4
+  sleep: true
+  correction: {mode: token_mask, clip_max: 2.0}
+  probe_bound: 0.05
+"""
 MODEL = """\
 kind: pretrained-from-scratch
 architecture:
@@ -68,6 +76,32 @@ architecture:
   vocab_size: 512
   max_positions: 256
 pretraining: {{steps: 10, batch_sequences: 32, muon_lr: 0.02, adamw_lr: 0.003, seed: 0}}
+"""
+HUB_MODEL = """\
+kind: hub
+hub: Owner/model
+revision: "{commit}"
+licence: MIT
+architecture:
+  hidden_size: 64
+  layers: 4
+  heads: 2
+  kv_heads: 2
+  intermediate_size: 192
+  vocab_size: 512
+  max_positions: 256
+tied_embeddings: true
+dtype: bfloat16
+stop_ids: [0, 1]
+prompt: {{template: "user: {{prompt}} you: ", source: made up}}
+hardware:
+  accelerate: ddp
+  gpus: 2
+  micro_batch_sequences: 16
+  gradient_checkpointing: true
+  memory_gib: 16
+  train_hours: 1
+  generate_hours: 0.5
 """
 METHODS = {
     "grpo": "selector: grpo\nnormaliser: response\n",
@@ -101,11 +135,15 @@ SUMS = {"commit": "a1" * 20, "sha256": "b2" * 32}
 def configs(tmp_path, monkeypatch):
     files = {
         "studies/mini": STUDY,
-        "studies/paper": STUDY.replace("train_problems: 2000", "train_sets: [gsm8k-train]").replace(
-            "[mini-word, mini-symbolic, mini-stem, mini-aime23]", "[gsm8k, mini-word]"
-        ),
+        "studies/paper": STUDY.replace("train_problems: 2000", "train_sets: [gsm8k-train]")
+        .replace("[mini-word, mini-symbolic, mini-stem, mini-aime23]", "[gsm8k, mini-word]")
+        .replace("mini-m", "hub-m")
+        .replace("  threads: 1", "  threads: 1\n  samples_of: {gsm8k: 16}")
+        .replace("training: mini", "training: vllm\nselection_warmup_steps: 7"),
         "training/mini": TRAINING,
         "training/smoke": TRAINING,
+        "training/vllm": TRAINING + ROLLOUTS,
+        "models/hub-m": HUB_MODEL.format(**SUMS),
         "models/mini-s": MODEL.format(heads=2),
         "models/mini-m": MODEL.format(heads=4),
         "benchmarks/gsm8k": PUBLISHED.format(kind="kind: published\nmirrors: GSM8K\n", name="gsm8k", **SUMS),

@@ -8,14 +8,15 @@ from ict_core.errors import UserError
 
 MINI, TRAINING, ICT = "studies/mini.yaml", "training/mini.yaml", "methods/ict-10.yaml"
 PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchmarks/gsm8k.yaml"
-TRAIN_SET = "data/gsm8k-train.yaml"
+TRAIN_SET, HUB, VLLM = "data/gsm8k-train.yaml", "models/hub-m.yaml", "training/vllm.yaml"
+OF_PAPER = (PAPER, GSM8K, TRAIN_SET, HUB, VLLM)
 BLOCK_2 = "models: [mini-s]\n    methods: [ict-5, ict-20, ict-30]\n    seeds: [0, 1, 2]"
 
 CASES = {
     "unknown method": (MINI, "ict-10,", "ict-11,", ["grid[0].methods[3]", "'ict-11'", "did you mean 'ict-10'", "stapo"]),
-    "unknown model": (MINI, "[mini-s, mini-m]", "[mini-l]", ["grid[0].models[0]", "'mini-l'", "allowed: mini-m, mini-s"]),
+    "unknown model": (MINI, "[mini-s, mini-m]", "[mini-l]", ["grid[0].models[0]", "'mini-l'", "allowed: hub-m, mini-m, mini-s"]),
     "missing benchmark": (MINI, "mini-stem,", "mini-mmlu,", ["benchmarks[2]", "'mini-mmlu'", "mini-stem", "mini-word"]),
-    "unknown training": (MINI, "training: mini", "training: maxi", ["training", "'maxi'", "mini, smoke"]),
+    "unknown training": (MINI, "training: mini", "training: maxi", ["training", "'maxi'", "mini, smoke, vllm"]),
     "path for a name": (MINI, "training: mini", "training: ../x", ["training", "'../x'", "a-z, 0-9"]),
     "reserved name": (MINI, "[grpo, entropy-20, stapo, ict", "[base, grpo, entropy-20, stapo, ict", ["grid[0].methods[0]", "'base'", "untrained"]),
     "threshold 0": (ICT, "percent: 10", "percent: 0", ["percent", "0", "a number > 0 and <= 100"]),
@@ -54,7 +55,22 @@ CASES = {
     "three betas": (TRAINING, "[0.9, 0.999]", "[0.9, 0.999, 0.5]", ["adam_betas", "[0.9, 0.999, 0.5]", "a list of 2"]),
     "heads": ("models/mini-s.yaml", "  heads: 2", "  heads: 3", ["architecture.heads", "3", "divisor of hidden_size / 2 = 32"]),
     "key-value heads": ("models/mini-m.yaml", "kv_heads: 2", "kv_heads: 3", ["architecture.kv_heads", "3", "divisor of heads = 4"]),
-    "unknown kind": ("models/mini-s.yaml", "kind: pretrained-from-scratch", "kind: hub", ["kind", "'hub'", "one of pretrained-from-scratch"]),
+    "unknown kind": ("models/mini-s.yaml", "kind: pretrained-from-scratch", "kind: hubb", ["kind", "'hubb'", "did you mean 'hub'", "pretrained-from-scratch"]),
+    "model on a branch": (HUB, f'"{"a1" * 20}"', "main", ["revision", "'main'", "40 hexadecimal digits", "allow_unpinned: true"]),
+    "no revision": (HUB, "revision:", "# revision:", ["revision", "missing", "40 hexadecimal digits"]),
+    "no stop id": (HUB, "stop_ids: [0, 1]", "stop_ids: []", ["stop_ids", "[]", "end an answer"]),
+    "stop id beyond": (HUB, "stop_ids: [0, 1]", "stop_ids: [0, 512]", ["stop_ids", "[512]", "below architecture.vocab_size = 512"]),
+    "template without prompt": (HUB, "user: {prompt}", "user:", ["prompt.template", "{prompt} once"]),
+    "model's micro-batch": (HUB, "gpus: 2", "gpus: 3", ["hardware.micro_batch_sequences", "48", "128 rollouts", "'vllm'", "a divisor"]),
+    "launcher": (HUB, "accelerate: ddp", "accelerate: one-gpu", ["hardware.accelerate", "'one-gpu'", "gpus: 1"]),
+    "unknown launcher": (HUB, "accelerate: ddp", "accelerate: zero3", ["hardware.accelerate", "'zero3'", "one-gpu, ddp, fsdp2"]),
+    "samples of a stranger": (PAPER, "{gsm8k: 16}", "{gsm: 16}", ["evaluation.samples_of.gsm", "did you mean 'gsm8k'"]),
+    "few samples of one": (PAPER, "{gsm8k: 16}", "{gsm8k: 3}", ["evaluation.samples_of.gsm8k", "3", "at least 4"]),
+    "warm-up of the study": (PAPER, "selection_warmup_steps: 7", "selection_warmup_steps: -1", ["selection_warmup_steps", "-1", ">= 0"]),
+    "no memory share": (VLLM, "  memory_share: 0.4\n", "", ["rollouts.memory_share", "missing", "vllm-colocate"]),
+    "server beside": (VLLM, "  sleep: true", "  sleep: true\n  server: http://a:1", ["rollouts.server", "'http://a:1'", "vllm-colocate"]),
+    "no server": (VLLM, "colocate\n  memory_share: 0.4\n  sleep: true", "server", ["rollouts.server", "missing", "vllm-server"]),
+    "correction": (VLLM, "token_mask", "token", ["rollouts.correction.mode", "'token'", "token_mask"]),
     "benchmark's name": ("benchmarks/mini-stem.yaml", "name: mini-stem", "name: mini-word", ["name", "'mini-word'", "'mini-stem'"]),
     "benchmark's answers": ("benchmarks/mini-stem.yaml", "answer_type: choice", "answer_type: math", ["answer_type", "'math'", "choice"]),
     "no kind": (STEM, "kind: generated\n", "", ["kind", "missing", "generated, published"]),
@@ -97,7 +113,7 @@ def test_a_problem_is_one_line_with_file_key_value_and_what_is_allowed(configs, 
     text = (configs / file).read_text()
     assert text.count(old) == 1, "the case must change one place"
     (configs / file).write_text(text.replace(old, new))
-    lines = message_of(configs, PAPER if file in (PAPER, GSM8K, TRAIN_SET) else MINI).splitlines()
+    lines = message_of(configs, PAPER if file in OF_PAPER else MINI).splitlines()
     assert any(line.startswith(f"configs/{file}: {parts[0]}: ") and all(p in line for p in parts) for line in lines), (
         lines
     )

@@ -11,7 +11,6 @@ from ict_core.config.methods import Ict
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
-PUBLISHED = {"gsm8k", "math-500", "mmlu-stem", "gpqa", "aime-23", "aime-24", "aime-25"}  # ready for any study
 STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "evidence")
 
 
@@ -34,9 +33,28 @@ def test_every_file_of_the_project_is_used_and_names_its_origin():
     studies = [load_study(path) for path in STUDIES]
     for kind in ("models", "methods", "benchmarks"):
         used = {name for study in studies for name in getattr(study, kind)}
-        assert used | PUBLISHED >= {path.stem for path in (PROJECT / kind).glob("*.yaml")} >= used
+        assert used == {path.stem for path in (PROJECT / kind).glob("*.yaml")}
     for path in (PROJECT / "methods").glob("*.yaml"):
         assert path.read_text().startswith("# ") and "arXiv:" in path.read_text().split("selector:")[0]
+
+
+def test_the_paper_study_is_the_whole_grid():
+    paper = load_study(PROJECT / "studies/paper.yaml")
+    assert len(paper.cells()) == 3 * 5 * 5 + 3 * 5
+    assert {model.hub for model in paper.models.values()} == {f"Qwen/Qwen2.5-{size}" for size in ("0.5B", "1.5B", "7B")}
+    assert all(not model.allow_unpinned and len(model.stop_ids) == 2 for model in paper.models.values())
+    assert list(paper.train_sets) == ["gsm8k-train", "math-train"]
+    assert [benchmark.mirrors for benchmark in paper.benchmarks.values()][:2] == ["MATH-500", "GSM8K"]
+    assert {paper.methods[variant].warmup_steps for variant in ("ict-10", "random-10")} == {10}
+    assert paper.methods["grpo"].warmup_steps == 0
+
+
+def test_the_hardware_of_a_model_changes_its_micro_batches_and_nothing_else_of_the_recipe(configs):
+    paper = load_study(configs / "studies/paper.yaml")
+    assert paper.training_of("mini-s") == paper.training
+    changed = paper.training_of("hub-m")
+    assert changed.micro_batch_sequences == 16 and changed.accumulation_steps(processes=2) == 4
+    assert changed.model_copy(update={"micro_batch_sequences": 128}) == paper.training
 
 
 def load(configs):

@@ -1,6 +1,7 @@
 import functools
 import json
 import os
+import re
 from pathlib import Path
 
 from ict_core.config import BASE_VARIANT, Cell, load_study

@@ -13,7 +13,7 @@ rule data:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        config=[settings("train_data"), settings("eval_data")],
+        config=lambda w: [settings("train_data"), settings("eval_data")],
         code=code(
             "benchmarks/assemble.py",
             "benchmarks/mini/arithmetic.py",

@@ -32,7 +32,7 @@ rule grade:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        config=settings("grade"),
+        config=lambda w: settings("grade"),
         code=code("grading"),
     shell:
         "ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
@@ -72,6 +72,6 @@ rule study_settings:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        config=settings("evidence"),
+        config=lambda w: settings("evidence"),
     shell:
         "ict settings --study {params.study} --out {output} &> {log}"
