@@ -143,7 +143,7 @@ def _generate(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.evaluation.engines import Sampling, load_engine
     from ict_core.evaluation.generate import generate, model_length, stop_token_ids
-    from ict_core.provenance import cost, hash_file, manifest, write_json
+    from ict_core.provenance import cost, hash_weights, manifest, write_json
 
     cell = _cell(study, options)
     evaluation = study.evaluation
@@ -158,7 +158,7 @@ def _generate(options: argparse.Namespace) -> None:
         "stage": "generate",
         "engine": engine.name,
         "engine_version": engine.version,
-        "model_sha256": hash_file(options.checkpoint / "model.safetensors"),
+        "model_sha256": hash_weights(options.checkpoint),
         **cost(started, int(completions["tokens"].sum())),
     }
     write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ict_core.errors import UserError
 from ict_core.files import write_text
 
 # fmt: off
@@ -78,6 +79,18 @@ def hash_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_weights(folder: Path) -> str:
+    """The SHA-256 of a checkpoint's weights: of its one safetensors file, or :func:`hash_tree` of all shards.
+
+    Raises:
+        UserError: the folder holds no safetensors file.
+    """
+    shards = sorted(folder.glob("*.safetensors"))
+    if not shards:
+        raise UserError(f"{folder}: no *.safetensors there; rerun the stage that makes this checkpoint")
+    return hash_file(shards[0]) if len(shards) == 1 else hash_tree(shards)
 
 
 def hash_tree(paths: Iterable[Path]) -> str:

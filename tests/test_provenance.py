@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.provenance import git_state, hash_file, hash_tree, manifest, write_json
+from ict_core.errors import UserError
+from ict_core.provenance import git_state, hash_file, hash_tree, hash_weights, manifest, write_json
 
 
 def test_a_manifest_says_what_ran_and_where():
@@ -101,3 +102,19 @@ def test_hash_tree_depends_on_names_and_bytes_only(tmp_path):
 def test_hash_tree_refuses_a_path_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         hash_tree([tmp_path / "none"])
+
+
+def test_the_hash_of_weights_is_that_of_the_one_file_or_of_all_shards(tmp_path):
+    with pytest.raises(UserError, match="no \\*.safetensors there"):
+        hash_weights(tmp_path)
+    first, second = (tmp_path / f"model-0000{i}-of-00002.safetensors" for i in (1, 2))
+    first.write_bytes(b"abc")
+    (tmp_path / "config.json").write_text("{}")
+    assert hash_weights(tmp_path) == hash_file(first)
+    second.write_bytes(b"d")
+    both = hash_weights(tmp_path)
+    assert both == hash_tree([second, first]) != hash_file(first)
+    (tmp_path / "config.json").write_text("{ }")
+    assert hash_weights(tmp_path) == both
+    second.write_bytes(b"e")
+    assert hash_weights(tmp_path) != both
