@@ -128,7 +128,8 @@ def _train(options: argparse.Namespace) -> None:
     train(
         base=options.base,
         problems=records.read_frame(options.problems, records.PROBLEMS),
-        training=study.training,
+        model=study.models[cell.model],
+        training=study.training_of(cell.model),
         method=study.methods[cell.variant],
         seed=cell.seed,
         grading=study.grading.dump(),

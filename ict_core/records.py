@@ -63,6 +63,9 @@ _STEP_MEANS = (
     "grad_norm",
     "learning_rate",
     "loss",
+    "sampler_difference",
+    "corrected_share",
+    "probe_difference",
 )
 LOG = {
     "step": "int",

@@ -124,6 +124,10 @@ def check_model(file: Path, model: Model, training: Training, training_name: str
                 f"gpus * micro_batch_sequences = {together} does not divide the {training.sequences_per_step} rollouts "
                 f"of a step of the training {training_name!r}; allowed: a divisor",
             )
+        if model.hardware.accelerate == "fsdp2" and training.lora is not None:
+            problems.refuse(
+                file, "hardware.accelerate", "fsdp2", f"one-gpu or ddp, as {training_name!r} trains by lora"
+            )
         if (model.hardware.accelerate == "one-gpu") != (model.hardware.gpus == 1):
             allowed = "one-gpu with gpus: 1, and only there"
             problems.refuse(file, "hardware.accelerate", model.hardware.accelerate, allowed)

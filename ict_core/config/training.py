@@ -37,7 +37,7 @@ class Lora(Section):
     """Low-rank adapters on all linear layers but the head (arXiv:2106.09685), in place of full fine-tuning."""
 
     rank: Count
-    alpha: float = Field(gt=0)
+    alpha: Count
 
 
 class Training(Section):

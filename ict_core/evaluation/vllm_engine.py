@@ -1,17 +1,12 @@
 """Sampling with vLLM, the engine core in this process."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ict_core import vllm_process
 from ict_core.evaluation.engines import Completion, Request, Sampling
 
-# Read by vLLM when it is imported. An engine core in this process loads in half the time and dies with it.
-os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # else jobs that share a machine bind to the same cores
-os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+vllm_process.set_environment()
 
 import torch  # noqa: E402
 import vllm  # noqa: E402

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from ict_core.tokens.distributions import group_divergence, renyi2_entropy, shannon_entropy
 
+_MOST_PROBABILITIES = 2**27  # half a GiB in float32; some five tensors of that size are held at a time
+
 
 @dataclass(frozen=True)
 class TokenStatistics:
@@ -34,7 +36,7 @@ def token_statistics(
     *,
     group_size: int,
     temperature: float,
-    chunk: int = 256,
+    chunk: int | None = None,
 ) -> TokenStatistics:
     """Statistics of every response token, from the final hidden states.
 
@@ -48,7 +50,7 @@ def token_statistics(
         mask: (B, T), True at response tokens.
         group_size: G.
         temperature: the sampling temperature; all policies are read at it.
-        chunk: pairs in one product.
+        chunk: pairs in one product; by default up to 256, and fewer where that would be more than 2^27 probabilities.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.
@@ -56,6 +58,9 @@ def token_statistics(
     rows, length, width = hidden.shape
     if rows % group_size:
         raise ValueError(f"{rows} rollouts are not whole groups of {group_size}")
+
+    if chunk is None:
+        chunk = min(256, max(1, _MOST_PROBABILITIES // (group_size * head.size(0))))
 
     def by_pair(x: Tensor) -> Tensor:  # (B, T, ...) -> (groups * T, G, ...)
         return x.view(rows // group_size, group_size, length, *x.shape[2:]).transpose(1, 2).flatten(0, 1)

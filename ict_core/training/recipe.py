@@ -1,16 +1,25 @@
 """The one GRPO recipe that all methods share, as TRL's configuration."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from trl import GRPOConfig
 
-from ict_core.config.training import Training
+from ict_core.config.training import Rollouts, Training
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 
 
-def grpo_config(training: Training, seed: int, scratch: Path) -> GRPOConfig:
+def grpo_config(
+    training: Training,
+    seed: int,
+    scratch: Path,
+    *,
+    processes: int = 1,
+    gradient_checkpointing: bool = False,
+    max_prompt_tokens: int = 0,
+) -> GRPOConfig:
     """TRL's configuration of a run; no method appears in it.
 
     Group-normalised advantages (ddof 1, eps 1e-4), no advantage or length re-weighting, one optimiser step a rollout
@@ -19,6 +28,9 @@ def grpo_config(training: Training, seed: int, scratch: Path) -> GRPOConfig:
     Args:
         seed: the cell's seed; the order of the prompts is derived from it.
         scratch: a folder for whatever TRL writes.
+        processes: ranks; each takes an equal part of the rollouts.
+        gradient_checkpointing: whether activations are computed again in the backward pass.
+        max_prompt_tokens: of the longest prompt; needed where vLLM makes the rollouts.
     """
     bf16 = training.precision == "bfloat16"
     if bf16 and not torch.cuda.is_available():
@@ -28,7 +40,7 @@ def grpo_config(training: Training, seed: int, scratch: Path) -> GRPOConfig:
         seed=derive_seed(seed, "data order"),
         max_steps=training.steps,
         per_device_train_batch_size=training.micro_batch_sequences,
-        gradient_accumulation_steps=training.accumulation_steps(processes=1),
+        gradient_accumulation_steps=training.accumulation_steps(processes),
         num_generations=training.group_size,
         max_completion_length=training.max_new_tokens,
         temperature=training.temperature,
@@ -51,11 +63,33 @@ def grpo_config(training: Training, seed: int, scratch: Path) -> GRPOConfig:
         adam_beta2=training.adam_betas[1],
         bf16=bf16,
         use_cpu=not torch.cuda.is_available(),
-        gradient_checkpointing=False,
+        gradient_checkpointing=gradient_checkpointing,
         logging_steps=1,
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
         dataloader_pin_memory=False,
         remove_unused_columns=False,
+        **({} if training.rollouts is None else _vllm(training.rollouts, max_prompt_tokens + training.max_new_tokens)),
     )
+
+
+def _vllm(rollouts: Rollouts, max_length: int) -> dict[str, Any]:
+    """What TRL is told of vLLM."""
+    correction = rollouts.correction
+    place: dict[str, Any] = {"vllm_server_base_url": rollouts.server}
+    if rollouts.engine == "vllm-colocate":
+        place = {
+            "vllm_gpu_memory_utilization": rollouts.memory_share,
+            "vllm_enable_sleep_mode": rollouts.sleep,
+            "vllm_max_model_length": max_length,
+        }
+    return {
+        "use_vllm": True,
+        "vllm_mode": rollouts.engine.removeprefix("vllm-"),
+        "vllm_importance_sampling_correction": True,
+        "vllm_importance_sampling_mode": correction.mode,
+        "vllm_importance_sampling_clip_min": correction.clip_min,
+        "vllm_importance_sampling_clip_max": correction.clip_max,
+        **place,
+    }

@@ -1,31 +1,42 @@
 """One training run: from a base checkpoint and problems to a model, its log and its manifest."""
 
+import os
+import shutil
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import torch
 import transformers
 from datasets import Dataset
+from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ict_core import records
+from ict_core import records, vllm_process
+from ict_core.benchmarks.templates import templated
 from ict_core.config.methods import Method
-from ict_core.config.training import Training
+from ict_core.config.models import Dtype, Model
+from ict_core.config.training import Lora, Training
+from ict_core.errors import UserError
 from ict_core.grading.pool import GradingPool
-from ict_core.provenance import cost, hash_file, manifest, write_json
+from ict_core.provenance import cost, hash_weights, manifest, write_json
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import verifier_reward
 from ict_core.training.token_log import TrainingLog
-from ict_core.training.trainer import SelectiveGRPOTrainer
+
+if TYPE_CHECKING:
+    from ict_core.training.trainer import SelectiveGRPOTrainer
+
+_PROBE_PROMPTS = 4
 
 
 def train(
     base: Path,
     problems: pd.DataFrame,
+    model: Model,
     training: Training,
     method: Method,
     seed: int,
@@ -35,34 +46,48 @@ def train(
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
+    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
+
     Args:
         base: the base checkpoint.
         problems: ``records.PROBLEMS``, the training problems.
-        training: the shared recipe.
+        model: the base model's configuration: its template, the dtype it is saved in, its hardware.
+        training: the shared recipe, with the micro-batches of that hardware.
         method: the selection rule.
         seed: the cell's seed.
         grading: the limits of the verifier, as keywords of ``GradingPool``.
         resolved: the cell's resolved configuration, for the manifest.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
+
+    Raises:
+        UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.
     """
     started = time.perf_counter()
     reuse_freed_memory()
     torch.set_num_threads(training.threads)
     transformers.set_seed(derive_seed(seed, "training"))
     partial = out.with_name(out.name + ".partial")
+    problems = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
+    checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
     with GradingPool(workers=1, **grading) as pool:
-        trainer, log = build_trainer(base, problems, training, method, seed, pool, partial)
+        trainer, log = build_trainer(
+            base, problems, training, method, seed, pool, partial, gradient_checkpointing=checkpointing
+        )
         log.start()
         trainer.train()
-    trainer.save_model(str(partial / "model"))
+    _save(trainer, model.dtype, partial)
+    if not trainer.accelerator.is_main_process:
+        return
     records.write_frame(log.steps(), partial / "log.parquet", records.LOG)
     records.write_frame(log.timing(), partial / "timing.parquet", records.TIMING)
     records.write_frame(log.tokens(), partial / "tokens.parquet", records.TOKENS)
     facts = {
         "stage": "train",
         "trl": trl_settings(trainer),
-        "base_sha256": hash_file(base / "model.safetensors"),
-        "model_sha256": hash_file(partial / "model" / "model.safetensors"),
+        "ranks": trainer.accelerator.num_processes,
+        "prompts_too_long": log.prompts_too_long,
+        "base_sha256": hash_weights(base),
+        "model_sha256": hash_weights(partial / "model"),
         **cost(started, int(log.steps()["tokens"].sum())),
     }
     write_json(partial / "manifest.json", manifest(resolved) | facts)
@@ -77,23 +102,95 @@ def build_trainer(
     seed: int,
     pool: GradingPool,
     scratch: Path,
-) -> tuple[SelectiveGRPOTrainer, TrainingLog]:
+    *,
+    gradient_checkpointing: bool = False,
+) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
     """The trainer of a cell, ready to train, and the log that it fills."""
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
+    if training.sequences_per_step % (training.micro_batch_sequences * ranks):
+        raise UserError(
+            f"{ranks} ranks with micro-batches of {training.micro_batch_sequences} do not divide the "
+            f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
+        )
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    prompts = tokenizer(problems["prompt"].tolist())["input_ids"]
+    limit = training.max_prompt_tokens
+    short = [limit is None or len(ids) <= limit for ids in prompts]
+    if not any(short):
+        raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: at least {min(map(len, prompts))}")
+    fitting = [ids for ids, fits in zip(prompts, short, strict=True) if fits]
+    longest = max(map(len, fitting))
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups)
-    trainer = SelectiveGRPOTrainer(
+    log.prompts_too_long = len(prompts) - len(fitting)
+    options: dict[str, Any] = {}
+    if training.rollouts is not None:
+        options = {"probe": fitting[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
+    trainer = _trainer_class(training, longest)(
         model=AutoModelForCausalLM.from_pretrained(base, dtype="float32"),
-        processing_class=AutoTokenizer.from_pretrained(base),
+        processing_class=tokenizer,
         reward_funcs=[verifier_reward(pool)],
-        args=grpo_config(training, seed, scratch),
-        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+        args=grpo_config(
+            training,
+            seed,
+            scratch,
+            processes=ranks,
+            gradient_checkpointing=gradient_checkpointing,
+            max_prompt_tokens=longest,
+        ),
+        train_dataset=Dataset.from_pandas(
+            problems.loc[short, ["prompt", "answer", "answer_type"]], preserve_index=False
+        ),
+        peft_config=None if training.lora is None else _adapters(training.lora),
         method=method,
         seed=seed,
         training_log=log,
+        **options,
     )
     return trainer, log
 
 
-def trl_settings(trainer: SelectiveGRPOTrainer) -> dict[str, Any]:
+def _trainer_class(training: Training, longest_prompt: int) -> type["SelectiveGRPOTrainer"]:
+    """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
+    if training.rollouts is None:
+        from trl import import_utils
+
+        import_utils.is_vllm_available = lambda *_, **__: False
+    else:
+        vllm_process.set_environment()
+        from trl.generation import vllm_generation
+
+        from ict_core.training.rollouts import engine_for_rollouts
+
+        vllm_generation.LLM = engine_for_rollouts(longest_prompt + training.max_new_tokens)  # type: ignore
+    from ict_core.training.trainer import SelectiveGRPOTrainer
+
+    return SelectiveGRPOTrainer
+
+
+def _adapters(lora: Lora) -> LoraConfig:
+    return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
+    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
+    merged = isinstance(trainer.accelerator.unwrap_model(trainer.model), PeftModel)
+    if dtype == "float32" and not merged:
+        trainer.save_model(str(partial / "model"))
+        return
+    whole = partial / "float32"
+    trainer.save_model(str(whole))  # of adapters, these alone
+    if not trainer.accelerator.is_main_process:
+        return
+    if merged:
+        model = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().to(getattr(torch, dtype))
+    else:
+        model = AutoModelForCausalLM.from_pretrained(whole, dtype=dtype)
+    model.save_pretrained(partial / "model")
+    AutoTokenizer.from_pretrained(whole).save_pretrained(partial / "model")
+    shutil.rmtree(whole)
+
+
+def trl_settings(trainer: "SelectiveGRPOTrainer") -> dict[str, Any]:
     """Every resolved value of TRL's configuration but the paths: its defaults change between releases."""
     values = trainer.args.to_dict()
     return {k: v for k, v in values.items() if k not in ("output_dir", "logging_dir", "run_name")}

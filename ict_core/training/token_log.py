@@ -26,14 +26,16 @@ class TrainingLog:
 
     def __init__(self, group_size: int, sample_every: int, sample_groups: int) -> None:
         self.group_size = group_size
+        self.prompts_too_long = 0  # training problems that were left out
         self._sample_every = sample_every
         self._sample_rows = sample_groups * group_size
         self._steps: list[dict[str, Any]] = []
         self._timing: list[dict[str, float]] = []
         self._samples: list[pd.DataFrame] = []
-        self._losses: list[float] = []
+        self._losses: list[Tensor] = []
         self._divergences: list[Tensor] = []
         self._clipped: list[Tensor] = []
+        self._probe = float("nan")
         self._mark = time.perf_counter()
 
     def rollouts(
@@ -76,18 +78,39 @@ class TrainingLog:
         """Record the wall time of a step's parts, seconds; the rest of the step is the update."""
         self._timing.append({"step": step, "rollout_s": rollout_s, "statistics_s": statistics_s})
 
-    def update(self, loss: float, divergence: Tensor, clipped: Tensor) -> None:
+    def sampler(self, mismatch: float, corrected: float) -> None:
+        """Record how far vLLM's log-probs were from the trainer's, nats, and the share of tokens corrected for it."""
+        self._steps[-1] |= {
+            "sampler_difference": mismatch,
+            "corrected_share": corrected,
+            "probe_difference": self._probe,
+        }
+
+    def probed(self, difference: float) -> None:
+        """Record what the probe after the transfer of weights found, nats."""
+        self._probe = difference
+
+    def update(self, loss: Tensor, divergence: Tensor, clipped: Tensor) -> None:
         """Record one micro-batch of the update: loss, and over its response tokens KL estimates and clip marks."""
         self._losses.append(loss)
         self._divergences.append(divergence)
         self._clipped.append(clipped)
 
-    def finish_step(self, grad_norm: float, learning_rate: float) -> None:
-        """Close the step's record."""
+    def updates(self) -> list[Tensor]:
+        """What :meth:`update` recorded in this step: losses, KL estimates, clip marks."""
+        return [torch.stack(self._losses), torch.cat(self._divergences), torch.cat(self._clipped)]
+
+    def finish_step(self, sums: Tensor, grad_norm: float, learning_rate: float) -> None:
+        """Close the step's record.
+
+        Args:
+            sums: (3, 2), sum and number of the elements of each of :meth:`updates`, over all ranks.
+        """
+        loss, kl, clip_share = (sums[:, 0] / sums[:, 1]).tolist()
         self._steps[-1] |= {
-            "loss": sum(self._losses) / len(self._losses),
-            "kl": _mean(torch.cat(self._divergences)),
-            "clip_share": _mean(torch.cat(self._clipped)),
+            "loss": loss,
+            "kl": kl,
+            "clip_share": clip_share,
             "grad_norm": float(grad_norm),
             "learning_rate": float(learning_rate),
         }

@@ -5,18 +5,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from trl import import_utils as trl_imports
+from torch.distributed.tensor import DTensor
+from trl import GRPOTrainer
 
 from ict_core.config.methods import Method
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.objective import k3, normaliser, psi, selected_loss
+from ict_core.training.probe import WeightProbe
+from ict_core.training.ranks import gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training.token_log import TrainingLog
-
-# TRL imports all of vLLM where it is installed, 4 s of a job's start. Rollouts come from transformers here.
-trl_imports.is_vllm_available = lambda *_, **__: False
-from trl import GRPOTrainer  # noqa: E402
 
 Batch = dict[str, Any]
 
@@ -24,16 +23,28 @@ Batch = dict[str, Any]
 class SelectiveGRPOTrainer(GRPOTrainer):
     """GRPO over the tokens that a selection rule keeps.
 
-    Selection happens once a rollout batch, when its groups are whole and before TRL shuffles and splits it into
-    micro-batches, so no threshold depends on micro-batching. With every token kept, a run is bit-equal to TRL's own.
+    Selection happens once a rollout batch, over the groups of all ranks and before TRL shuffles and splits it into
+    micro-batches, so no threshold depends on micro-batching or on the number of ranks. With every token kept, a run is
+    bit-equal to TRL's own.
 
     Args:
         method: the selection rule with its parameters, normaliser and warm-up.
         seed: the cell's seed, from which rollout and selection seeds are derived for every step.
         training_log: receives one record a step.
+        probe: fixed prompts, token ids, with which vLLM's weights are checked after every transfer.
+        probe_bound: the mean difference of log-probs beyond which the run stops, nats.
     """
 
-    def __init__(self, *args: Any, method: Method, seed: int, training_log: TrainingLog, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        method: Method,
+        seed: int,
+        training_log: TrainingLog,
+        probe: list[list[int]] | None = None,
+        probe_bound: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         if self.loss_type != "grpo" or self.num_iterations != 1 or self.top_entropy_quantile < 1.0:
             raise ValueError("selection is defined for loss_type grpo, one update a batch and no other token mask")
@@ -41,25 +52,47 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._seed = seed
         self._training_log = training_log
         self._select = SELECTORS[method.selector]
+        self._probe: WeightProbe | None = None
+        if self.use_vllm:
+            from ict_core.training.rollouts import SeededSampler
+
+            sampler = SeededSampler(self.vllm_generation, probe or [], self._rollout_seed)
+            self._probe = WeightProbe(sampler, self.accelerator, probe_bound)
 
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
         step = self.state.global_step
         started = time.perf_counter()
-        torch.manual_seed(derive_seed(self._seed, "rollout", step))
+        torch.manual_seed(self._sampling_seed(step))
         batch = super()._generate_and_score_completions(inputs)
         generated = time.perf_counter()
-        mask = batch["completion_mask"].bool()
-        tokens = self._token_statistics(batch, mask)
+        whole = whole_batch(self.accelerator, batch, self._tokenizer.pad_token_id)
+        mask = whole["completion_mask"].bool()
+        tokens = self._token_statistics(whole, mask)
         selecting = step >= self._method.warmup_steps
-        kept = self._kept(tokens, batch["advantages"], mask, step) if selecting else mask
-        kind = self._method.normaliser if selecting else "response"
-        batch["kept"] = kept.float()
-        batch["normaliser"] = normaliser(kind, kept, mask)
-        self._training_log.rollouts(
-            step, batch, tokens, kept, self._scored(), self._truncated(batch, mask), selecting=selecting
-        )
+        kept = self._kept(tokens, whole["advantages"], mask, step) if selecting else mask
+        counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
+        batch["kept"] = own_rows(self.accelerator, kept.float(), batch["completion_mask"])
+        batch["normaliser"] = own_rows(self.accelerator, counts, batch["completion_mask"])
+        truncated = self._truncated(whole, mask)
+        self._training_log.rollouts(step, whole, tokens, kept, self._scored(), truncated, selecting=selecting)
+        self._training_log.sampler(*self._sampler_mismatch(batch))
         self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
         return batch
+
+    def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
+        sampled = super()._generate_single_turn(*args, **kwargs)
+        if self._probe is not None:  # before anything is made of the rollouts
+            self._training_log.probed(self._probe.check(self._policy(), self.state.global_step))
+        return sampled
+
+    def _sampling_seed(self, step: int) -> int:
+        """Of the global generator, from which transformers samples: another one on every rank."""
+        rank = self.accelerator.process_index
+        return derive_seed(self._seed, "rollout", step, *(["rank", rank] if rank else []))
+
+    def _rollout_seed(self, number: int) -> int:
+        """Of one rollout of the current step's whole batch, which vLLM is given."""
+        return derive_seed(self._seed, "rollout", self.state.global_step, "request", number)
 
     def _kept(self, tokens: TokenStatistics, advantages: Tensor, mask: Tensor, step: int) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
@@ -75,29 +108,75 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         return ~(torch.isin(batch["completion_ids"], stops) & mask).any(-1)
 
+    def _sampler_mismatch(self, batch: Batch) -> tuple[float, float]:
+        """How far vLLM's log-probs of its own tokens are from the trainer's, nats, and the share that is corrected.
+
+        A token is corrected where its ratio was set to zero (masked) or to a bound (truncated). NaN without vLLM.
+        """
+        if "importance_sampling_ratio" not in batch:
+            return float("nan"), float("nan")
+        mask = batch["completion_mask"].bool()
+        difference = (batch["old_per_token_logps"] - batch["sampling_per_token_logps"])[mask].abs()
+        ratio = batch["importance_sampling_ratio"].expand_as(mask)[mask]
+        bounds = [0.0, self.vllm_importance_sampling_clip_min, self.vllm_importance_sampling_clip_max]
+        limits = torch.tensor([b for b in bounds if b is not None], dtype=ratio.dtype, device=ratio.device)
+        (total, number), (corrected, _) = gathered_sums(self.accelerator, [difference, torch.isin(ratio, limits)])
+        return (total / number).item(), (corrected / number).item()
+
     @torch.no_grad()
     def _token_statistics(self, batch: Batch, mask: Tensor) -> TokenStatistics:
-        """Statistics under the policy that made the rollouts, which is the current one: the update is on-policy."""
-        model = self.accelerator.unwrap_model(self.model)
-        input_ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
-        attention_mask = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
-        length = mask.size(1)
-        hidden = [
-            model.model(input_ids=ids, attention_mask=attention).last_hidden_state[:, -length - 1 : -1]
-            for ids, attention in zip(
-                input_ids.split(self.args.per_device_train_batch_size),
-                attention_mask.split(self.args.per_device_train_batch_size),
-                strict=True,
-            )
-        ]
-        return token_statistics(
-            torch.cat(hidden),
-            model.lm_head.weight,
-            batch["completion_ids"],
-            mask,
-            group_size=self._training_log.group_size,
-            temperature=self.temperature,
+        """Statistics under the policy that made the rollouts, which is the current one: the update is on-policy.
+
+        The groups are shared out among the ranks; every rank gets all results.
+        """
+        size = self._training_log.group_size
+        at_once = size * max(1, self.args.per_device_train_batch_size // size)  # whole groups
+        pieces = [slice(start, start + at_once) for start in range(0, len(mask), at_once)]
+        results = torch.zeros(4, *mask.shape, device=mask.device)
+        head = self._head()
+        for index, counts in rounds(self.accelerator, len(pieces)):
+            rows = pieces[index]
+            hidden = self._hidden(batch, rows, mask.size(1))
+            with self.accelerator.autocast():
+                found = token_statistics(
+                    hidden,
+                    head,
+                    batch["completion_ids"][rows],
+                    mask[rows],
+                    group_size=size,
+                    temperature=self.temperature,
+                )
+            if counts:
+                results[:, rows] = torch.stack([found.logprob, found.h1, found.h2, found.js])
+        return TokenStatistics(*self.accelerator.reduce(results, "sum").unbind(0))
+
+    def _policy(self) -> torch.nn.Module:
+        assert self.model is not None
+        return self.model
+
+    def _head(self) -> Tensor:
+        """The weight of the LM head, (V, D), whole."""
+        weight = self.accelerator.unwrap_model(self.model).get_output_embeddings().weight
+        return weight.full_tensor() if isinstance(weight, DTensor) else weight
+
+    def _hidden(self, batch: Batch, rows: slice, length: int) -> Tensor:
+        """The states that predict the response tokens of some rows, (rows, T, D), a micro-batch at a time."""
+        input_ids = torch.cat([batch["prompt_ids"][rows], batch["completion_ids"][rows]], dim=1)
+        attention_mask = torch.cat([batch["prompt_mask"][rows], batch["completion_mask"][rows]], dim=1)
+        states: list[Tensor] = []
+        backbone = self.accelerator.unwrap_model(self.model).get_decoder()
+        # through the outermost module, which is the one that gathers sharded weights; its head sees one position
+        hook = backbone.register_forward_hook(
+            lambda *call: states.append(call[-1].last_hidden_state[:, -length - 1 : -1])
         )
+        try:
+            size = self.args.per_device_train_batch_size
+            for ids, attention in zip(input_ids.split(size), attention_mask.split(size), strict=True):
+                with self.accelerator.autocast():
+                    self._policy()(input_ids=ids, attention_mask=attention, logits_to_keep=1, use_cache=False)
+        finally:
+            hook.remove()
+        return torch.cat(states)
 
     def _compute_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
@@ -119,10 +198,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             divergence = torch.full_like(logps, torch.nan)
         loss = selected_loss(per_token, inputs["kept"], inputs["normaliser"])
         mask = inputs["completion_mask"].bool()
-        self._training_log.update(loss.item(), divergence.detach()[mask], clipped[mask])
+        self._training_log.update(loss.detach(), divergence.detach()[mask], clipped[mask])
         return loss / self.current_gradient_accumulation_steps
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "grad_norm" in logs:
-            self._training_log.finish_step(logs["grad_norm"], logs["learning_rate"])
+            sums = gathered_sums(self.accelerator, self._training_log.updates())
+            self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
         super().log(logs, start_time)

@@ -120,6 +120,13 @@ def test_a_problem_is_one_line_with_file_key_value_and_what_is_allowed(configs, 
     assert all("allowed: " in line and line.startswith("configs/") for line in lines)
 
 
+def test_adapters_are_not_sharded(configs):
+    for file, old, new in [(VLLM, "rollouts:", "lora: {rank: 8, alpha: 16}\nrollouts:"), (HUB, "ddp", "fsdp2")]:
+        (configs / file).write_text((configs / file).read_text().replace(old, new))
+    line = "configs/models/hub-m.yaml: hardware.accelerate: 'fsdp2' is not allowed; allowed: one-gpu or ddp"
+    assert message_of(configs, PAPER).startswith(line)
+
+
 def test_all_problems_of_all_files_are_told_at_once(configs):
     for file, old, new in [
         (MINI, "samples: 8", "samples: 2"),

@@ -24,13 +24,18 @@ TRAINING_CODE = [
     "tokens",
     "grading",
     "selection/base.py",
+    "benchmarks/templates.py",
+    "vllm_process.py",
     *[
         f"training/{name}.py"
         for name in (
             "memory",
             "objective",
+            "probe",
+            "ranks",
             "recipe",
             "rewards",
+            "rollouts",
             "run",
             "token_log",
             "trainer",

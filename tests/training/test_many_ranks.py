@@ -1,0 +1,58 @@
+"""Two processes are one trainer: groups that lie on both keep the same tokens and give the same loss."""
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+from launch import RECIPE, start, train
+
+RULES = {
+    "ict": {"selector": "ict"},
+    "entropy": {"selector": "high-entropy", "normaliser": "response"},
+    "entropy-by-batch": {"selector": "high-entropy", "normaliser": "batch_tokens"},
+    "random": {"selector": "random"},
+}
+OWN = {"selector": "ict", "served": False, "training": {"prompts_per_step": 2}}  # samples its rollouts itself
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, tiny_checkpoint):
+    """The same trainings by one rank and by two."""
+    folder = tmp_path_factory.mktemp("ranks")
+    return [train(folder, tiny_checkpoint, ranks, **RULES, own=OWN) for ranks in (1, 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule):
+    one, two = (of_ranks[rule] for of_ranks in runs)
+    assert (one.ranks, two.ranks) == (1, 2)
+    # three groups of four lie on two ranks of six rows: the second group is torn
+    assert one.tokens.groupby(["step", "group"])["rollout"].nunique().tolist() == [4] * 6
+    same = ["step", "group", "rollout", "position", "token", "kept"]
+    pd.testing.assert_frame_equal(one.tokens[same], two.tokens[same])
+    assert 0 < one.steps["kept_share"].iloc[0] < 1
+    pd.testing.assert_frame_equal(one.steps, two.steps, rtol=1e-4, atol=1e-6)
+    assert one.steps["loss"].iloc[1] != 0
+    assert one.weights.keys() == two.weights.keys()
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(two.weights[name], weight, rtol=0, atol=2e-5)
+
+
+@pytest.mark.slow
+def test_ranks_sample_rollouts_of_their_own(runs):
+    texts = runs[1]["own"].tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
+    assert len(texts) == 2 * 2 * 4 and texts.is_unique
+
+
+@pytest.mark.slow
+def test_statistics_of_a_model_that_is_sharded_over_two_ranks(tmp_path, tiny_checkpoint):
+    (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
+    arguments = (str(tiny_checkpoint), str(tmp_path / "recipe.json"), str(tmp_path))
+    done = start("sharded_statistics.py", *arguments, ranks=2)
+    assert done.returncode == 0, done.stderr[-4000:]
+    facts = json.loads((tmp_path / "facts.json").read_text())
+    assert facts["ranks"] == 2 and facts["sharded"]
+    assert all(value > 0 for value in facts["largest"].values())
+    assert max(facts["apart"].values()) < 1e-5

@@ -1,0 +1,105 @@
+"""What a training leaves: a model in its dtype, adapters merged; and the prompts that it leaves out."""
+
+import json
+
+import pytest
+import torch
+from launch import RECIPE
+from short_runs import LengthPool
+from transformers import AutoModelForCausalLM
+
+from ict_core.benchmarks.mini.corpus import training_problems
+from ict_core.config import Grpo, Training
+from ict_core.config.models import Architecture, Hardware, LocalModel, Template
+from ict_core.errors import UserError
+from ict_core.training.run import train
+
+SIZES = Architecture(
+    hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
+)
+
+
+class ParityPool(LengthPool):
+    """In the place of the real pool, which a random model gets no reward from."""
+
+    def __init__(self, **_):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def rewards(monkeypatch):
+    monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
+
+
+def trained(tiny_checkpoint, out, dtype="float32", hardware=None, **changes):
+    training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 1} | changes))
+    model = LocalModel(
+        kind="local",
+        path="x",
+        architecture=SIZES,
+        tied_embeddings=True,
+        dtype=dtype,
+        stop_ids=(0,),
+        hardware=hardware,
+        prompt=Template(template="{prompt}", source="made up"),
+    )
+    grading = {"seconds": 5.0, "memory_mib": 1024}
+    method = Grpo(selector="grpo", normaliser="response")
+    train(tiny_checkpoint, training_problems(0, 40, set()), model, training, method, 0, grading, {}, out)
+    weights = AutoModelForCausalLM.from_pretrained(out / "model", dtype="auto").state_dict()
+    return weights, json.loads((out / "manifest.json").read_text())
+
+
+@pytest.mark.slow
+def test_the_model_is_saved_in_its_dtype_with_its_stop_ids_and_nothing_else(tiny_checkpoint, tmp_path):
+    hardware = Hardware(
+        accelerate="one-gpu",
+        gpus=1,
+        micro_batch_sequences=2,
+        gradient_checkpointing=True,
+        memory_gib=1,
+        train_hours=1.0,
+        generate_hours=1.0,
+    )
+    full, _ = trained(tiny_checkpoint, tmp_path / "full")
+    base = AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype="float32").state_dict()
+    assert any(not torch.equal(weight, base[name]) for name, weight in full.items())
+    half, manifest = trained(tiny_checkpoint, tmp_path / "half", dtype="bfloat16", hardware=hardware)
+    assert {weight.dtype for weight in half.values()} == {torch.bfloat16}
+    for name, weight in full.items():  # gradient checkpointing computes the same
+        torch.testing.assert_close(half[name].float(), weight, rtol=2**-7, atol=1e-4)
+    stops = [json.loads((f / "generation_config.json").read_text())["eos_token_id"] for f in
+             (tiny_checkpoint, tmp_path / "half/model", tmp_path / "full/model")]  # fmt: skip
+    assert stops[0] == stops[1] == stops[2]
+    assert {path.name for path in (tmp_path / "half").iterdir()} == {
+        *("log.parquet", "timing.parquet", "tokens.parquet", "manifest.json", "model")
+    }
+    assert manifest["ranks"] == 1 and manifest["prompts_too_long"] == 0
+
+
+@pytest.mark.slow
+def test_adapters_are_merged_into_a_whole_model(tiny_checkpoint, tmp_path):
+    base = AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype="float32").state_dict()
+    weights, _ = trained(tiny_checkpoint, tmp_path / "run", lora={"rank": 2, "alpha": 4}, learning_rate=0.1)
+    assert weights.keys() == base.keys()
+    changed = {name for name, weight in weights.items() if not torch.equal(weight, base[name])}
+    assert changed and all("_proj.weight" in name for name in changed)
+
+
+@pytest.mark.slow
+def test_prompts_beyond_the_limit_are_left_out_and_counted(tiny_checkpoint, tmp_path):
+    from transformers import AutoTokenizer
+
+    prompts = training_problems(0, 40, set())["prompt"].tolist()
+    lengths = sorted(map(len, AutoTokenizer.from_pretrained(tiny_checkpoint)(prompts)["input_ids"]))
+    limit = lengths[20]
+    _, manifest = trained(tiny_checkpoint, tmp_path / "run", max_prompt_tokens=limit)
+    assert manifest["prompts_too_long"] == sum(length > limit for length in lengths) > 0
+    with pytest.raises(UserError, match=rf"max_prompt_tokens: 1 is not allowed; allowed: at least {lengths[0]}"):
+        trained(tiny_checkpoint, tmp_path / "none", max_prompt_tokens=1)

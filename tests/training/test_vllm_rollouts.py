@@ -1,0 +1,101 @@
+"""Rollouts by a real vLLM in the training loop, on the CPU; and the requests that a server is sent."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from launch import train
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from ict_core.config.training import Correction, Rollouts
+
+ROLLOUTS = {
+    "engine": "vllm-colocate",
+    "memory_share": 0.3,
+    "sleep": False,
+    "correction": {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0},
+    "probe_bound": 0.001,
+}
+
+
+@pytest.fixture(scope="module")
+def untied_checkpoint(tiny_checkpoint, tmp_path_factory):
+    """The tiny model with a head of its own, whose weights vLLM's CPU backend can replace."""
+    folder = tmp_path_factory.mktemp("untied") / "model"
+    tied = AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype="float32")
+    tied.config.tie_word_embeddings = False
+    model = type(tied)(tied.config)
+    weights = tied.state_dict()
+    model.load_state_dict(weights | {"lm_head.weight": weights["model.embed_tokens.weight"].clone()})
+    model.generation_config = tied.generation_config
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny_checkpoint).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_vllm_samples_from_the_trained_weights_with_seeds_of_the_run(tmp_path, untied_checkpoint):
+    def run(seed):
+        spec = {"selector": "ict", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}}
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        return train(folder, untied_checkpoint, run=spec)["run"]
+
+    first, other = run(0), run(1)
+    assert (first.steps["probe_difference"] < 1e-5).all()
+    assert (first.steps["sampler_difference"] < 1e-4).all()
+    assert (first.steps["corrected_share"] == 0).all()
+    assert first.steps["grad_norm"].gt(0).all()
+    assert first.tokens["token"].tolist() != other.tokens["token"].tolist()
+    texts = first.tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
+    assert len(texts) == 2 * 3 * 4 and texts.is_unique
+
+
+@pytest.mark.slow
+def test_a_transfer_that_loses_the_head_stops_the_run(tmp_path, tiny_checkpoint):
+    with pytest.raises(RuntimeError) as stopped:
+        train(tmp_path, tiny_checkpoint, run={"selector": "ict", "served": False, "training": {"rollouts": ROLLOUTS}})
+    assert "UserError: step 1: vLLM's log-probs of 4 fixed prompts differ" in str(stopped.value)
+
+
+def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own():
+    from ict_core.training.rollouts import SeededSampler
+
+    asked = []
+
+    def generate(prompts, n, generation_kwargs, **sampling):
+        asked.append((prompts, n, generation_kwargs, sampling))
+        return {"prompt_ids": prompts, "completion_ids": [[*prompts[0], i] for i in range(n)], "logprobs": [[0.0]] * n}
+
+    client = SimpleNamespace(
+        generate=generate,
+        get_sequence_logprobs=lambda prompts, *_: {"actual_logprobs": [[[-0.5]] * (len(p) - 1) for p in prompts]},
+    )
+    generation = SimpleNamespace(
+        mode="server",
+        vllm_client=client,
+        accelerator=SimpleNamespace(is_main_process=True, device=torch.device("cuda")),
+        sync_weights=lambda: asked.append("weights"),
+    )
+    sampler = SeededSampler(generation, probe=[[1, 2, 3]], seed_of=lambda number: 100 + number)
+    generation.sync_weights()
+    answer = client.generate(prompts=[[5], [6]], n=4, generation_kwargs={"min_tokens": 1}, temperature=1.0)
+    assert asked[0] == "weights"
+    seeds = {tuple(prompts[0]): kwargs for prompts, _, kwargs, _ in asked[1:]}
+    assert seeds == {(5,): {"min_tokens": 1, "seed": 100}, (6,): {"min_tokens": 1, "seed": 104}}
+    assert answer["completion_ids"] == [[5, i] for i in range(4)] + [[6, i] for i in range(4)]
+    assert [scores.tolist() for scores in sampler.take_probe()] == [[-0.5, -0.5]]
+    client.generate(prompts=[[5]], n=4, temperature=1.0)
+    assert sampler.take_probe() is None  # no weights came since
+
+
+def test_trl_is_told_of_vllm_what_the_recipe_says():
+    from ict_core.training.recipe import _vllm
+
+    correction = Correction(mode="token_mask", clip_min=0.5, clip_max=2.0)
+    beside = Rollouts(engine="vllm-colocate", memory_share=0.4, sleep=True, correction=correction, probe_bound=0.1)
+    told = _vllm(beside, 1536)
+    assert told["vllm_mode"] == "colocate" and told["vllm_max_model_length"] == 1536
+    assert told["vllm_importance_sampling_mode"] == "token_mask" and told["vllm_importance_sampling_clip_max"] == 2.0
+    server = Rollouts(engine="vllm-server", server="http://a:1", correction=correction, probe_bound=0.1)
+    assert _vllm(server, 1536)["vllm_server_base_url"] == "http://a:1"
