@@ -56,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command("check", _check, "check the environment against its lock and the study for mistakes")
     command("data", _data, "make the training and evaluation problems", "train", "eval")
+    paths = ("train", "eval", "counts", "pairs")
+    command("contamination", _contamination, "compare the evaluation sets with the training data", *paths)
     command("pretrain", _pretrain, "pretrain a base model", "eval", "out").add_argument("--model", required=True)
     of_a_cell(command("train", _train, "train one cell", "base", "problems", "out"))
     paths = ("checkpoint", "problems", "out", "manifest")
@@ -98,6 +100,19 @@ def _data(options: argparse.Namespace) -> None:
     train, held_out = study_problems(study, mirror)
     records.write_frame(held_out, options.eval, records.PROBLEMS)
     records.write_frame(train, options.train, records.PROBLEMS)
+
+
+def _contamination(options: argparse.Namespace) -> None:
+    from ict_core import records
+    from ict_core.contamination.audit import audit
+    from ict_core.contamination.questions import templates
+
+    study = load_study(options.study)
+    train, held_out = (records.read_frame(path, records.PROBLEMS) for path in (options.train, options.eval))
+    counts, pairs = audit(train, held_out, templates(study), study.grading.dump())
+    records.write_frame(pairs, options.pairs, records.NEAR_DUPLICATES)
+    records.write_frame(counts, options.counts, records.CONTAMINATION)
+    print(counts.to_string(index=False))
 
 
 def _pretrain(options: argparse.Namespace) -> None:

@@ -18,6 +18,28 @@ STATUSES = STATUSES_GRADED + STATUSES_UNGRADED
 _CELL = {"model": "str", "variant": "str", "seed": "int"}
 
 PROBLEMS = {"benchmark": "str", "problem": "str", "prompt": "str", "answer": "str", "answer_type": "str"}
+CONTAMINATION = {
+    "benchmark": "str",
+    **dict.fromkeys(
+        ("problems", "training", "repeated", "exact", "ngram", "short", "similar", "same_answer", "but_for_numbers"),
+        "int",
+    ),
+}
+NEAR_DUPLICATES = {
+    "benchmark": "str",
+    "problem": "str",
+    "training_set": "str",
+    "training_problem": "str",
+    "similarity": "float",
+    "same_answer": "str",
+}
+COMPLETION_PROBE = {
+    "benchmark": "str",
+    "problem": "str",
+    "percent": "int",
+    "exact": "bool",
+    "rouge_l": "float",
+}
 COMPLETIONS = {
     "benchmark": "str",
     "problem": "str",

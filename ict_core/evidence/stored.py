@@ -16,6 +16,8 @@ _STORED = {
     "log": (collect.LOG, records.STUDY_LOG),
     "tokens": (collect.TOKENS, records.STUDY_TOKENS),
     "compute": (collect.COMPUTE, records.COMPUTE),
+    "contamination": ("contamination.parquet", records.CONTAMINATION),
+    "near_duplicates": ("near_duplicates.parquet", records.NEAR_DUPLICATES),
 }
 
 
@@ -23,8 +25,8 @@ class Stored:
     """The frames of one study by name, each read when it is first asked for.
 
     Args:
-        stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet` and
-            `compute.parquet`.
+        stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet`,
+            `compute.parquet`, `contamination.parquet` and `near_duplicates.parquet`.
         results: the folder into whose `statistics/` the statistics stage wrote; None where it has not run.
     """
 
@@ -38,7 +40,7 @@ class Stored:
         return read_settings(self._stored / SETTINGS)
 
     def _read(self, name: str) -> pd.DataFrame:
-        """`scores`, `log`, `tokens`, `compute`, or a frame of `schemas.STATISTICS`.
+        """`scores`, `log`, `tokens`, `compute`, `contamination`, `near_duplicates`, or a frame of `schemas.STATISTICS`.
 
         Raises:
             UserError: there is no such frame, or its file is missing or of another schema.

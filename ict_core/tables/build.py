@@ -8,6 +8,7 @@ from ict_core.tables.ablation import controls_table, metrics_table
 from ict_core.tables.beside_paper import paper_table
 from ict_core.tables.components import components_table
 from ict_core.tables.compute import compute_table
+from ict_core.tables.contamination import contamination_table, near_duplicates_table
 from ict_core.tables.contrasts import contrasts_table
 from ict_core.tables.frames import Frames, TableSettings, restricted
 from ict_core.tables.main import main_table
@@ -38,6 +39,8 @@ TABLES = {
     "compute": Entry(TITLES["compute"], lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
     "statuses": Entry(TITLES["statuses"], lambda f, s: status_table(f.scores, s.variants)),
     "components": Entry(TITLES["components"], lambda f, s: components_table(f.components, s)),
+    "contamination": Entry(TITLES["contamination"], lambda f, s: contamination_table(f.contamination, s)),
+    "near_duplicates": Entry(TITLES["near_duplicates"], lambda f, s: near_duplicates_table(f.near_duplicates, s)),
 }
 """By name, in the report's order."""
 

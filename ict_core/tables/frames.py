@@ -25,6 +25,8 @@ class Frames:
     views: pd.DataFrame
     components: pd.DataFrame
     compute: pd.DataFrame
+    contamination: pd.DataFrame
+    near_duplicates: pd.DataFrame
 
 
 @dataclass(frozen=True)

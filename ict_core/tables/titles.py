@@ -11,4 +11,6 @@ TITLES = {
     "compute": "Compute",
     "statuses": "Answer statuses",
     "components": "Variance components",
+    "contamination": "Overlap with the training data",
+    "near_duplicates": "Near-duplicates in the training data",
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import synthetic
 
+from ict_core.records import CONTAMINATION, NEAR_DUPLICATES
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
@@ -37,11 +38,34 @@ def compute(cells):
     return pd.DataFrame(rows, columns=columns)
 
 
+def contamination(benchmarks):
+    """A frame of records.CONTAMINATION: of 40 problems of each benchmark, in reverse order, a few are like training."""
+    rows = [(benchmark, 40, 2000, 1, 0, 3, 2, 4, 1, 39) for benchmark in reversed(benchmarks)]
+    return pd.DataFrame(rows, columns=list(CONTAMINATION))
+
+
+def near_duplicates(count=12):
+    """A frame of records.NEAR_DUPLICATES: problems of one benchmark, the nearest first, every other answer the same."""
+    rows = [
+        (
+            "mini-symbolic",
+            f"test/algebra/{i}.json",
+            "train",
+            f"train-{i:05d}",
+            1 - i / 100,
+            ("no", "yes")[i % 2],
+        )
+        for i in range(count)
+    ]
+    return pd.DataFrame(rows, columns=list(NEAR_DUPLICATES))
+
+
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
     found = analyse(scores, list(variants), list(baselines), declared, 0.02, 0.8, generator(0, "tables"))
     cells = scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None)
-    return Frames(scores, found.levels, found.contrasts, found.views, found.components, compute(cells))
+    parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
+    return Frames(scores, *parts, contamination(scores["benchmark"].unique()), near_duplicates())
 
 
 def levels(*rows):

@@ -32,7 +32,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_the_stored_run_is_small_and_whole():
     sizes = {path.relative_to(REFERENCE).as_posix(): path.stat().st_size for path in REFERENCE.rglob("*.*")}
     assert sum(sizes.values()) < 10 * 2**20
-    for name in ("scores", "train_log", "tokens", "compute"):
+    for name in ("scores", "train_log", "tokens", "compute", "contamination", "near_duplicates"):
         assert sizes[f"{name}.parquet"] > 0
     manifest = json.loads((REFERENCE / "manifest.json").read_text())
     assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, nothing uncommitted

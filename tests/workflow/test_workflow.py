@@ -36,6 +36,7 @@ def restore(copy: Copy, file: str) -> None:
 def test_the_default_study_is_the_whole_mini_grid(fresh):
     jobs = Counter(rule for rule, _, _ in fresh.planned())
     assert (jobs["pretrain"], jobs["train"], jobs["generate"], jobs["grade"]) == (2, 39, 41, 41)
+    assert (jobs["data"], jobs["contamination"]) == (1, 1)
     assert not (fresh.folder / "results").exists()
 
 

@@ -25,6 +25,33 @@ rule data:
         "ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"
 
 
+rule contamination:
+    input:
+        train=f"{RESULTS}/data/train.parquet",
+        eval=f"{RESULTS}/data/eval.parquet",
+    output:
+        counts=f"{RESULTS}/contamination.parquet",
+        pairs=f"{RESULTS}/near_duplicates.parquet",
+    log:
+        f"{RESULTS}/logs/contamination.log",
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        config=[settings("train_data"), settings("eval_data"), settings("grade")],
+        code=code(
+            *[
+                f"contamination/{name}.py"
+                for name in ("audit", "overlap", "questions", "text")
+            ],
+            "benchmarks/published/prompts.py",
+            "grading",
+        ),
+    shell:
+        "ict contamination --study {params.study} --train {input.train} --eval {input.eval}"
+        " --counts {output.counts} --pairs {output.pairs} &> {log}"
+
+
 rule pretrain:
     input:
         eval=f"{RESULTS}/data/eval.parquet",

@@ -68,6 +68,8 @@ rule make_tables:
     input:
         scores=f"{STORED}/scores.parquet",
         compute=f"{STORED}/compute.parquet",
+        contamination=f"{STORED}/contamination.parquet",
+        near_duplicates=f"{STORED}/near_duplicates.parquet",
         settings=f"{STORED}/study.json",
         paper="configs/paper.yaml",
         statistics=STATISTICS,
@@ -89,7 +91,13 @@ rule make_tables:
     params:
         stored=stored_folder,
         results=results_folder,
-        code=code(*STORED_CODE, "files.py", "statistics/names.py", "tables"),
+        code=code(
+            *STORED_CODE,
+            "contamination/overlap.py",
+            "files.py",
+            "statistics/names.py",
+            "tables",
+        ),
     shell:
         "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
 

@@ -9,6 +9,9 @@ import numpy as np
 from ict_core.benchmarks.mini.arithmetic import Operation, Step
 
 LETTERS = "ABCD"
+TEMPLATE = "Q: {question}\nA:"
+"""How every problem is put."""
+
 _NAMES = ("Ann", "Ben", "Eva", "Leo", "Mia", "Tom")
 _THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
 
@@ -27,7 +30,7 @@ class Problem:
 
     @property
     def prompt(self) -> str:
-        return f"Q: {self.question}\nA:"
+        return TEMPLATE.format(question=self.question)
 
     def solution(self, worked: Sequence[bool]) -> str:
         """The completion that follows the prompt, each step written worked or direct."""

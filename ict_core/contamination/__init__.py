@@ -1,0 +1,4 @@
+"""What of the evaluation may have been seen in training: the audit of the training data, and a probe of the base model.
+
+No question, option or completion leaves this package: it returns counts, scores and ids (GPQA may not be shown).
+"""

@@ -1,0 +1,93 @@
+"""The overlap of every evaluation set with the training data: counts by benchmark, and the near-duplicates by id.
+
+It warns and removes nothing. What it says of a question says nothing of what the base model saw before: see
+`completion_probe.py`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ict_core import records
+from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
+from ict_core.contamination.questions import Asked, asked
+from ict_core.contamination.text import but_for_numbers, tokens
+from ict_core.grading.pool import GradingPool
+
+_SAME = {"correct": "yes", "wrong": "no"}
+
+
+def audit(
+    training: pd.DataFrame, held_out: pd.DataFrame, template: Mapping[str, str], grading: Mapping[str, Any]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare every evaluation problem with every training problem.
+
+    Args:
+        training, held_out: frames of ``records.PROBLEMS``.
+        template: as :func:`ict_core.contamination.questions.templates`.
+        grading: `seconds` and `memory_mib` of one answer.
+
+    Returns:
+        Counts of problems, a frame of ``records.CONTAMINATION``, one row a benchmark in the order of `held_out`:
+        `problems`; `training` (problems, of all training sets); `repeated`, whose question and options stand before
+        in the same benchmark; `exact`, whose normalised question is a training question's; `ngram` and `short` (see
+        :func:`overlap.overlapping`); `similar`, with a near-duplicate, and `same_answer`, with one that has the same
+        answer too; `but_for_numbers`, whose question is a training question's once all numbers are 0.
+
+        Near-duplicates, a frame of ``records.NEAR_DUPLICATES``, the most similar of a benchmark first: pairs whose
+        :func:`overlap.shingles` have a Jaccard similarity of at least ``overlap.SIMILAR``, hence all exact matches
+        too. `same_answer` is the verdict of the grader of mathematical answers: yes, no, or unknown.
+    """
+    ours, theirs = asked(held_out, template), asked(training, template)
+    near = _near_duplicates(ours, theirs, grading)
+    questions = [one.question for one in theirs]
+    exact = {tokens(question) for question in questions}
+    wording = {but_for_numbers(question) for question in questions}
+    shared = overlapping([one.question for one in ours], questions)
+    flags = pd.DataFrame(
+        {
+            "benchmark": [one.benchmark for one in ours],
+            "problem": [one.problem for one in ours],
+            "problems": True,
+            "repeated": _repeated(ours),
+            "exact": [tokens(one.question) in exact for one in ours],
+            "ngram": [found is True for found in shared],
+            "short": [found is None for found in shared],
+            "but_for_numbers": [but_for_numbers(one.question) in wording for one in ours],
+        }
+    )
+    keys = pd.MultiIndex.from_frame(flags[["benchmark", "problem"]])
+    for column, pairs in (("similar", near), ("same_answer", near[near["same_answer"] == "yes"])):
+        flags[column] = keys.isin(pd.MultiIndex.from_frame(pairs[["benchmark", "problem"]]))
+    counts = flags.drop(columns="problem").groupby("benchmark", sort=False).sum().reset_index()
+    return counts.assign(training=len(theirs))[list(records.CONTAMINATION)], near
+
+
+def _repeated(problems: Sequence[Asked]) -> list[bool]:
+    """Whether a problem's question and options, normalised, stand before in the same set."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    repeated = []
+    for one in problems:
+        key = (one.benchmark, tokens(one.question), *map(tokens, one.options))
+        repeated.append(seen[key] > 0)
+        seen[key] += 1
+    return repeated
+
+
+def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
+    found = similar_pairs([shingles(one.question) for one in ours], [shingles(one.question) for one in theirs], SIMILAR)
+    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in found]
+    answers = [(f"\\boxed{{{theirs.answer}}}", ours.answer, "latex") for ours, theirs, _ in pairs]
+    with GradingPool(workers=1, **grading) as pool:
+        verdicts = pool.grade(answers)
+    rows = [
+        (one.benchmark, one.problem, other.benchmark, other.problem, similarity, _SAME.get(verdict.status, "unknown"))
+        for (one, other, similarity), verdict in zip(pairs, verdicts, strict=True)
+    ]
+    near = pd.DataFrame(rows, columns=list(records.NEAR_DUPLICATES))
+    order = {name: place for place, name in enumerate(dict.fromkeys(one.benchmark for one in ours))}
+    ranks = near.assign(order=near["benchmark"].map(order))
+    keys = ["order", "similarity", "problem", "training_set", "training_problem"]
+    return near.loc[ranks.sort_values(keys, ascending=[True, False, True, True, True]).index].reset_index(drop=True)

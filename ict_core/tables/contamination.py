@@ -1,0 +1,60 @@
+"""What the evaluation shares with the training data: counts by benchmark, and the nearest pairs by id."""
+
+import pandas as pd
+
+from ict_core.contamination.overlap import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
+from ict_core.tables.frames import TableSettings, in_order
+from ict_core.tables.layout import by_row, number, rare_percent
+from ict_core.tables.table import Table
+
+SHOWN = 10  # pairs of a benchmark in the readable table
+_HEADS = {
+    "repeated": "repeated",
+    "exact": "exact",
+    "ngram": f"{NGRAM}-gram",
+    "short": "too short",
+    "similar": "near-duplicate",
+    "same_answer": "same answer too",
+    "but_for_numbers": "equal but for numbers",
+}
+
+
+def contamination_table(contamination: pd.DataFrame, settings: TableSettings) -> Table:
+    """The counts of a frame of `records.CONTAMINATION`, with their shares of the benchmark's problems."""
+    numbers = in_order(contamination, benchmark=settings.mirrors)
+
+    def text(count: int, problems: int) -> str:
+        return f"{count} ({rare_percent(count / problems)} %)" if count else "0"
+
+    shown = numbers[["benchmark", "problems"]].astype(str)
+    for column, head in _HEADS.items():
+        shown[head] = by_row(numbers, [column, "problems"], text)
+    training = ", ".join(number(count, 0) for count in numbers["training"].unique())
+    caption = (
+        f"Evaluation problems that are like one of the {training} training problems: questions without their options "
+        "and without the instruction, in percent of the benchmark. Nothing was removed. Repeated: stands before in the "
+        "same benchmark, options included. Exact: the same question in lower case and without punctuation. "
+        f"{NGRAM}-gram: shares {NGRAM} words in a row, or all words of a shorter question, with at most {COMMON} "
+        "training questions; a turn of phrase does that too, so it bounds the overlap from above. Too short: fewer "
+        f"than {SHORTEST} words, so no n-gram was looked for. Near-duplicate: a Jaccard similarity of {SIMILAR:g} or "
+        f"more between the sets of {SHINGLE}-character stretches, exact ones included. Equal but for numbers: the same "
+        "wording with other numbers, as problems from one template are by construction."
+    )
+    return Table("contamination", numbers, shown, caption, keys=1)
+
+
+def near_duplicates_table(near: pd.DataFrame, settings: TableSettings) -> Table:
+    """The pairs of a frame of `records.NEAR_DUPLICATES`: all in the CSV, the nearest of each benchmark to read."""
+    numbers = in_order(near, benchmark=settings.mirrors)
+    nearest = numbers.groupby("benchmark", sort=False).head(SHOWN)
+    shown = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
+    shown = shown.rename(columns=lambda name: name.replace("_", " ")).reset_index(drop=True)
+    caption = (
+        f"Pairs of an evaluation and a training question with a similarity of {SIMILAR:g} or more (see the table of "
+        f"contamination); of each benchmark the {SHOWN} nearest, {len(numbers)} pairs in the CSV. A near-duplicate is "
+        "a warning: questions that differ by one sign or number have other answers. Same answer: as the grader of "
+        "mathematical answers finds; of a multiple choice the text of the right option counts."
+    )
+    if numbers.empty:
+        caption = f"No evaluation question has a similarity of {SIMILAR:g} or more with a training question."
+    return Table("near_duplicates", numbers, shown, caption, keys=2)

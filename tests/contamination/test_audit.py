@@ -1,0 +1,168 @@
+"""The audit's counts and pairs: a study made by hand, the study in miniature, the real rows."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from published_sets import MIRROR, OPEN, SETS, real_rows
+
+from ict_core import records
+from ict_core.benchmarks.assemble import study_problems
+from ict_core.benchmarks.published.item import Item
+from ict_core.benchmarks.published.prompts import prompt
+from ict_core.cli import main
+from ict_core.config import load_study
+from ict_core.contamination.audit import audit
+from ict_core.contamination.questions import Asked, asked, templates
+from ict_core.errors import UserError
+
+STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
+MINI = load_study(STUDIES / "mini.yaml")
+GRADING = {"seconds": 10, "memory_mib": 1024}
+LONG = "How many pens has Ann if she had 12 pens at first and then found 30 more of them"
+
+
+def problems(name, *rows):
+    """A frame of records.PROBLEMS from (id, question, answer[, options])."""
+    template, kind = SETS[name].prompt.template, SETS[name].answer_type
+    made = [(name, row[0], prompt(template, Item(*row)), row[2], kind) for row in rows]
+    return pd.DataFrame(made, columns=list(records.PROBLEMS))
+
+
+TEMPLATES = {name: published.prompt.template for name, published in SETS.items()}
+TRAINING = pd.concat(
+    [
+        problems("gsm8k-train", ("t1", f"{LONG}?", "42"), ("t2", "What is 1 + 2?", "3")),
+        problems("math-train", ("t3", f"{LONG[:-1]}n?", "\\frac{84}{2}"), ("t4", "Find x.", "\\frac{1}{2}")),
+    ],
+    ignore_index=True,
+)
+
+
+def test_counts_and_pairs_by_hand():
+    options = ("$1/2$", "2", "3", "4")
+    held_out = pd.concat(
+        [
+            problems("mmlu-stem", ("a", "find X", "A", options), ("a-2", "Find x!", "A", options)),
+            problems("mmlu-stem", ("b", "find X", "B", options[::-1]), ("c", "Find y", "A", options)),
+            problems(
+                "gsm8k", ("d", LONG.upper(), "42"), ("e", LONG.replace("12", "1"), "31"), ("f", "What is 2?", "2")
+            ),
+            problems("math-500", ("g", "What is 2 - 2?", "0"), ("h", "What is 5 + 5?", "10")),
+        ],
+        ignore_index=True,
+    )
+    counts, near = audit(TRAINING, held_out, TEMPLATES, GRADING)
+    expected = [
+        # benchmark, problems, training, repeated, exact, ngram, short, similar, same answer, but for numbers
+        ("mmlu-stem", 4, 4, 1, 3, 0, 4, 3, 2, 3),
+        ("gsm8k", 3, 4, 0, 1, 1, 1, 2, 1, 2),
+        ("math-500", 2, 4, 0, 0, 0, 2, 0, 0, 1),
+    ]
+    assert list(counts.itertuples(index=False, name=None)) == expected
+    pairs = near.drop(columns="similarity").to_numpy().tolist()
+    assert pairs == [
+        ["mmlu-stem", "a", "math-train", "t4", "yes"],  # of a choice, the option's text counts
+        ["mmlu-stem", "a-2", "math-train", "t4", "yes"],
+        ["mmlu-stem", "b", "math-train", "t4", "no"],
+        ["gsm8k", "d", "gsm8k-train", "t1", "yes"],
+        ["gsm8k", "d", "math-train", "t3", "yes"],
+        ["gsm8k", "e", "gsm8k-train", "t1", "no"],
+        ["gsm8k", "e", "math-train", "t3", "no"],
+    ]
+    assert near["similarity"].tolist()[:4] == [1.0] * 4 and near["similarity"].between(0.8, 1).all()
+
+
+def test_the_shared_instruction_is_no_overlap():
+    held_out = problems("math-500", ("a", "Name a prime.", "2"))
+    counts, near = audit(TRAINING, held_out, TEMPLATES, GRADING)
+    assert counts.drop(columns=["benchmark", "problems", "training", "short"]).to_numpy().sum() == 0 and near.empty
+
+
+def test_an_answer_that_cannot_be_compared_is_unknown():
+    held_out = problems("math-500", ("a", "Find x", "\\frac{1}{2}"))
+    training = problems("math-train", ("t", "Find x", "\\frac{1}{2"))
+    assert audit(training, held_out, TEMPLATES, GRADING)[1]["same_answer"].tolist() == ["unknown"]
+
+
+def test_a_prompt_of_another_template_is_an_error_that_names_the_problem_only():
+    held_out = problems("gpqa", ("rec1", "a secret", "A", ("1", "2", "3", "4")))
+    for known in ({**TEMPLATES, "gpqa": "{question}?"}, {}):
+        with pytest.raises(UserError, match="gpqa rec1 .*`ict data` anew") as error:
+            asked(held_out, known)
+        assert "secret" not in str(error.value)
+
+
+def test_a_problem_is_asked_without_its_instruction():
+    options = ("one", "two", "three", "four")
+    (found,) = asked(problems("gpqa", ("rec1", "Which?", "C", options)), TEMPLATES)
+    assert found == Asked("gpqa", "rec1", "Which?", options, "three")
+
+
+def test_every_set_of_a_study_has_its_template():
+    study = replace(MINI, train_sets={"gsm8k-train": SETS["gsm8k-train"]})
+    assert templates(study)["gsm8k-train"] == SETS["gsm8k-train"].prompt.template
+    assert templates(study)["mini-word"] == templates(study)["train"] == "Q: {question}\nA:"
+
+
+def test_generated_training_problems_are_new_and_their_templates_are_not():
+    train, held_out = study_problems(MINI, None)
+    counts = audit(train, held_out, templates(MINI), GRADING)[0].set_index("benchmark")
+    assert counts["problems"].sum() == 250 and (counts["training"] == 2000).all()
+    assert (counts[["exact", "repeated"]] == 0).all(axis=None)
+    assert counts.loc["mini-symbolic", "but_for_numbers"] == 40 and counts.loc["mini-word", "but_for_numbers"] > 20
+    assert counts.loc[["mini-stem", "mini-science", "mini-aime23"], "but_for_numbers"].sum() == 0  # of other families
+
+
+def test_the_stage_writes_what_the_stored_run_holds(tmp_path):
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("train", "eval", "counts", "pairs")}
+    options = {name: ["--study", str(STUDIES / "mini.yaml")] for name in ("data", "contamination")}
+    for name, path in paths.items():
+        options["contamination"] += [f"--{name}", str(path)]
+    options["data"] += options["contamination"][2:6]
+    assert [main([command, *given]) for command, given in options.items()] == [0, 0]
+    stored = STUDIES.parents[1] / "results/reference/mini"
+    for name, file in (("counts", "contamination"), ("pairs", "near_duplicates")):
+        assert paths[name].read_bytes() == (stored / f"{file}.parquet").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def real():
+    """The audit of all published sets that are not gated, and its pairs of MATH-500."""
+    from ict_core.benchmarks.published.load import load_problems
+
+    frames = {name: load_problems(SETS[name], MIRROR, 0) for name in OPEN}
+    training, held_out = (
+        pd.concat([frame for name, frame in frames.items() if name.endswith("train") == is_training])
+        for is_training in (True, False)
+    )
+    return audit(training, held_out, TEMPLATES, GRADING)
+
+
+@real_rows
+@pytest.mark.slow
+def test_the_real_rows(real):
+    """The figures of docs/contamination.md."""
+    counts = real[0].set_index("benchmark")
+    assert (counts["training"] == 7473 + 7498).all()
+    columns = ["problems", "repeated", "exact", "ngram", "short", "similar", "same_answer", "but_for_numbers"]
+    assert {name: tuple(row) for name, row in zip(counts.index, counts[columns].to_numpy(), strict=True)} == {
+        "aime-23": (30, 0, 0, 7, 0, 0, 0, 0),
+        "aime-24": (30, 0, 0, 9, 0, 0, 0, 0),
+        "aime-25": (30, 0, 0, 10, 0, 0, 0, 0),
+        "gsm8k": (1319, 0, 0, 3, 0, 0, 0, 0),
+        "math-500": (500, 0, 0, 58, 12, 24, 2, 17),
+        "mmlu-stem": (3153, 16, 74, 76, 231, 74, 73, 82),
+    }
+
+
+@real_rows
+@pytest.mark.slow
+def test_two_real_problems_that_differ_by_one_sign_are_a_warning(real):
+    near = real[1]
+    pair = near[near["problem"] == "test/precalculus/285.json"]
+    assert pair["training_set"].tolist() == ["math-train"] and pair["same_answer"].tolist() == ["no"]
+    assert pair["training_problem"].str.startswith("precalculus-").all()
+    assert pair["similarity"].iloc[0] == pytest.approx(0.917, abs=5e-4)
+    assert len(near) == 118 and (near["same_answer"] == "yes").sum() == 76

@@ -1,0 +1,57 @@
+"""The searches for shared n-grams and similar questions, against counts by hand and against all pairs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
+
+THIRTEEN = "a b c d e f g h i j k l m"
+
+
+@pytest.mark.parametrize(
+    ("question", "training", "found"),
+    [
+        (f"{THIRTEEN} y z", f"x {THIRTEEN}", True),  # 13 words in a row
+        (f"{THIRTEEN} y z", f"x {THIRTEEN.upper()}!", True),
+        (f"{THIRTEEN} y z", f"x {THIRTEEN[:-2]} x m", False),  # 12 words in a row
+        ("a b c d e f g h", "x a b c d e f g h y", True),  # a question of 8 words, whole
+        ("a b c d e f g h", "x a b c d e f g y h", False),
+        ("a b c d e f g", "a b c d e f g", None),  # 7 words
+        ("+ - = a b c d e f g", "a b c d e f g", None),  # signs are no words
+        ("a b c d e f g h", "", False),
+    ],
+)
+def test_an_n_gram_is_thirteen_words_or_a_shorter_question(question, training, found):
+    assert overlapping([question], [training]) == [found]
+
+
+def test_an_n_gram_of_more_than_ten_training_questions_is_boilerplate():
+    assert overlapping([THIRTEEN], [f"{THIRTEEN} {i}" for i in range(10)]) == [True]
+    assert overlapping([THIRTEEN], [f"{THIRTEEN} {i}" for i in range(11)]) == [False]
+    assert overlapping([THIRTEEN], [" ".join([THIRTEEN] * 11)]) == [True]  # eleven times in one question
+
+
+def test_shingles_are_stretches_of_five_characters():
+    assert shingles("Ab, CDE!") == {"ab cd", "b cde"}
+    assert shingles("ab") == {"ab"} and shingles("?") == {""}
+
+
+def test_similarity_by_hand():
+    left, right = [frozenset("abcdefgh")], [frozenset("abcdefghij"), frozenset("abcdefghijk"), frozenset("xyz")]
+    assert similar_pairs(left, right, 0.8) == [(0, 0, 0.8)]
+    assert similar_pairs(left, right, 1.0) == []
+
+
+SETS = st.lists(st.frozensets(st.sampled_from("abcdefgh"), min_size=1), max_size=8)
+
+
+@given(SETS, SETS, st.sampled_from([0.3, 0.5, 2 / 3, 0.75, SIMILAR, 1.0]))
+def test_no_pair_is_missed_and_none_is_made_up(left, right, bound):
+    expected = [
+        (i, j, len(a & b) / len(a | b))
+        for i, a in enumerate(left)
+        for j, b in enumerate(right)
+        if len(a & b) / len(a | b) >= bound
+    ]
+    assert similar_pairs(left, right, bound) == expected
