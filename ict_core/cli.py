@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     of_a_cell(command("train", _train, "train one cell", "base", "problems", "out"))
     paths = ("checkpoint", "problems", "out", "manifest")
     of_a_cell(command("generate", _generate, "sample a cell's completions", *paths))
+    probe = ("completion-probe", _completion_probe, "ask a base model for the rest of partial questions")
+    command(*probe, "checkpoint", "problems", "out").add_argument("--model", required=True)
+    command("completion-table", _completion_table, "the table of all models' completion probes", "results")
     command("grade", _grade, "grade a cell's completions", "completions", "problems", "out")
     command("settings", _settings, "write the settings that the evidence is read by", "out")
     command("collect", _collect, "gather what all cells left into the study's files", "results")
@@ -180,6 +183,35 @@ def _generate(options: argparse.Namespace) -> None:
     write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
     records.write_frame(completions, options.out, records.COMPLETIONS)
     print(f"{engine.name} {engine.version}: {len(completions)} completions, {completions['tokens'].sum()} tokens")
+
+
+def _completion_probe(options: argparse.Namespace) -> None:
+    study = load_study(options.study)
+    _prepare(study)
+    from ict_core import records
+    from ict_core.contamination.completion_probe import completion_probe
+    from ict_core.contamination.questions import templates
+    from ict_core.evaluation.engines import load_engine
+    from ict_core.evaluation.generate import model_length, stop_token_ids
+
+    evaluation = study.evaluation
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    engine = load_engine(evaluation.engine, options.checkpoint, model_length(options.checkpoint), evaluation.threads)
+    stops = stop_token_ids(options.checkpoint)
+    probe = completion_probe(engine, problems, templates(study), stops, evaluation.max_new_tokens)
+    records.write_frame(probe, options.out, records.COMPLETION_PROBE)
+    print(f"{engine.name} {engine.version}: {options.model}, {len(probe)} partial questions")
+
+
+def _completion_table(options: argparse.Namespace) -> None:
+    from ict_core import records
+    from ict_core.tables.completion_probe import completion_probe_table
+    from ict_core.tables.write import write
+
+    study = load_study(options.study)
+    files = {model: options.results / model / BASE_VARIANT / "completion_probe.parquet" for model in study.models}
+    probes = {model: records.read_frame(file, records.COMPLETION_PROBE) for model, file in files.items()}
+    write(completion_probe_table(probes, study.benchmarks), options.results / "tables", study.note)
 
 
 def _grade(options: argparse.Namespace) -> None:

@@ -24,7 +24,8 @@ class Completion:
         text: decoded without special tokens.
         tokens: sampled tokens, the stop token included.
         finish_reason: ``stop`` (a stop id was sampled) or ``length``.
-        logprob: sum of the sampled tokens' log-probabilities at the sampling temperature, nats.
+        logprob: sum of the sampled tokens' log-probabilities at the sampling temperature (at 1 where it is greedy),
+            nats.
     """
 
     text: str
@@ -35,7 +36,10 @@ class Completion:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample; the distribution is cut to ``top_p`` after the temperature, and by nothing else."""
+    """How to sample; the distribution is cut to ``top_p`` after the temperature, and by nothing else.
+
+    A temperature of 0 is greedy decoding: the likeliest token each time, whatever the seed and ``top_p``.
+    """
 
     temperature: float
     top_p: float

@@ -22,8 +22,9 @@ class SeededSampling(LogitsProcessor):
 
     def __init__(self, seeds: Sequence[int], sampling: Sampling) -> None:
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self._temperature = sampling.temperature
-        self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 else None
+        self._greedy = sampling.temperature == 0
+        self._temperature = sampling.temperature or 1.0
+        self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 and not self._greedy else None
         self.log_probs: list[Tensor] = []
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
@@ -32,6 +33,8 @@ class SeededSampling(LogitsProcessor):
             scaled = self._top_p(input_ids, scaled)
         log_probs = torch.log_softmax(scaled, dim=-1)
         self.log_probs.append(log_probs)
+        if self._greedy:
+            return log_probs  # type: ignore[return-value]
         uniform = torch.stack([torch.rand(scores.size(-1), generator=g, dtype=torch.float64) for g in self._generators])
         gumbel = -torch.log(-torch.log(uniform))
         return log_probs + gumbel.to(log_probs)  # type: ignore[return-value]

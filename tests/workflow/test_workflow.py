@@ -49,6 +49,12 @@ def test_a_single_cell_is_asked_for_by_its_path(fresh):
     assert Counter(rule for rule, _, _ in jobs) == dict.fromkeys(("data", "pretrain", "train", "generate", "grade"), 1)
 
 
+def test_the_completion_probe_runs_only_when_asked_for(fresh):
+    assert not {rule for rule, _, _ in fresh.planned()} & {"completion_probe", "completion_table"}
+    jobs = Counter(rule for rule, _, _ in fresh.planned("completion_table"))
+    assert jobs == {"data": 1, "pretrain": 2, "completion_probe": 2, "completion_table": 1}
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [

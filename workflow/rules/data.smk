@@ -38,7 +38,9 @@ rule contamination:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        config=[settings("train_data"), settings("eval_data"), settings("grade")],
+        config=lambda w: [
+            settings(stage) for stage in ("train_data", "eval_data", "grade")
+        ],
         code=code(
             *[
                 f"contamination/{name}.py"

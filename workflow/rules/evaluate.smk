@@ -75,3 +75,51 @@ rule study_settings:
         config=lambda w: settings("evidence"),
     shell:
         "ict settings --study {params.study} --out {output} &> {log}"
+
+
+# The partial-prompt completion probe of the base models: targets of their own, as they are not part of `all`.
+rule completion_probe:
+    input:
+        base=f"{RESULTS}/{{model}}/base/model",
+        problems=f"{RESULTS}/data/eval.parquet",
+    output:
+        f"{RESULTS}/{{model}}/base/completion_probe.parquet",
+    log:
+        f"{RESULTS}/logs/completion_probe/{{model}}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        config=lambda w: [
+            settings("eval_data"),
+            settings("generate", Cell(w.model, BASE_VARIANT, 0)),
+        ],
+        code=code(
+            *[
+                f"contamination/{name}.py"
+                for name in ("completion_probe", "questions")
+            ],
+            "benchmarks/published/prompts.py",
+            "evaluation",
+        ),
+    shell:
+        "ict completion-probe --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
+        " --problems {input.problems} --out {output} &> {log}"
+
+
+rule completion_table:
+    input:
+        [f"{RESULTS}/{model}/base/completion_probe.parquet" for model in STUDY.models],
+    output:
+        multiext(f"{RESULTS}/tables/completion_probe.", "csv", "md", "tex", "html"),
+    log:
+        f"{RESULTS}/logs/completion_table.log",
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        note=STUDY.note,
+        results=results_folder,
+        code=code("files.py", "tables"),
+    shell:
+        "ict completion-table --study {params.study} --results {params.results} &> {log}"

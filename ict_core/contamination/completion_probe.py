@@ -1,0 +1,113 @@
+"""Does the base model know the questions? The partial-prompt completion probe of Wu et al. 2025 (arXiv:2507.10532).
+
+The model gets the first 40, 60 or 80 % of a question and decodes greedily; a model that never saw the question will
+hardly continue it word for word. For scale: with the first 60 % of each MATH-500 question, Wu et al. report that
+Qwen2.5-Math-7B gave the rest exactly in 54.60 % of the cases, and Llama3.1-8B in 3.8 %. How they cut the questions and
+compare texts is not stated in their abstract and introduction; what is done here is: a question is cut behind a word,
+number or sign; the completion is compared up to the length of the rest, case and signs included, whitespace not.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from ict_core import records
+from ict_core.contamination.questions import asked
+from ict_core.evaluation.engines import Engine, Request, Sampling
+
+PERCENTS = (40, 60, 80)
+"""Of a question, given to the model."""
+
+_PIECE = re.compile(r"\s*(?:\w+|[^\w\s])")  # a word, number or sign with the whitespace before it
+
+
+def split(question: str, percent: int) -> tuple[str, str] | None:
+    """The part of a question that the model is given, and the rest; None if there is only one word or sign.
+
+    Args:
+        percent: of its words and signs, rounded down; at least one is given and at least one is left.
+    """
+    pieces = _PIECE.findall(question)
+    if len(pieces) < 2:
+        return None
+    given = min(max(1, len(pieces) * percent // 100), len(pieces) - 1)
+    return "".join(pieces[:given]), "".join(pieces[given:])
+
+
+def _words(text: str) -> list[str]:
+    """The words, numbers and signs of a text, as they are written."""
+    return [piece.strip() for piece in _PIECE.findall(text)]
+
+
+def common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
+    """The length of the longest common subsequence (Hyyrö 2004: one column of the table is the bits of one integer)."""
+    places: dict[str, int] = defaultdict(int)
+    for place, word in enumerate(left):
+        places[word] |= 1 << place
+    full = (1 << len(left)) - 1
+    column = full
+    for word in right:
+        matches = column & places.get(word, 0)
+        column = ((column + matches) | (column - matches)) & full
+    return len(left) - column.bit_count()
+
+
+def rouge_l(found: Sequence[str], wanted: Sequence[str]) -> float:
+    """ROUGE-L of Lin 2004: the harmonic mean of the common subsequence's shares of both texts, 0 to 1."""
+    return 2 * common_subsequence(found, wanted) / (len(found) + len(wanted)) if found or wanted else 1.0
+
+
+def completion_probe(
+    engine: Engine,
+    problems: pd.DataFrame,
+    template: Mapping[str, str],
+    stop_token_ids: tuple[int, ...],
+    max_new_tokens: int,
+) -> pd.DataFrame:
+    """Ask a model for the rest of every question.
+
+    Args:
+        engine: holds the base model.
+        problems: a frame of ``records.PROBLEMS``.
+        template: as :func:`ict_core.contamination.questions.templates`; its words before the question are given too.
+        stop_token_ids: the model's.
+        max_new_tokens: the most that is decoded, where the rest has more bytes than that.
+
+    Returns:
+        A frame of ``records.COMPLETION_PROBE``, one row a problem and percentage; questions of a single word have none.
+        `exact`: the completion begins with the rest. `rouge_l`: of as many words and signs as the rest has.
+    """
+    rows, requests, rests = [], [], []
+    for one in asked(problems, template):
+        head = template[one.benchmark].partition("{question}")[0]
+        for percent in PERCENTS:
+            parts = split(one.question, percent)
+            if parts is not None:
+                rows.append((one.benchmark, one.problem, percent))
+                requests.append(Request(head + parts[0], seed=0))
+                rests.append(parts[1])
+    texts = _decode(engine, requests, rests, stop_token_ids, max_new_tokens)
+    probed = []
+    for row, text, rest in zip(rows, texts, rests, strict=True):
+        wanted = _words(rest)
+        found = _words(text)[: len(wanted)]
+        probed.append((*row, found == wanted, rouge_l(found, wanted)))
+    return pd.DataFrame(probed, columns=list(records.COMPLETION_PROBE))
+
+
+def _decode(
+    engine: Engine, requests: Sequence[Request], rests: Sequence[str], stops: tuple[int, ...], most: int
+) -> list[str]:
+    """Greedy completions, none much longer than the rest that it is compared with: a token is a byte or more."""
+    groups: dict[int, list[int]] = defaultdict(list)
+    for index, rest in enumerate(rests):
+        bound = 1 << (len(rest.encode()) - 1).bit_length()  # the next power of two, so that there are few groups
+        groups[min(bound, most)].append(index)
+    texts = [""] * len(requests)
+    for bound, members in sorted(groups.items()):
+        greedy = Sampling(0.0, 1.0, bound, stops)
+        for index, completion in zip(members, engine.sample([requests[i] for i in members], greedy), strict=True):
+            texts[index] = completion.text
+    return texts

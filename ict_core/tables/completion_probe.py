@@ -1,0 +1,37 @@
+"""How much of the questions the base models can complete; made only where the probe was run."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from ict_core.tables.frames import in_order
+from ict_core.tables.layout import rare_percent
+from ict_core.tables.table import Table
+
+
+def completion_probe_table(probes: Mapping[str, pd.DataFrame], benchmarks: Mapping[str, object]) -> Table:
+    """The mean of each model, benchmark and percentage.
+
+    Args:
+        probes: model -> a frame of `records.COMPLETION_PROBE`, in order.
+        benchmarks: in order.
+    """
+    every = pd.concat([frame.assign(model=model) for model, frame in probes.items()], ignore_index=True)
+    means = every.groupby(["model", "benchmark", "percent"], sort=False).agg(
+        problems=("problem", "size"), exact=("exact", "mean"), rouge_l=("rouge_l", "mean")
+    )
+    numbers = in_order(means.reset_index(), model=probes, benchmark=benchmarks)
+    key = ["model", "benchmark", "problems"]
+    rows = numbers[key].drop_duplicates(ignore_index=True)
+    shown = rows.astype(str)
+    for measure, head in {"exact": "exact", "rouge_l": "ROUGE-L"}.items():
+        wide = numbers.pivot(index=key, columns="percent", values=measure).loc[pd.MultiIndex.from_frame(rows)]
+        for percent, shares in wide.items():
+            shown[f"{head}, {percent} %"] = [rare_percent(share) for share in shares]
+    caption = (
+        "The partial-prompt completion probe of Wu et al. (arXiv:2507.10532): the base model is given the first part "
+        "of each question, of the length in the heading, and decodes greedily. Exact: in how many percent it continues "
+        "with the very rest. ROUGE-L: mean overlap of the longest common subsequence, in percent. A high exact share "
+        "says that the model has seen the questions; generated questions can be guessed as far as their template goes."
+    )
+    return Table("completion_probe", numbers, shown, caption, keys=1, title="Completion of partial questions")
