@@ -4,6 +4,7 @@ It warns and removes nothing. What it says of a question says nothing of what th
 `completion_probe.py`.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from ict_core import records
 from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
 from ict_core.contamination.questions import Asked, asked
 from ict_core.contamination.text import but_for_numbers, tokens
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.boxes import Verdict
 from ict_core.grading.pool import GradingPool
 
 _SAME = {"correct": "yes", "wrong": "no"}
@@ -76,11 +79,17 @@ def _repeated(problems: Sequence[Asked]) -> list[bool]:
     return repeated
 
 
+def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
+    """Grade in a worker that logs nothing: a log may not show the options of gated sets."""
+    logging.disable()
+    return grade_answer(text, gold, answer_type)
+
+
 def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
     found = similar_pairs([shingles(one.question) for one in ours], [shingles(one.question) for one in theirs], SIMILAR)
     pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in found]
     answers = [(f"\\boxed{{{theirs.answer}}}", ours.answer, "latex") for ours, theirs, _ in pairs]
-    with GradingPool(workers=1, **grading) as pool:
+    with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
         verdicts = pool.grade(answers)
     rows = [
         (one.benchmark, one.problem, other.benchmark, other.problem, similarity, _SAME.get(verdict.status, "unknown"))

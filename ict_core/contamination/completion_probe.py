@@ -2,8 +2,8 @@
 
 The model gets the first 40, 60 or 80 % of a question and decodes greedily; a model that never saw the question will
 hardly continue it word for word. For scale: with the first 60 % of each MATH-500 question, Wu et al. report that
-Qwen2.5-Math-7B gave the rest exactly in 54.60 % of the cases, and Llama3.1-8B in 3.8 %. How they cut the questions and
-compare texts is not stated in their abstract and introduction; what is done here is: a question is cut behind a word,
+Qwen2.5-Math-7B gave the rest exactly in 54.60 % of the cases, and Llama3.1-8B in 3.8 %. Details are this project's and
+may differ from theirs: the prompt is the question alone (no instruction, options or chat template), cut behind a word,
 number or sign; the completion is compared up to the length of the rest, case and signs included, whitespace not.
 """
 

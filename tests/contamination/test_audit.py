@@ -1,5 +1,6 @@
 """The audit's counts and pairs: a study made by hand, the study in miniature, the real rows."""
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from ict_core.benchmarks.published.item import Item
 from ict_core.benchmarks.published.prompts import prompt
 from ict_core.cli import main
 from ict_core.config import load_study
-from ict_core.contamination.audit import audit
+from ict_core.contamination.audit import audit, grade_unlogged
 from ict_core.contamination.questions import Asked, asked, templates
 from ict_core.errors import UserError
+from ict_core.grading import math
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
 MINI = load_study(STUDIES / "mini.yaml")
@@ -84,6 +86,19 @@ def test_an_answer_that_cannot_be_compared_is_unknown():
     held_out = problems("math-500", ("a", "Find x", "\\frac{1}{2}"))
     training = problems("math-train", ("t", "Find x", "\\frac{1}{2"))
     assert audit(training, held_out, TEMPLATES, GRADING)[1]["same_answer"].tolist() == ["unknown"]
+
+
+def test_a_failed_comparison_shows_no_answer_in_a_log(monkeypatch, caplog):
+    def fail(answer, gold):
+        raise RuntimeError
+
+    monkeypatch.setattr(math, "_equal", fail)
+    try:
+        assert grade_unlogged("\\boxed{x+1}", "a secret", "latex").status == "error"
+        assert caplog.text == ""
+    finally:
+        logging.disable(logging.NOTSET)
+    assert math.grade_math("\\boxed{x+1}", "a secret").status == "error" and "secret" in caplog.text
 
 
 def test_a_prompt_of_another_template_is_an_error_that_names_the_problem_only():
