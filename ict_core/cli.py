@@ -15,6 +15,7 @@ from ict_core.config.models import ScratchModel
 from ict_core.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+PLAN = "print what a study costs: jobs, hours, memory, disk, and what a change would rerun"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,8 +74,36 @@ def _parser() -> argparse.ArgumentParser:
     evidence("figure", _figure, "make one figure").add_argument("--name", required=True)
     evidence("claims", _claims, "test every claim of the ledger", "claims")
     evidence("notebook", _notebook, "execute a notebook on the study", "notebook")
+    _plan_options(commands.add_parser("plan", help=PLAN, description=PLAN))
     evidence("report", _report, "write the overview, the report and the manifests' page")
     return parser
+
+
+def _plan_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("study", type=Path, help="configs/studies/<study>.yaml")
+    sub.add_argument("--gpu", help="a key of gpus in configs/plan.yaml (default: its gpu)")
+    sub.add_argument("--results", type=Path, help="the folder of finished jobs to measure by (default: the study's)")
+    sub.add_argument("--no-dag", action="store_true", help="do not ask Snakemake what would run")
+    sub.set_defaults(run=_plan)
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from ict_core.plan.assumptions import gpu_device, read_plan
+    from ict_core.plan.measured import measured_rates
+    from ict_core.plan.page import plan_page
+    from ict_core.plan.rerun import rule_runs
+
+    study = load_study(options.study)
+    repository = options.study.resolve().parents[2]  # above configs/studies/
+    plan = read_plan(repository / "configs" / "plan.yaml")
+    gpu = options.gpu or plan.gpu
+    gpu_device(plan, gpu)
+    if options.results is not None and not options.results.is_dir():
+        raise UserError(f"--results {options.results}: no such folder")
+    results = options.results or repository / "results" / study.name
+    rates = measured_rates(results)
+    rules = None if options.no_dag else rule_runs(options.study, repository)
+    print(plan_page(study, plan, gpu, results, rates, rules), end="")
 
 
 def _prepare(study: Study) -> None:

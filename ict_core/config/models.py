@@ -60,6 +60,7 @@ class ScratchModel(Section):
     """A model that the study pretrains itself, so that it needs no download."""
 
     dtype: ClassVar[Dtype] = "float32"
+    tied_embeddings: ClassVar[bool] = True
     prompt: ClassVar[None] = None
     hardware: ClassVar[None] = None
 

@@ -1,0 +1,58 @@
+"""How many answers a second the grading pool grades, by kind of answer.
+
+    python benchmarks/grading_speed.py
+
+Synthetic answers, no two alike, as the grader keeps what it has graded. `settled` ones need no algebra and are graded in
+the calling process; the others go to one worker, which has already started.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+from ict_core.grading.answers import Item
+from ict_core.grading.pool import GradingPool
+
+_TALK = "We look at the problem step by step. " * 40  # some 1,500 characters before the answer
+KINDS: dict[str, Callable[[int], tuple[str, str, str]]] = {  # answer, gold, type
+    "number, right (settled)": lambda i: (f"{i}", f"{i}", "number"),
+    "LaTeX, gold's own text (settled)": lambda i: (rf"\sqrt{{{i}}}", rf"\sqrt{{{i}}}", "latex"),
+    "LaTeX, no answer (settled)": lambda i: (f"{i}", rf"\sqrt{{{i}}}", "latex"),
+    "LaTeX, equal fraction": lambda i: (
+        rf"\frac{{{2 * i + 2}}}{{{2 * i + 4}}}",
+        rf"\frac{{{i + 1}}}{{{i + 2}}}",
+        "latex",
+    ),
+    "LaTeX, other polynomial": lambda i: (f"x^2+{i}x+1", f"x^2+{i}x+2", "latex"),
+    "LaTeX, equal root": lambda i: (rf"2\sqrt{{{i + 2}}}", rf"\sqrt{{{4 * i + 8}}}", "latex"),
+}
+
+
+def items(kind: str, number: int) -> list[Item]:
+    """(text, gold answer, answer type) of so many answers of a kind."""
+    made = [KINDS[kind](i) for i in range(number)]
+    boxed = "no answer" not in kind
+    return [(f"{_TALK}\\boxed{{{answer}}}" if boxed else _TALK + answer, gold, of) for answer, gold, of in made]
+
+
+def main() -> None:
+    """Grade every kind and print answers a second."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answers", type=int, default=1000, help="of each kind")
+    options = parser.parse_args()
+    print("| answers | right | a second | milliseconds each |\n| :-- | --: | --: | --: |")
+    with GradingPool(workers=1, seconds=5, memory_mib=1024) as pool:
+        pool.grade([("\\boxed{x+1}", "1+x", "latex")])  # starts the worker
+        for kind in KINDS:
+            made = items(kind, options.answers)
+            started = time.perf_counter()
+            verdicts = pool.grade(made)
+            seconds = time.perf_counter() - started
+            right = sum(verdict.status == "correct" for verdict in verdicts) / len(verdicts)
+            print(
+                f"| {kind} | {right:.0%} | {len(made) / seconds:,.0f} | {1000 * seconds / len(made):.2f} |", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()

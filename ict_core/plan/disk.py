@@ -1,0 +1,77 @@
+"""What a study leaves on disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from ict_core.config.models import HubModel
+from ict_core.config.study import Study
+from ict_core.plan.assumptions import Assumptions
+from ict_core.plan.measured import Rates
+from ict_core.plan.parameters import BYTES, parameters
+from ict_core.plan.work import evaluation_work, step_work
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Files of one kind and model: how many, and the bytes of one."""
+
+    what: str
+    model: str
+    files: int
+    bytes_each: float
+    measured: bool = False
+    kept: bool = True  # else it may be deleted once the study has started
+
+    @property
+    def bytes(self) -> float:
+        """Of all of them."""
+        return self.files * self.bytes_each
+
+
+def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) -> list[Stored]:
+    """What every model's cells leave: checkpoints in the model's dtype, answers, grades, logs.
+
+    Args:
+        results: a folder whose finished cells tell the bytes of an answer.
+        rates: what finished jobs tell of the length of an answer.
+    """
+    training, stored = study.training, []
+    samples = -(-training.steps // training.token_sample_every) * training.token_sample_groups * training.group_size
+    for name, model in study.models.items():
+        weights = parameters(model.architecture, model.tied_embeddings) * BYTES[model.dtype]
+        trained = sum(cell.model == name for cell in study.cells())
+        evaluated = sum(cell.model == name for cell in study.evaluated_cells())
+        rate = rates.get(("generate", name))
+        work = evaluation_work(study, model.architecture, assumed, rate.answer if rate else None)
+        rollout = rates.get(("train", name))
+        answer = step_work(study, name, assumed, rollout.answer if rollout else None).answer
+        log = training.steps * assumed.log_bytes_per_step.value + samples * answer * assumed.sampled_token_bytes.value
+        completions = bytes_a_row(results, name, "completions")
+        grades = bytes_a_row(results, name, "grades")
+        if isinstance(model, HubModel):
+            stored.append(Stored("download in the hub's cache", name, 1, weights, kept=False))
+        stored += [
+            Stored("base checkpoint", name, 1, weights),
+            Stored("trained checkpoints", name, trained, weights),
+            Stored(
+                "completions",
+                name,
+                evaluated,
+                work.tokens * assumed.completion_bytes_per_token.value
+                if completions is None
+                else work.answers * completions,
+                completions is not None,
+            ),
+            Stored("grades", name, evaluated, work.answers * (grades or assumed.grade_bytes.value), grades is not None),
+            Stored("logs and token samples", name, trained, log),
+        ]
+    return stored
+
+
+def bytes_a_row(results: Path, model: str, frame: str) -> float | None:
+    """Bytes on disk of one row of a model's `completions` or `grades`; None where no cell has finished."""
+    files = sorted(results.glob(f"{model}/*/seed-*/{frame}.parquet"))
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    return sum(file.stat().st_size for file in files) / rows if rows else None

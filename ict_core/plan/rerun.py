@@ -1,0 +1,81 @@
+"""What Snakemake would run, as it says itself."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ict_core.errors import UserError
+
+
+@dataclass
+class RuleRuns:
+    """The jobs of one rule.
+
+    Attributes:
+        jobs: in the whole study.
+        runs: that would run now.
+        reasons: how many of these for which reason; one job may have several.
+    """
+
+    jobs: int = 0
+    runs: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def rule_runs(study: Path, repository: Path) -> dict[str, RuleRuns]:
+    """Every rule's jobs, in all and such as would run now; the figures' rules count as one.
+
+    Args:
+        study: the study's file.
+        repository: the folder of the Snakefile.
+
+    Raises:
+        UserError: the dry run fails; with Snakemake's last lines.
+    """
+    rules: dict[str, RuleRuns] = {}
+    for rule, _ in parse(dry_run(study, repository, "--forceall")):
+        rules.setdefault(rule, RuleRuns()).jobs += 1
+    for rule, reasons in parse(dry_run(study, repository)):
+        runs = rules.setdefault(rule, RuleRuns())
+        runs.runs += 1
+        runs.reasons.update(reasons)
+    return rules
+
+
+def dry_run(study: Path, repository: Path, *options: str) -> str:
+    """What a dry run of the study prints."""
+    if not (repository / "Snakefile").is_file():
+        raise UserError(
+            f"{repository / 'Snakefile'}: no such file, so Snakemake cannot be asked what would run; "
+            "move the study into the repository's configs/studies, or give --no-dag"
+        )
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--nocolor", *options]
+    done = subprocess.run(
+        [*command, "--configfile", str(study.resolve())],
+        cwd=repository,
+        env=os.environ | {"PYTHONHASHSEED": "0"},  # the order in which it prints jobs
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UserError("the dry run fails: " + " ".join(done.stdout.split("\n")[-12:]).strip())
+    return done.stdout
+
+
+def parse(printed: str) -> list[tuple[str, list[str]]]:
+    """(rule, reasons without the files that they name) of every job that a dry run prints."""
+    jobs = []
+    for block in re.split(r"\n(?=(?:local)?(?:rule|checkpoint) \w+:\n)", printed)[1:]:
+        name = re.match(r"\w+ (\w+):", block)
+        reason = re.search(r"^    reason: (.*)$", block, re.MULTILINE)
+        if name is None:
+            raise AssertionError("a block begins with its rule")
+        rule = re.sub(r"^figure_\w+", "figures", name[1])
+        jobs.append((rule, [part.partition(":")[0] for part in reason[1].split("; ")] if reason else []))
+    return jobs
