@@ -2,8 +2,8 @@
 
     python benchmarks/grading_speed.py
 
-Synthetic answers, no two alike, as the grader keeps what it has graded. `settled` ones need no algebra and are graded in
-the calling process; the others go to one worker, which has already started.
+Synthetic answers, no two alike, as equal answers to one problem are graded once. `settled` ones need no algebra and are
+graded in the calling process; the others go to one worker, which has already started.
 """
 
 import argparse
