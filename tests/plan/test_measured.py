@@ -1,0 +1,93 @@
+"""What finished jobs took: from cells, from a collected study, and that the plan then says the same."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ict_core import records
+from ict_core.errors import UserError
+from ict_core.plan.costs import study_costs
+from ict_core.plan.measured import measured_rates
+
+REFERENCE = Path(__file__).resolve().parents[2] / "results/reference/mini"
+
+
+def test_the_calibrated_plan_of_mini_is_what_mini_took(mini, plan):
+    took = records.read_frame(REFERENCE / "compute.parquet", records.COMPUTE)
+    costs = [c for c in study_costs(mini, plan, "h100", measured_rates(REFERENCE)) if c.stage != "grade"]
+    for cost in costs:
+        of = took[(took["stage"] == cost.stage) & (took["model"] == cost.model)]
+        assert (cost.measured, cost.kind, cost.parts) == (len(of), "CPU", {})
+        assert cost.jobs * cost.seconds == pytest.approx(of["seconds"].sum())
+        assert cost.jobs * cost.tokens == pytest.approx(of["tokens"].sum())
+    assert sum(c.hours for c in costs) == pytest.approx(took["seconds"].sum() / 3600)
+
+
+def test_twice_the_steps_of_a_measured_training_take_twice_as_long(mini, plan):
+    rates = measured_rates(REFERENCE)
+    longer = mini.training.model_copy(update={"steps": 2 * mini.training.steps})
+    once, twice = (
+        {(c.stage, c.model): c.seconds for c in study_costs(study, plan, "h100", rates)}
+        for study in (mini, dataclasses.replace(mini, training=longer))
+    )
+    assert twice["train", "mini-s"] == pytest.approx(2 * once["train", "mini-s"])
+    assert twice["generate", "mini-s"] == once["generate", "mini-s"]
+
+
+def test_without_finished_jobs_all_is_an_estimate(mini, plan, tmp_path):
+    assert measured_rates(tmp_path) == measured_rates(tmp_path / "none") == {}
+    assert not any(cost.measured for cost in study_costs(mini, plan, "h100", {}))
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """A pretraining, a training of two steps and a generation of four answers have finished."""
+
+    def manifest(path, **facts):
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(facts))
+
+    pretraining = {"model": {"pretraining": {"steps": 5, "batch_sequences": 4}}}
+    facts = {"stage": "pretrain", "tokens": 600, "wall_seconds": 6.0, "config": pretraining}
+    manifest(tmp_path / "mini-s/base/model/manifest.json", **facts)
+    cell = tmp_path / "mini-s/grpo/seed-0"
+    manifest(cell / "train/manifest.json", stage="train", tokens=300, wall_seconds=30.0)
+    log = dict.fromkeys((name for name, kind in records.LOG.items() if kind == "float"), 0.0)
+    steps = {"step": [0, 1], "selecting": True, "tokens": [100, 200], "length_mean": [10.0, 20.0]}
+    records.write_frame(pd.DataFrame(log | steps), cell / "train/log.parquet", records.LOG)
+    (cell / "generation.json").write_text(json.dumps({"stage": "generate", "tokens": 80, "wall_seconds": 4.0}))
+    texts = {"benchmark": "b", "problem": "p", "seed": 0, "text": "t", "tokens": 20, "finish_reason": "stop"}
+    frame = pd.DataFrame({"sample": range(4), **texts, "logprob": 0.0})
+    records.write_frame(frame, cell / "completions.parquet", records.COMPLETIONS)
+    return tmp_path
+
+
+def test_finished_cells_of_an_unfinished_study_count(cells):
+    rates = measured_rates(cells)
+    assert {stage: (r.jobs, r.seconds_per_token, r.answer) for (stage, _), r in rates.items()} == {
+        "pretrain": (1, 0.01, 30),
+        "train": (1, 0.1, 15),  # ten rollouts a step
+        "generate": (1, 0.05, 20),
+    }
+
+
+def test_a_model_without_finished_jobs_stays_an_estimate(mini, plan, cells):
+    costs = {(c.stage, c.model): c for c in study_costs(mini, plan, "h100", measured_rates(cells))}
+    assert costs["train", "mini-s"].measured == 1
+    assert costs["train", "mini-s"].seconds == pytest.approx(0.1 * 15 * 32 * 64)
+    assert costs["train", "mini-m"].measured == 0
+
+
+def test_spoilt_files_are_named(cells, tmp_path):
+    (cells / "mini-s/grpo/seed-0/generation.json").write_text("{")
+    with pytest.raises(UserError, match=r"generation\.json: not JSON .* rerun its stage"):
+        measured_rates(cells)
+    lone = tmp_path / "lone"
+    lone.mkdir()
+    shutil.copy2(REFERENCE / "compute.parquet", lone)
+    with pytest.raises(UserError, match=r"train_log\.parquet: no such file"):
+        measured_rates(lone)
