@@ -27,7 +27,8 @@ def step_seconds(
     a, hardware = model.architecture, model.hardware
     flop_s = device.flop_s[training.precision] * gpus
     weights = parameters(a, model.tied_embeddings)
-    link = device.link_s if gpus <= node_gpus else device.network_s
+    # a node takes in what it lacks over all its GPUs' network ports, and hands it round inside
+    link = device.link_s if gpus <= node_gpus else min(device.link_s, node_gpus * device.network_s)
     layers, head = flops.layers_forward(a, work.answers, work.width), flops.head_forward(a, work.tokens)
     sharded = hardware is not None and hardware.accelerate == "fsdp2"
     passes = work.answers / (training.micro_batch_sequences * gpus)  # micro-batches of each process
