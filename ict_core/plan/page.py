@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from ict_core.config.problems import shown
 from ict_core.config.study import Study
 from ict_core.plan.assumptions import PlanFile, gpu_device
 from ict_core.plan.costs import Cost, study_costs, wall_hours
@@ -46,8 +47,8 @@ def plan_page(
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], align: str | None = None) -> str:
     """A table; `align` has l or r for each column and by default begins with one l."""
     sides = [{"l": "left", "r": "right"}[side] for side in align or "l" + "r" * (len(heads) - 1)]
-    shown = [[str(cell) for cell in row] for row in rows]
-    return tabulate(shown, heads, tablefmt="pipe", colalign=sides, disable_numparse=True) + "\n"
+    cells = [[str(cell) for cell in row] for row in rows]
+    return tabulate(cells, heads, tablefmt="pipe", colalign=sides, disable_numparse=True) + "\n"
 
 
 def _number(value: float) -> str:
@@ -104,7 +105,11 @@ def _costs(study: Study, costs: Sequence[Cost], gpu: str, results: Path) -> list
     heads = ["stage", "model", "source", "jobs", "a job takes", "10^6 tokens a job", "hours a job", "limit, h"]
     table = _table([*heads, "GPU-hours", "CPU-hours"], [*rows, ("total", *[""] * 7, *totals)], "lllrlrrrrr")
     measured = any(cost.measured for cost in costs)
-    source = f"Measured (n): seconds a token and tokens an answer of n finished jobs in {results}. " if measured else ""
+    source = (
+        f"Measured (n): seconds a token and tokens an answer of n finished jobs in {shown(results)}. "
+        if measured
+        else ""
+    )
     on_gpus = f" GPU: {gpu}." if any(cost.kind == "GPU" for cost in costs) else ""
     apart = study.training.rollouts and study.training.rollouts.engine == "vllm-server"
     server = " The GPUs of the vLLM server are not counted." if apart else ""

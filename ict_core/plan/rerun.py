@@ -10,6 +10,9 @@ from pathlib import Path
 
 from ict_core.errors import UserError
 
+_OLD_AND_NEW = re.compile(r"(?<=Params have changed since last execution): .*?(?=; Software environment|$)")
+"""The values that Snakemake tells of changed parameters, which may hold whatever separates its reasons."""
+
 
 @dataclass
 class RuleRuns:
@@ -76,6 +79,7 @@ def parse(printed: str) -> list[tuple[str, list[str]]]:
         reason = re.search(r"^    reason: (.*)$", block, re.MULTILINE)
         if name is None:
             raise AssertionError("a block begins with its rule")
+        parts = _OLD_AND_NEW.sub("", reason[1]).split("; ") if reason else []
         rule = re.sub(r"^figure_\w+", "figures", name[1])
-        jobs.append((rule, [part.partition(":")[0] for part in reason[1].split("; ")] if reason else []))
+        jobs.append((rule, [part.partition(":")[0] for part in parts]))
     return jobs

@@ -88,11 +88,14 @@ def test_reasons_are_told_without_the_files_they_name():
     printed = (
         "Building DAG of jobs...\n[date]\nrule figure_reward:\n    output: a\n"
         "    reason: Missing output files: a, b; Input files updated by another job: c\n"
-        "[date]\nlocalrule all:\n    jobid: 0\n    reason: Code has changed since last execution\nJob stats:\n"
+        "[date]\nlocalrule all:\n    jobid: 0\n    reason: Code has changed since last execution\n"
+        "[date]\nrule train:\n    reason: Params have changed since last execution: before: 'a; b: c' now: 'd'\n"
+        "    wildcards: seed=0\nJob stats:\n"
     )
     assert parse(printed) == [
         ("figures", ["Missing output files", "Input files updated by another job"]),
         ("all", ["Code has changed since last execution"]),
+        ("train", ["Params have changed since last execution"]),
     ]
 
 

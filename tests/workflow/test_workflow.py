@@ -120,6 +120,24 @@ def test_a_selector_retrains_its_own_cells_only(finished):
 
 
 @pytest.mark.slow
+def test_the_plan_tells_what_an_edit_reruns_and_what_was_measured(finished):
+    def plan() -> str:
+        result = finished.run("ict", "plan", SMOKE[1])
+        assert result.returncode == 0, result.stdout
+        return re.sub(" +", " ", result.stdout)
+
+    before = plan()
+    assert "Nothing would run: results/smoke is complete and up to date." in before
+    assert "| train | mini-xs | measured (6) |" in before
+    finished.append("ict_core/selection/ict.py")
+    after = plan()
+    restore(finished, "ict_core/selection/ict.py")
+    assert "| train | 6 | 2 | params have changed since last execution (2) |" in after
+    assert "| grade | 7 | 2 | input files updated by another job (2) |" in after
+    assert "| pretrain | 1 | 0 | |" in after
+
+
+@pytest.mark.slow
 def test_a_figure_redraws_itself_only(finished):
     finished.append("ict_core/figures/entropy.py")
     jobs = finished.planned(*SMOKE)
