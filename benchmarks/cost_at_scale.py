@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ict_core.config import Study, load_study
-from ict_core.config.models import Architecture, Hardware, HubModel
+from ict_core.config.models import Architecture, HubModel
 from ict_core.plan.assumptions import PlanFile, gpu_device, read_plan
 from ict_core.plan.costs import Cost, study_costs
 from ict_core.plan.memory import Memory, training_memory
@@ -57,15 +57,8 @@ def large_model(study: Study, name: str) -> HubModel:
 
 def with_hardware(study: Study, name: str, model: HubModel, gpus: int, micro_batch: int) -> Study:
     """The study of this model alone, trained on so many GPUs."""
-    hardware = Hardware(
-        accelerate="one-gpu" if gpus == 1 else "fsdp2",
-        gpus=gpus,
-        micro_batch_sequences=micro_batch,
-        gradient_checkpointing=True,
-        memory_gib=1,
-        train_hours=1,
-        generate_hours=1,
-    )
+    spread = {"gpus": gpus, "micro_batch_sequences": micro_batch, "accelerate": "one-gpu" if gpus == 1 else "fsdp2"}
+    hardware = model.hardware.model_copy(update=spread)
     grid = tuple(b.model_copy(update={"models": (name,)}) for b in study.grid if LIKE in b.models)
     models = {name: model.model_copy(update={"hardware": hardware})}
     return dataclasses.replace(study, models=models, grid=grid)

@@ -57,25 +57,24 @@ def _cells(results: Path) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest and a file beside it."""
     for path in sorted(results.glob("*/base/model/manifest.json")):
         manifest = _read(path)
-        if manifest.get("stage") == "pretrain":
-            yield _row(manifest, path.parts[-4], _documents(manifest["config"]["model"]["pretraining"]))
+        if manifest.get("stage") == "pretrain":  # else it was downloaded
+            yield _row(path, path.parts[-4], _documents(manifest["config"]["model"]["pretraining"]))
     for path in sorted(results.glob("*/*/seed-*/train/manifest.json")):
         log = records.read_frame(path.with_name("log.parquet"), records.LOG)
-        yield _row(_read(path), path.parts[-5], _answers(log))
+        yield _row(path, path.parts[-5], _answers(log))
     for path in sorted(results.glob("*/*/seed-*/generation.json")):
         completions = path.with_name("completions.parquet")
         if completions.exists():
-            yield _row(_read(path), path.parts[-4], pq.read_metadata(completions).num_rows)
+            yield _row(path, path.parts[-4], pq.read_metadata(completions).num_rows)
 
 
-def _row(manifest: dict[str, Any], model: str, answers: float) -> dict[str, Any]:
-    return {
-        "stage": manifest["stage"],
-        "model": model,
-        "tokens": manifest["tokens"],
-        "seconds": manifest["wall_seconds"],
-        "answers": answers,
-    }
+def _row(path: Path, model: str, answers: float) -> dict[str, Any]:
+    manifest = _read(path)
+    try:
+        job = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
+    except KeyError as error:
+        raise UserError(f"{path}: has no {error}; rerun the stage that writes it") from error
+    return job | {"model": model, "answers": answers}
 
 
 def _collected(results: Path) -> pd.DataFrame:

@@ -86,6 +86,9 @@ def test_spoilt_files_are_named(cells, tmp_path):
     (cells / "mini-s/grpo/seed-0/generation.json").write_text("{")
     with pytest.raises(UserError, match=r"generation\.json: not JSON .* rerun its stage"):
         measured_rates(cells)
+    (cells / "mini-s/grpo/seed-0/generation.json").write_text('{"stage": "generate", "tokens": 3}')
+    with pytest.raises(UserError, match=r"generation\.json: has no 'wall_seconds'"):
+        measured_rates(cells)
     lone = tmp_path / "lone"
     lone.mkdir()
     shutil.copy2(REFERENCE / "compute.parquet", lone)

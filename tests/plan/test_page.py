@@ -8,6 +8,7 @@ import pytest
 
 from ict_core.cli import main
 from ict_core.config import load_study
+from ict_core.errors import UserError
 from ict_core.plan.costs import study_costs
 from ict_core.plan.rerun import parse, rule_runs
 
@@ -99,6 +100,13 @@ def test_reasons_are_told_without_the_files_they_name():
     ]
 
 
+def test_a_failing_dry_run_is_told_in_its_own_words(tmp_path):
+    (tmp_path / "Snakefile").write_text("raise WorkflowError('spoilt on purpose')\n")
+    with pytest.raises(UserError, match="the dry run fails: .*spoilt on purpose"):
+        rule_runs(Path(PAPER), tmp_path)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [PAPER, MINI])
 def test_the_plan_counts_the_jobs_that_snakemake_would_run(plan, study):
     rules = rule_runs(Path(study), REPOSITORY)

@@ -3,6 +3,8 @@
 import dataclasses
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ict_core.config.models import Architecture
 from ict_core.plan import flops
@@ -78,7 +80,7 @@ def test_a_step_by_hand(paper, plan):
     assert parts["update"] == pytest.approx((4 * layers + 4 * head) / 1e6)
     live = 10 * 0.75 * 20
     assert parts["token statistics"] == pytest.approx(
-        (layers + flops.head_forward(TINY, live)) / 1e6 + live * 32 * 4 * 30 / 1e3
+        (layers + flops.head_forward(TINY, live)) / 1e6 + live * 32 * 4 * 34 / 1e3
     )
     assert parts["weight sync"] == pytest.approx(parameters(TINY, True) * 2 / 1e3)
     assert parts["rewards"] == pytest.approx(10 * plan.assumptions.grading_seconds.value)
@@ -113,12 +115,17 @@ def test_evaluation_counts_every_answer(paper, plan):
     assert work.tokens == work.answers * 0.25 * 2048
 
 
-@pytest.mark.parametrize("key", ["steps", "max_new_tokens", "prompts_per_step", "group_size"])
-def test_training_costs_more_with_more_of_everything(paper, plan, key):
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    key=st.sampled_from(["steps", "max_new_tokens", "prompts_per_step", "group_size"]),
+    gpu=st.sampled_from(["a100-80gb", "h100", "h200"]),
+    times=st.integers(2, 20),
+)
+def test_training_costs_more_with_more_of_anything(paper, plan, key, gpu, times):
     def hours(study):
-        return [c.hours for c in study_costs(study, plan, "h100", {}) if c.stage == "train"]
+        return [c.hours for c in study_costs(study, plan, gpu, {}) if c.stage == "train"]
 
-    more = paper.training.model_copy(update={key: 2 * getattr(paper.training, key)})
+    more = paper.training.model_copy(update={key: times * getattr(paper.training, key)})
     grown = hours(dataclasses.replace(paper, training=more))
     assert all(new > old for new, old in zip(grown, hours(paper), strict=True))
 
