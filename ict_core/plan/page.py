@@ -14,6 +14,7 @@ from ict_core.plan.measured import Rates
 from ict_core.plan.memory import training_memory
 from ict_core.plan.parameters import parameters
 from ict_core.plan.rerun import RuleRuns
+from ict_core.plan.sampling import replica_gpus
 from ict_core.plan.work import step_work
 
 GB = 1e9
@@ -155,10 +156,11 @@ def _memory(study: Study, plan: PlanFile, gpu: str) -> list[str]:
             continue
         work = step_work(study, name, plan.assumptions)
         held = training_memory(model, study.training_of(name), work, device.memory, plan.assumptions)
+        a, tied = model.architecture, model.tied_embeddings
+        over = replica_gpus(a, tied, model.dtype, held.vllm, plan.assumptions) if held.vllm else 1
         values = (held.state, held.reference, held.activations, held.statistics, held.vllm, held.peak, device.memory)
-        fits = "yes" if held.peak <= device.memory else "NO"
-        size = f"{parameters(model.architecture, model.tied_embeddings):,}"
-        rows.append((name, size, model.hardware.gpus, *(_number(v / GB) for v in values), fits))
+        fits = "NO" if held.peak > device.memory else "yes" if over == 1 else f"NO: vLLM needs {over} GPUs"
+        rows.append((name, f"{parameters(a, tied):,}", model.hardware.gpus, *(_number(v / GB) for v in values), fits))
     if not rows:
         return []
     heads = ["model", "parameters", "GPUs", "state", "reference", "activations", "statistics", "vLLM", "peak"]
@@ -166,7 +168,7 @@ def _memory(study: Study, plan: PlanFile, gpu: str) -> list[str]:
         "## Memory of one GPU in a training, GB (estimated)\n",
         _table([*heads, "a GPU has", "fits"], rows),
         "State: weights, gradients and AdamW's moments. vLLM sleeps during statistics and update where the recipe says "
-        "so.\n",
+        "so, and holds the whole model on one GPU.\n",
     ]
 
 

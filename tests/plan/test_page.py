@@ -1,5 +1,6 @@
 """`ict plan`: its sections, what it says is measured, bad input, and that its jobs are Snakemake's."""
 
+import dataclasses
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ from ict_core.cli import main
 from ict_core.config import load_study
 from ict_core.errors import UserError
 from ict_core.plan.costs import study_costs
+from ict_core.plan.page import plan_page
 from ict_core.plan.rerun import parse, rule_runs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -54,6 +56,20 @@ def test_a_calibrated_page_says_what_was_measured_and_counts_cpu_hours(capsys):
     assert [cell.strip() for cell in train.split("|")[3:6]] == ["measured (24)", "24", "1 CPU"]
     assert "Shortest wall time" not in text
     assert "a100" not in text
+
+
+@pytest.mark.parametrize(
+    ("gpu_gb", "share", "small", "large"),
+    [(80.0, 0.4, "yes", "yes"), (40.0, 0.4, "yes", "NO"), (80.0, 0.1, "yes", "NO: vLLM needs 4 GPUs")],
+)
+def test_a_model_that_does_not_fit_is_told(plan, paper, tmp_path, gpu_gb, share, small, large):
+    gpu = plan.gpus["h100"].model_copy(update={"memory_gb": gpu_gb})
+    rollouts = paper.training.rollouts.model_copy(update={"memory_share": share})
+    study = dataclasses.replace(paper, training=paper.training.model_copy(update={"rollouts": rollouts}))
+    text = plan_page(study, plan.model_copy(update={"gpus": {"h100": gpu}}), "h100", tmp_path, {}, None)
+    memory = text.split("## Memory")[1].split("##")[0].splitlines()
+    fits = {line.split("|")[1].strip(): line.split("|")[-2].strip() for line in memory if "qwen" in line}
+    assert (fits["qwen2.5-0.5b"], fits["qwen2.5-7b"]) == (small, large)
 
 
 def test_bad_input_is_one_clear_error(capsys, tmp_path):
