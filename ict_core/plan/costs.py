@@ -9,7 +9,7 @@ from ict_core.plan.assumptions import CPU, Device, PlanFile, cpu_device, gpu_dev
 from ict_core.plan.measured import Rate, Rates
 from ict_core.plan.sampling import replica_gpus, sampling_seconds
 from ict_core.plan.training import pretraining_seconds, step_seconds
-from ict_core.plan.work import evaluation_work, pretraining_documents, step_work
+from ict_core.plan.work import cells_of, evaluation_work, pretraining_documents, step_work
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _pretraining(name: str, model: ScratchModel, plan: PlanFile, device: Device,
 
 def _training(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
     model, training, hardware = study.models[name], study.training_of(name), study.models[name].hardware
-    jobs = sum(cell.model == name for cell in study.cells())
+    jobs, _ = cells_of(study, name)
     devices = hardware.gpus if hardware else training.threads
     work = step_work(study, name, plan.assumptions, rate.answer if rate else None)
     step = step_seconds(model, training, work, device, devices, plan.node_gpus, plan.assumptions)
@@ -101,7 +101,7 @@ def _training(study: Study, name: str, plan: PlanFile, device: Device, rate: Rat
 def _generation(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
     model, assumed, hardware = study.models[name], plan.assumptions, study.models[name].hardware
     a, tied, share = model.architecture, model.tied_embeddings, assumed.vllm_memory_share.value
-    jobs = sum(cell.model == name for cell in study.evaluated_cells())
+    _, jobs = cells_of(study, name)
     gpus = replica_gpus(a, tied, model.dtype, device.memory * share, assumed)
     devices = gpus if hardware else study.evaluation.threads
     work = evaluation_work(study, a, assumed, rate.answer if rate else None)

@@ -10,7 +10,7 @@ from ict_core.config.study import Study
 from ict_core.plan.assumptions import Assumptions
 from ict_core.plan.measured import Rates
 from ict_core.plan.parameters import BYTES, parameters
-from ict_core.plan.work import evaluation_work, step_work
+from ict_core.plan.work import cells_of, evaluation_work, step_work
 
 
 @dataclass(frozen=True)
@@ -41,33 +41,32 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
     samples = -(-training.steps // training.token_sample_every) * training.token_sample_groups * training.group_size
     for name, model in study.models.items():
         weights = parameters(model.architecture, model.tied_embeddings) * BYTES[model.dtype]
-        trained = sum(cell.model == name for cell in study.cells())
-        evaluated = sum(cell.model == name for cell in study.evaluated_cells())
+        trained, evaluated = cells_of(study, name)
         rate = rates.get(("generate", name))
         work = evaluation_work(study, model.architecture, assumed, rate.answer if rate else None)
         rollout = rates.get(("train", name))
         answer = step_work(study, name, assumed, rollout.answer if rollout else None).answer
         log = training.steps * assumed.log_bytes_per_step.value + samples * answer * assumed.sampled_token_bytes.value
-        completions = bytes_a_row(results, name, "completions")
-        grades = bytes_a_row(results, name, "grades")
+        completions = _measured(results, name, "completions", work.answers)
+        grades = _measured(results, name, "grades", work.answers)
+        assumed_text = work.tokens * assumed.completion_bytes_per_token.value
+        assumed_grades = work.answers * assumed.grade_bytes.value
         if isinstance(model, HubModel):
             stored.append(Stored("download in the hub's cache", name, 1, weights, kept=False))
         stored += [
             Stored("base checkpoint", name, 1, weights),
             Stored("trained checkpoints", name, trained, weights),
-            Stored(
-                "completions",
-                name,
-                evaluated,
-                work.tokens * assumed.completion_bytes_per_token.value
-                if completions is None
-                else work.answers * completions,
-                completions is not None,
-            ),
-            Stored("grades", name, evaluated, work.answers * (grades or assumed.grade_bytes.value), grades is not None),
+            Stored("completions", name, evaluated, completions or assumed_text, completions is not None),
+            Stored("grades", name, evaluated, grades or assumed_grades, grades is not None),
             Stored("logs and token samples", name, trained, log),
         ]
     return stored
+
+
+def _measured(results: Path, model: str, frame: str, rows: int) -> float | None:
+    """Bytes of so many rows, by those of finished cells."""
+    one = bytes_a_row(results, model, frame)
+    return None if one is None else one * rows
 
 
 def bytes_a_row(results: Path, model: str, frame: str) -> float | None:

@@ -15,7 +15,7 @@ from ict_core.plan.memory import training_memory
 from ict_core.plan.parameters import parameters
 from ict_core.plan.rerun import RuleRuns
 from ict_core.plan.sampling import replica_gpus
-from ict_core.plan.work import step_work
+from ict_core.plan.work import cells_of, step_work
 
 GB = 1e9
 
@@ -58,10 +58,7 @@ def _number(value: float) -> str:
 
 
 def _cells(study: Study) -> list[str]:
-    rows = [
-        (model, sum(c.model == model for c in study.cells()), sum(c.model == model for c in study.evaluated_cells()))
-        for model in study.models
-    ]
+    rows = [(model, *cells_of(study, model)) for model in study.models]
     total = ("total", len(study.cells()), len(study.evaluated_cells()))
     return ["## Cells\n", _table(["model", "to train", "to evaluate"], [*rows, total])]
 

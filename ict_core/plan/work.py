@@ -36,6 +36,12 @@ class Work:
         return self.longest_prompt + self.limit
 
 
+def cells_of(study: Study, model: str) -> tuple[int, int]:
+    """How many cells of a model are trained, and how many evaluated (the base model too)."""
+    trained, evaluated = (sum(cell.model == model for cell in of) for of in (study.cells(), study.evaluated_cells()))
+    return trained, evaluated
+
+
 def step_work(study: Study, model: str, assumed: Assumptions, answer: float | None = None) -> Work:
     """One training step of a model; `answer` is a measured mean length in place of the assumed one."""
     training = study.training
