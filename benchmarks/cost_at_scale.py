@@ -117,7 +117,7 @@ def print_wall(study: Study, plan: PlanFile, gpu: str, names: list[str]) -> None
             shares = ", ".join(f"{part} {seconds / s.train.seconds:.0%}" for part, seconds in longest)
             hours = (s.gpus, f"{s.train.seconds / 3600:.1f}", s.generate.devices, f"{s.generate.seconds / 3600:.1f}")
             row(
-                name, at_hand, *hours, f"{s.train.hours + s.generate.hours:,.0f}", f"{s.wall(at_hand) / 24:.1f}", shares
+                name, at_hand, *hours, f"{s.train.hours + s.generate.hours:,.0f}", f"{s.wall(at_hand) / 24:.2f}", shares
             )
     print()
 

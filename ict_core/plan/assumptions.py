@@ -67,7 +67,7 @@ class Assumptions(Section):
     vllm_weights_share: Share
     statistics_vocabulary_passes: Assumption
     statistics_vocabulary_arrays: Assumption
-    statistics_chunk_pairs: Assumption
+    statistics_probabilities: Assumption
     layer_activation_bytes: Assumption
     start_seconds: Assumption
     cpu_start_seconds: Assumption

@@ -1,7 +1,7 @@
 """What finished jobs took: from the manifests of cells, or from a collected study's files."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from ict_core import records
-from ict_core.collect import COMPUTE, LOG, SCORES
+from ict_core.collect import COMPUTE, SCORES
 from ict_core.errors import UserError
+from ict_core.evidence.stored import SETTINGS
 
+_ANSWERS = "completions.parquet"
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 
 
@@ -54,52 +56,50 @@ def measured_rates(results: Path) -> Rates:
 
 
 def _cells(results: Path) -> Iterator[dict[str, Any]]:
-    """One row a finished job, from its manifest and a file beside it."""
+    """One row a finished job, from its manifest."""
     for path in sorted(results.glob("*/base/model/manifest.json")):
-        manifest = _read(path)
-        if manifest.get("stage") == "pretrain":  # else it was downloaded
-            yield _row(path, path.parts[-4], _documents(manifest["config"]["model"]["pretraining"]))
+        if _read(path).get("stage") == "pretrain":  # else it was downloaded
+            yield _row(path, path.parts[-4], lambda _, manifest: _documents(manifest["config"]["model"]["pretraining"]))
     for path in sorted(results.glob("*/*/seed-*/train/manifest.json")):
-        log = records.read_frame(path.with_name("log.parquet"), records.LOG)
-        yield _row(path, path.parts[-5], _answers(log))
+        yield _row(path, path.parts[-5], lambda _, manifest: _rollouts(manifest["config"]["training"]))
     for path in sorted(results.glob("*/*/seed-*/generation.json")):
-        completions = path.with_name("completions.parquet")
-        if completions.exists():
-            yield _row(path, path.parts[-4], pq.read_metadata(completions).num_rows)
+        if path.with_name(_ANSWERS).exists():
+            yield _row(path, path.parts[-4], lambda path, _: pq.read_metadata(path.with_name(_ANSWERS)).num_rows)
 
 
-def _row(path: Path, model: str, answers: float) -> dict[str, Any]:
+def _row(path: Path, model: str, answers: Callable[[Path, dict[str, Any]], int]) -> dict[str, Any]:
+    """A job's row from its manifest; `answers` counts them from the manifest's path and content."""
     manifest = _read(path)
     try:
-        job = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
+        took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
+        return took | {"model": model, "answers": answers(path, manifest)}
     except KeyError as error:
         raise UserError(f"{path}: has no {error}; rerun the stage that writes it") from error
-    return job | {"model": model, "answers": answers}
 
 
 def _collected(results: Path) -> pd.DataFrame:
-    """One row a job of a collected study; a model's answers are spread evenly over its jobs."""
+    """One row a job of a collected study; a model's evaluated answers are spread evenly over its jobs."""
     jobs = records.read_frame(results / COMPUTE, records.COMPUTE)
-    log = records.read_frame(results / LOG, records.STUDY_LOG)
-    scores = records.read_frame(results / SCORES, records.SCORES)
-    models = _read(results / "study.json")["models"]
-    answers = {
-        **{("train", model): _answers(of) for model, of in log.groupby("model")},
-        **{("generate", model): of["sampled"].sum() for model, of in scores.groupby("model")},
-        **{("pretrain", m): _documents(of["pretraining"]) for m, of in models.items() if "pretraining" in of},
-    }
-    of_job = jobs.groupby(["stage", "model"])["tokens"].transform("size")
-    whole = [answers[key] for key in zip(jobs["stage"], jobs["model"], strict=True)]
-    return jobs.assign(answers=whole / of_job)[_COLUMNS]
+    sampled = records.read_frame(results / SCORES, records.SCORES).groupby("model")["sampled"].sum()
+    settings = _read(results / SETTINGS)
+    number = jobs.groupby(["stage", "model"])["tokens"].transform("size")
+
+    def answers(stage: str, model: str, of_both: int) -> float:
+        if stage == "pretrain":
+            return _documents(settings["models"][model]["pretraining"])
+        return _rollouts(settings["training"]) if stage == "train" else float(sampled[model]) / of_both
+
+    rows = zip(jobs["stage"], jobs["model"], number, strict=True)
+    return jobs.assign(answers=[answers(*row) for row in rows])[_COLUMNS]
 
 
-def _answers(log: pd.DataFrame) -> float:
-    """Rollouts of all logged steps."""
-    return float((log["tokens"] / log["length_mean"]).sum())
+def _rollouts(training: dict[str, Any]) -> int:
+    """Of a whole training."""
+    return int(training["steps"] * training["prompts_per_step"] * training["group_size"])
 
 
 def _documents(pretraining: dict[str, Any]) -> int:
-    return int(pretraining["steps"]) * int(pretraining["batch_sequences"])
+    return int(pretraining["steps"] * pretraining["batch_sequences"])
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ict_core.config.models import Model
 from ict_core.config.training import Training
 from ict_core.plan.assumptions import Assumptions
-from ict_core.plan.parameters import BYTES, parameters
+from ict_core.plan.parameters import BYTES, head_matrix, parameters
 from ict_core.plan.work import Work
 
 FLOAT32 = BYTES["float32"]
@@ -19,7 +19,7 @@ class Memory:
         state: weights, gradients and AdamW's two moments in float32, this GPU's shard.
         reference: the reference model's float32 weights, this GPU's shard.
         activations: what the layers keep for the backward pass of one micro-batch.
-        statistics: distributions of a chunk of tokens, and the last hidden states of all answers.
+        statistics: distributions of a chunk of tokens, hidden states of some groups, and a sharded model's whole head.
         vllm: what vLLM takes; it sleeps during statistics and update, if the recipe says so.
         logits: float32 logits of one micro-batch, which are not held (the head runs in tiles), for comparison.
     """
@@ -55,15 +55,17 @@ def training_memory(model: Model, training: Training, work: Work, gpu_bytes: flo
     tokens = training.micro_batch_sequences * work.width
     layer = tokens * a.hidden_size * assumed.layer_activation_bytes.value
     inputs = tokens * a.hidden_size * BYTES[training.precision]  # of each layer, all that checkpointing keeps
-    states = work.answers / hardware.gpus * work.limit * a.hidden_size * BYTES[training.precision]
-    chunk = assumed.statistics_chunk_pairs.value * training.group_size * a.vocab_size * FLOAT32
+    together = max(training.group_size, training.micro_batch_sequences)  # rows whose statistics are taken at once
+    states = together * work.limit * a.hidden_size * BYTES[training.precision]
+    chunk = assumed.statistics_probabilities.value * FLOAT32 * assumed.statistics_vocabulary_arrays.value
+    head = head_matrix(a) * FLOAT32 if shards > 1 else 0
     rollouts = training.rollouts
     frozen = training.lora is not None  # no gradient, no moments, and the reference is the model without its adapters
     return Memory(
         state=weights * (FLOAT32 if frozen else 4 * FLOAT32) / shards,
         reference=0.0 if frozen or not training.kl_coef else weights * FLOAT32 / shards,
         activations=a.layers * inputs + layer if hardware.gradient_checkpointing else a.layers * layer,
-        statistics=chunk * assumed.statistics_vocabulary_arrays.value + states,
+        statistics=chunk + states + head,
         vllm=(rollouts.memory_share or 0.0) * gpu_bytes if rollouts else 0.0,
         sleeps=bool(rollouts and rollouts.sleep),
         logits=training.micro_batch_sequences * work.limit * a.vocab_size * FLOAT32,

@@ -55,10 +55,9 @@ def cells(tmp_path):
     facts = {"stage": "pretrain", "tokens": 600, "wall_seconds": 6.0, "config": pretraining}
     manifest(tmp_path / "mini-s/base/model/manifest.json", **facts)
     cell = tmp_path / "mini-s/grpo/seed-0"
-    manifest(cell / "train/manifest.json", stage="train", tokens=300, wall_seconds=30.0)
-    log = dict.fromkeys((name for name, kind in records.LOG.items() if kind == "float"), 0.0)
-    steps = {"step": [0, 1], "selecting": True, "tokens": [100, 200], "length_mean": [10.0, 20.0]}
-    records.write_frame(pd.DataFrame(log | steps), cell / "train/log.parquet", records.LOG)
+    training = {"steps": 2, "prompts_per_step": 5, "group_size": 2}
+    facts = {"stage": "train", "tokens": 300, "wall_seconds": 30.0, "config": {"training": training}}
+    manifest(cell / "train/manifest.json", **facts)
     (cell / "generation.json").write_text(json.dumps({"stage": "generate", "tokens": 80, "wall_seconds": 4.0}))
     texts = {"benchmark": "b", "problem": "p", "seed": 0, "text": "t", "tokens": 20, "finish_reason": "stop"}
     frame = pd.DataFrame({"sample": range(4), **texts, "logprob": 0.0})
@@ -70,7 +69,7 @@ def test_finished_cells_of_an_unfinished_study_count(cells):
     rates = measured_rates(cells)
     assert {stage: (r.jobs, r.seconds_per_token, r.answer) for (stage, _), r in rates.items()} == {
         "pretrain": (1, 0.01, 30),
-        "train": (1, 0.1, 15),  # ten rollouts a step
+        "train": (1, 0.1, 15),  # of twenty rollouts
         "generate": (1, 0.05, 20),
     }
 
@@ -92,5 +91,5 @@ def test_spoilt_files_are_named(cells, tmp_path):
     lone = tmp_path / "lone"
     lone.mkdir()
     shutil.copy2(REFERENCE / "compute.parquet", lone)
-    with pytest.raises(UserError, match=r"train_log\.parquet: no such file"):
+    with pytest.raises(UserError, match=r"scores\.parquet: no such file"):
         measured_rates(lone)

@@ -31,7 +31,9 @@ def test_a_paper_model_fits_a_gpu_of_80_gb(paper, plan):
 
 def test_statistics_and_activations_by_hand(paper, plan):
     held = memory(paper, plan, "qwen2.5-0.5b")
-    assert held.statistics == 256 * 8 * 151_936 * 4 * 5 + 1024 * 1024 * 896 * 2
+    assert held.statistics == 2**27 * 4 * 5 + 16 * 1024 * 896 * 2
+    sharded = memory(paper, plan, "qwen2.5-7b").statistics
+    assert sharded == 2**27 * 4 * 5 + 8 * 1024 * 3584 * 2 + 152_064 * 3584 * 4  # a whole group, and the head
     tokens = 16 * (300 + 1024)
     assert held.activations == tokens * 896 * (24 * 2 + 34)
     assert held.logits == 16 * 1024 * 151_936 * 4

@@ -102,6 +102,7 @@ def test_sharded_weights_wait_for_a_slow_network(paper, plan):
     work = step_work(paper, "qwen2.5-7b", plan.assumptions)
     near = step_seconds(model, training, work, SLOW, 4, 8, plan.assumptions)
     far = step_seconds(model, training, work, SLOW, 4, 2, plan.assumptions)
+    assert near["rewards"] == pytest.approx(1024 * plan.assumptions.grading_seconds.value / 4)
     micro_batches = 1024 / (4 * 4)
     count = parameters(model.architecture, False)
     assert far["reference"] == pytest.approx(micro_batches * count * 2 / 2)  # two ports of 1 byte/s a node
