@@ -76,6 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     evidence("notebook", _notebook, "execute a notebook on the study", "notebook")
     _plan_options(commands.add_parser("plan", help=PLAN, description=PLAN))
     evidence("report", _report, "write the overview, the report and the manifests' page")
+    purpose = "run a command with GPUs of its own, waiting until they are free"
+    lease = commands.add_parser("lease", help=purpose, description=purpose)
+    lease.add_argument("--gpus", type=int, required=True, help="how many; with 0 the command sees none")
+    lease.add_argument("command", nargs="+", help="after --")
+    lease.set_defaults(run=_lease)
     return parser
 
 
@@ -346,6 +351,12 @@ def _report(options: argparse.Namespace) -> None:
     from ict_core.report.build import write_report
 
     write_report(options.stored, options.results)
+
+
+def _lease(options: argparse.Namespace) -> None:
+    from ict_core.devices import run_leased
+
+    run_leased(options.gpus, options.command)
 
 
 def _cell(study: Study, options: argparse.Namespace) -> Cell:
