@@ -1,0 +1,152 @@
+"""The Slurm profile on a real Slurm: jobs that finish, fail, time out and are requeued; GPUs; a rule of the project."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from repository_copy import REPOSITORY, Copy
+from slurm_cluster import SlurmCluster, missing
+
+pytestmark = pytest.mark.slow
+TOKEN = "hf_a_secret_that_is_shown_nowhere"
+DATA = "results/smoke/data/eval.parquet"
+# Each start of a command leaves a line, so that a job which starts twice is seen.
+WORKFLOW = """
+rule all:
+    input:
+        "finish", "fail", "slow", "requeued",
+
+rule finish:
+    output:
+        "finish",
+    threads: 1
+    resources:
+        gpu=4,
+        mem_mb=3000,
+        runtime=10,
+    shell:
+        "ict lease --gpus {resources.gpu} --"
+        " bash -c 'echo $CUDA_VISIBLE_DEVICES ${{#HF_TOKEN}} | tee -a starts' > {output}"
+
+rule fail:
+    output:
+        "fail",
+    log:
+        "fail.log",
+    shell:
+        "echo the reason > {log}; exit 7"
+
+rule slow:
+    output:
+        "slow",
+    resources:
+        runtime=1,
+    shell:
+        "sleep 600; touch {output}"
+
+rule requeued:
+    output:
+        "requeued",
+    shell:
+        "restarts=${{SLURM_RESTART_COUNT:-0}}; echo $restarts >> restarts; touch {output};"
+        " if [ $restarts = 0 ]; then scontrol requeue $SLURM_JOB_ID; sleep 600; fi"
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What two calls of Snakemake left: the little workflow's in ``folder``, the project's in ``copy``."""
+
+    folder: Path
+    output: str
+    copy: Path
+    copy_output: str
+    jobs: dict[str, tuple[str, str, str]]  # by rule: state, time limit, resources as Slurm's accounting has them
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory) -> Ran:
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    folder, copy = tmp_path_factory.mktemp("little"), Copy(tmp_path_factory.mktemp("project")).folder
+    (folder / "Snakefile").write_text(WORKFLOW)
+    node = folder / "bin" / "nvidia-smi"
+    node.parent.mkdir()
+    node.write_text("#!/bin/sh\nfor i in 0 1 2 3 4 5 6 7; do echo $i, GPU-$i; done\n")
+    node.chmod(0o755)
+    with tempfile.TemporaryDirectory(prefix="slurm-") as short, SlurmCluster(Path(short)) as cluster:
+        path = os.pathsep.join([str(node.parent), str(Path(sys.executable).parent), cluster.environment["PATH"]])
+        environment = cluster.environment | {"PATH": path, "HF_TOKEN": TOKEN, "ICT_LOCKS": str(folder / "locks")}
+
+        def start(where: Path, profile: Path, *arguments: str) -> subprocess.Popen:
+            return subprocess.Popen(
+                ["snakemake", "--profile", str(profile), "--verbose", *arguments],
+                cwd=where,
+                env=environment | ({"PYTHONPATH": str(copy)} if where == copy else {}),
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+
+        little = start(folder, REPOSITORY / "workflow/profiles/slurm")
+        project = start(copy, Path("profiles/slurm"), DATA, "--configfile", "configs/studies/smoke.yaml")
+        try:
+            output, copy_output = (process.communicate(timeout=280)[0] for process in (little, project))
+        finally:
+            little.kill()
+            project.kill()
+        listing = cluster.call("sacct", "-XPn", "--format=Comment,State,Timelimit,AllocTRES")
+    jobs = {comment: tuple(values) for comment, *values in (line.split("|") for line in listing.splitlines())}
+    return Ran(folder, output, copy, copy_output, jobs)
+
+
+def test_a_job_finishes_with_the_gpus_memory_and_time_of_its_rule(ran):
+    state, limit, resources = ran.jobs["rule_finish"]
+    assert (state, limit) == ("COMPLETED", "00:10:00")
+    assert {"cpu=32", "gres/gpu=4", "mem=3000M", "node=1"} <= set(resources.split(","))
+
+
+def test_a_job_of_four_gpus_is_started_once_and_leases_what_slurm_gave(ran):
+    (start,) = (ran.folder / "starts").read_text().splitlines()
+    devices, length_of_token = start.split()
+    assert len(set(devices.split(","))) == 4
+    assert int(length_of_token) == len(TOKEN)
+
+
+def test_a_rule_without_resources_gets_the_defaults_of_the_profile(ran):
+    _, limit, resources = ran.jobs["rule_fail"]
+    assert limit == "02:00:00"
+    assert {"cpu=1", "mem=8000M", "node=1"} <= set(resources.split(",")) and "gpu" not in resources
+
+
+def test_a_failing_job_and_one_out_of_time_are_told(ran):
+    assert ran.jobs["rule_fail"][0] == "FAILED"
+    assert ran.jobs["rule_slow"][:2] == ("TIMEOUT", "00:01:00")
+    assert "SLURM status is: 'FAILED'" in ran.output and "SLURM status is: 'TIMEOUT'" in ran.output
+    assert not (ran.folder / "fail").exists() and not (ran.folder / "slow").exists()
+
+
+def test_a_requeued_job_runs_again_to_its_end(ran):
+    assert (ran.folder / "restarts").read_text().split() == ["0", "1"]
+    assert ran.jobs["rule_requeued"][0] == "COMPLETED"
+    assert (ran.folder / "requeued").exists()
+    assert "2 of 5 steps (40%) done" in ran.output
+
+
+def test_a_rule_of_the_project_runs_through_the_profile(ran):
+    assert "profiles/slurm" in ran.copy_output and "profiles/default" in ran.copy_output
+    assert ran.jobs["rule_data"][0] == "COMPLETED", ran.copy_output[-3000:]
+    assert (ran.copy / DATA).stat().st_size
+
+
+def test_no_token_is_shown(ran):
+    shown = [ran.output, ran.copy_output]
+    for folder in (ran.folder, ran.copy):
+        shown += [path.read_text() for path in (folder / ".snakemake").rglob("*.log")]
+    assert len(shown) > 4 and "sbatch --parsable" in ran.output
+    assert not any(TOKEN in text for text in shown)
