@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,25 +85,31 @@ def ran(tmp_path_factory) -> Ran:
         environment = cluster.environment | {"PATH": path, "HF_TOKEN": TOKEN, "ICT_LOCKS": str(folder / "locks")}
 
         def start(where: Path, profile: Path, *arguments: str) -> subprocess.Popen:
-            return subprocess.Popen(
-                ["snakemake", "--profile", str(profile), "--verbose", *arguments],
-                cwd=where,
-                env=environment | ({"PYTHONPATH": str(copy)} if where == copy else {}),
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
+            with (where / "output").open("w") as output:
+                return subprocess.Popen(
+                    ["snakemake", "--profile", str(profile), "--verbose", *arguments],
+                    cwd=where,
+                    env=environment | {"PYTHONPATH": str(copy)},
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
 
         little = start(folder, REPOSITORY / "workflow/profiles/slurm")
         project = start(copy, Path("profiles/slurm"), DATA, "--configfile", "configs/studies/smoke.yaml")
         try:
-            output, copy_output = (process.communicate(timeout=280)[0] for process in (little, project))
+            project.wait(timeout=240)
+            for _ in range(240):  # seconds; after the last failure Snakemake would rest for another minute
+                if little.poll() is not None or "'TIMEOUT'" in (folder / "output").read_text():
+                    break
+                time.sleep(1)
         finally:
             little.kill()
             project.kill()
+            little.wait()
+            project.wait()
         listing = cluster.call("sacct", "-XPn", "--format=Comment,State,Timelimit,AllocTRES")
     jobs = {comment: tuple(values) for comment, *values in (line.split("|") for line in listing.splitlines())}
-    return Ran(folder, output, copy, copy_output, jobs)
+    return Ran(folder, (folder / "output").read_text(), copy, (copy / "output").read_text(), jobs)
 
 
 def test_a_job_finishes_with_the_gpus_memory_and_time_of_its_rule(ran):
