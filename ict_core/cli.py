@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ict_core.config import BASE_VARIANT, Cell, Study, load_study
-from ict_core.config.models import ScratchModel
+from ict_core.config.models import Model, ScratchModel
 from ict_core.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     paths = ("train", "eval", "counts", "pairs")
     command("contamination", _contamination, "compare the evaluation sets with the training data", *paths)
     command("pretrain", _pretrain, "pretrain a base model", "eval", "out").add_argument("--model", required=True)
+    command("fetch-model", _fetch_model, "fetch and check a base model", "out").add_argument("--model", required=True)
     of_a_cell(command("train", _train, "train one cell", "base", "problems", "out"))
     paths = ("checkpoint", "problems", "out", "manifest")
     of_a_cell(command("generate", _generate, "sample a cell's completions", *paths))
@@ -99,7 +100,7 @@ def _plan(options: argparse.Namespace) -> None:
     from ict_core.plan.rerun import rule_runs
 
     study = load_study(options.study)
-    repository = options.study.resolve().parents[2]  # above configs/studies/
+    repository = _repository(options)
     plan = read_plan(repository / "configs" / "plan.yaml")
     gpu = options.gpu or plan.gpu
     gpu_device(plan, gpu)
@@ -111,12 +112,11 @@ def _plan(options: argparse.Namespace) -> None:
     print(plan_page(study, plan, gpu, results, rates, rules), end="")
 
 
-def _prepare(study: Study) -> None:
-    """Set what libraries read when they are imported."""
+def _prepare() -> None:
+    """Set what libraries read when they are imported; the stages that may download do not call this."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    if study.scale == "mini":
-        os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -132,9 +132,7 @@ def _data(options: argparse.Namespace) -> None:
     from ict_core.benchmarks.assemble import study_problems
 
     study = load_study(options.study)
-    repository = options.study.resolve().parents[2]  # above configs/studies/
-    mirror = repository / study.data.mirror if study.data.mirror else None
-    train, held_out = study_problems(study, mirror)
+    train, held_out = study_problems(study, _mirror(study, options))
     records.write_frame(held_out, options.eval, records.PROBLEMS)
     records.write_frame(train, options.train, records.PROBLEMS)
 
@@ -152,14 +150,38 @@ def _contamination(options: argparse.Namespace) -> None:
     print(counts.to_string(index=False))
 
 
+def _repository(options: argparse.Namespace) -> Path:
+    """The folder at which the configuration's relative paths start."""
+    return options.study.resolve().parents[2]  # above configs/studies/
+
+
+def _mirror(study: Study, options: argparse.Namespace) -> Path | None:
+    return _repository(options) / study.data.mirror if study.data.mirror else None
+
+
+def _fetch_model(options: argparse.Namespace) -> None:
+    from ict_core.benchmarks.assemble import check_study_access
+    from ict_core.checkpoints import fetch_model
+
+    study = load_study(options.study)
+    model, file = _model(study, options), f"configs/models/{options.model}.yaml"
+    if isinstance(model, ScratchModel):
+        raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
+    check_study_access(
+        study, _mirror(study, options)
+    )  # gigabytes for a study that cannot have its data are for nothing
+    resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
+    fetch_model(model, file, _repository(options), resolved, options.out)
+
+
 def _pretrain(options: argparse.Namespace) -> None:
     study = load_study(options.study)
-    _prepare(study)
+    _prepare()
     from ict_core import records
     from ict_core.training.pretrain import pretrain
 
     held_out = records.read_frame(options.eval, records.PROBLEMS)
-    model = study.models[options.model]
+    model = _model(study, options)
     if not isinstance(model, ScratchModel):
         raise UserError(f"configs/models/{options.model}.yaml: kind {model.kind} is not pretrained here")
     resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
@@ -172,7 +194,7 @@ def _pretrain(options: argparse.Namespace) -> None:
 
 def _train(options: argparse.Namespace) -> None:
     study = load_study(options.study)
-    _prepare(study)
+    _prepare()
     from ict_core import records
     from ict_core.training.run import train
 
@@ -192,7 +214,7 @@ def _train(options: argparse.Namespace) -> None:
 
 def _generate(options: argparse.Namespace) -> None:
     study = load_study(options.study)
-    _prepare(study)
+    _prepare()
     from ict_core import records
     from ict_core.evaluation.engines import Sampling, load_engine
     from ict_core.evaluation.generate import generate, model_length, stop_token_ids
@@ -221,7 +243,7 @@ def _generate(options: argparse.Namespace) -> None:
 
 def _completion_probe(options: argparse.Namespace) -> None:
     study = load_study(options.study)
-    _prepare(study)
+    _prepare()
     from ict_core import records
     from ict_core.contamination.completion_probe import completion_probe
     from ict_core.contamination.questions import templates
@@ -252,6 +274,7 @@ def _grade(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.grading.grade import grade_completions
 
+    _prepare()
     study = load_study(options.study)
     completions = records.read_frame(options.completions, records.COMPLETIONS)
     problems = records.read_frame(options.problems, records.PROBLEMS)
@@ -357,6 +380,13 @@ def _lease(options: argparse.Namespace) -> None:
     from ict_core.devices import run_leased
 
     run_leased(options.gpus, options.command)
+
+
+def _model(study: Study, options: argparse.Namespace) -> Model:
+    """The model that the options name; an error if the study has no such model."""
+    if options.model not in study.models:
+        raise UserError(f"{options.study}: no model {options.model}; allowed: {', '.join(study.models)}")
+    return study.models[options.model]
 
 
 def _cell(study: Study, options: argparse.Namespace) -> Cell:

@@ -111,7 +111,7 @@ TOKENS = {
     "kept": "bool",
 }
 STUDY_TOKENS = {**_CELL, "selecting": "bool", **TOKENS}
-STAGES = ("pretrain", "train", "generate")
+STAGES = ("pretrain", "fetch", "train", "generate")
 COMPUTE = {
     **_CELL,
     "stage": "str",

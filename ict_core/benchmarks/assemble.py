@@ -26,13 +26,14 @@ def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.
     Raises:
         UserError: a published set cannot be had or is not the one that its file states.
     """
+    check_study_access(study, mirror)
     seed = study.data.seed
     generated = {
         name: (benchmark.family, benchmark.problems)
         for name, benchmark in study.benchmarks.items()
         if isinstance(benchmark, GeneratedBenchmark)
     }
-    published = [one for one in study.benchmarks.values() if isinstance(one, PublishedBenchmark)]
+    published = _published(study)
     read = _read([*published, *study.train_sets.values()], mirror, seed)
     made = [evaluation_problems(seed, generated)] if generated else []
     held_out = pd.concat([*made, *read[: len(published)]], ignore_index=True)
@@ -51,11 +52,30 @@ def _drawn(problems: pd.DataFrame, data: Data) -> pd.DataFrame:
     return problems.iloc[sorted(drawn)].reset_index(drop=True)
 
 
+def check_study_access(study: Study, mirror: Path | None) -> None:
+    """Tell, before anything is downloaded, what a study's published sets lack.
+
+    Args:
+        study: a loaded study.
+        mirror: as in :func:`study_problems`.
+
+    Raises:
+        UserError: the mirror is no folder, or there is no token for a gated set of the hub.
+    """
+    published = [*study.train_sets.values(), *_published(study)]
+    if published:
+        from ict_core.benchmarks.published.load import check_access  # imports the `datasets` package
+
+        check_access(published, mirror)
+
+
+def _published(study: Study) -> list[PublishedBenchmark]:
+    return [one for one in study.benchmarks.values() if isinstance(one, PublishedBenchmark)]
+
+
 def _read(sets: Sequence[PublishedSet], mirror: Path | None, seed: int) -> list[pd.DataFrame]:
-    """The frame of each set, after a look at whether all of them can be had."""
     if not sets:
         return []
-    from ict_core.benchmarks.published.load import check_access, load_problems  # imports the `datasets` package
+    from ict_core.benchmarks.published.load import load_problems  # imports the `datasets` package
 
-    check_access(sets, mirror)
     return [load_problems(one, mirror, seed) for one in sets]

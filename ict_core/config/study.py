@@ -15,6 +15,14 @@ from ict_core.config.training import Training
 BASE_VARIANT = "base"
 """The variant of the untrained model: evaluated, never trained, and no method's name."""
 
+# what a model's file states beside what determines its weights, and beside what determines its training
+_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}
+_NOT_OF_THE_TRAINING = {
+    "allow_unpinned": True,
+    "licence": True,
+    "hardware": {"memory_gib", "train_hours", "generate_hours"},  # what a scheduler is told
+}
+
 Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "evidence"]
 
 
@@ -46,6 +54,10 @@ class Evaluation(Section):
     top_p: float = Field(gt=0, le=1)
     max_new_tokens: Count
     threads: Count  # CPU threads of one engine
+
+    def samples_for(self, benchmark: str) -> int:
+        """Completions of each problem of a benchmark."""
+        return (self.samples_of or {}).get(benchmark, self.samples)
 
 
 class Grading(Section):
@@ -167,7 +179,7 @@ class Study:
         """
         return {
             "seed": cell.seed,
-            "model": {"name": cell.model, **self.models[cell.model].dump()},
+            "model": self._model(cell.model, exclude=_NOT_OF_THE_TRAINING),
             "method": {"name": cell.variant, **self.methods[cell.variant].dump()},
             "training": self.training_of(cell.model).dump(),
             "data": self._train_data(),
@@ -187,9 +199,10 @@ class Study:
             if stage == "train":
                 return self.resolve(cell)
             if stage == "base":
-                return {"model": {"name": cell.model, **self.models[cell.model].dump()}}
+                return {"model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS)}
             return {
                 "seed": cell.seed,
+                "model": self._model(cell.model, include={"dtype", "prompt"}),
                 "evaluation": self.evaluation.dump(),
                 "benchmarks": list(self.benchmarks),
             }
@@ -220,6 +233,10 @@ class Study:
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
         }
+
+    def _model(self, name: str, **fields: Any) -> dict[str, Any]:
+        """A model's name and some of what its file states, chosen as by `model_dump`."""
+        return {"name": name, **self.models[name].model_dump(mode="json", **fields)}
 
     def _train_data(self) -> dict[str, Any]:
         """Where rows are read from is no part of it: hub and mirror give the same."""

@@ -51,11 +51,13 @@ def compute_table(compute: pd.DataFrame, models: Sequence[str], variants: Sequen
         row = {"model": model, "variant": variant, "stage": stage, "runs": str(len(cells))}
         rows.append(row | {head: whole_range(cells[cost], decimals) for cost, (head, decimals) in _HEADS.items()})
     shown = pd.DataFrame(rows, columns=["model", "variant", "stage", "runs", *(head for head, _ in _HEADS.values())])
+    stages = set(numbers["stage"])
+    base = " or ".join(word for stage, word in (("pretrain", "pretrained"), ("fetch", "fetched")) if stage in stages)
     caption = (
         "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
         "those trained on in pretraining, those of the rollouts in training, those of the answers in generation; "
         "seconds are wall time, loading included; memory is the peak of the job's process. The base model is "
-        f"pretrained once. {NONE}: not measured, as without a GPU. "
+        f"{base} once. {NONE}: not measured, as without a GPU. "
         f"All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
         f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."
     )

@@ -145,6 +145,31 @@ def test_a_mirror_and_a_training_set_reach_only_the_stages_that_they_concern(con
     assert changed == {"train_data", "train", "evidence"}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("train_hours: 1", "train_hours: 2", set()),
+        ("licence: MIT", "licence: mit", set()),
+        ("gradient_checkpointing: true", "gradient_checkpointing: false", {"train"}),
+        ("you: ", "YOU: ", {"train", "generate"}),
+        ("dtype: bfloat16", "dtype: float32", {"train", "generate"}),
+        ("stop_ids: [0, 1]", "stop_ids: [0]", {"base", "train"}),
+        ("a1a1", "a2a1", {"base", "train"}),
+    ],
+)
+def test_a_models_change_downloads_and_trains_no_more_than_it_must(configs, old, new, changed):
+    paper, file = load_paper(configs), configs / "models/hub-m.yaml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new, 1))
+    other, cell = load_paper(configs), Cell("hub-m", "ict-10", 0)
+    assert {s for s in STAGES if paper.stage_config(s, cell) != other.stage_config(s, cell)} == changed | {"evidence"}
+
+
+def test_samples_of_a_benchmark_stand_in_place_of_the_studys(configs):
+    evaluation = load_paper(configs).evaluation
+    assert [evaluation.samples_for(name) for name in ("gsm8k", "mini-word")] == [16, 8]
+
+
 @pytest.mark.parametrize("revision", ["main", "v1.0"])
 def test_an_unpinned_revision_must_be_allowed(configs, revision):
     file = configs / "benchmarks/gsm8k.yaml"

@@ -36,6 +36,15 @@ def test_the_caption_adds_everything_up():
     assert "All 8000 jobs together: 4.44 hours, 12.0 million tokens." in caption
 
 
+@pytest.mark.parametrize(
+    ("stage", "said"), [("pretrain", "base model is pretrained once"), ("fetch", "base model is fetched once")]
+)
+def test_the_caption_says_where_the_base_model_comes_from(stage, said):
+    compute = COMPUTE.assign(stage=COMPUTE["stage"].replace("pretrain", stage))
+    assert stage in set(compute_numbers(compute, ["tiny", "small"], ["grpo"])["stage"])
+    assert said in compute_table(compute, ["tiny", "small"], ["grpo"]).caption
+
+
 @pytest.mark.parametrize("seconds", [0.0, 1e-300])
 def test_no_rate_without_time(seconds):
     numbers = compute_numbers(COMPUTE.assign(seconds=seconds), ["tiny", "small"], ["grpo"])

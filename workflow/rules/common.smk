@@ -21,6 +21,7 @@ ROOT = (
 CORE = ROOT / "ict_core"
 
 TRAINING_CODE = [
+    "benchmarks/templates.py",
     "tokens",
     "grading",
     "selection/base.py",
@@ -78,6 +79,11 @@ def settings(stage, cell=None):
     return json.dumps(STUDY.stage_config(stage, cell), sort_keys=True, default=str)
 
 
+def one_of(names):
+    """A wildcard's constraint: one of the names, and nothing where there is none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
 def cell_of(wildcards):
     return Cell(wildcards.model, wildcards.variant, int(wildcards.seed))
 
@@ -123,6 +129,15 @@ def numbered(titles):
 
 def folder(cell):
     return f"{RESULTS}/{cell.model}/{cell.variant}/seed-{cell.seed}"
+
+
+def local_weights(wildcards):
+    """The weights that a local model is copied from: when they change, it is fetched anew."""
+    model = STUDY.models[wildcards.model]
+    if model.kind != "local":
+        return []
+    folder = STUDY_FILE.resolve().parents[2] / model.path
+    return sorted(map(str, folder.glob("*.safetensors")))
 
 
 def trained(wildcards):

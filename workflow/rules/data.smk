@@ -1,6 +1,12 @@
 READS_PUBLISHED = STUDY.train_sets or any(
     benchmark.kind == "published" for benchmark in STUDY.benchmarks.values()
 )
+PRETRAINED = [
+    name
+    for name, model in STUDY.models.items()
+    if model.kind == "pretrained-from-scratch"
+]
+FETCHED = [name for name in STUDY.models if name not in PRETRAINED]
 
 
 rule data:
@@ -61,6 +67,8 @@ rule pretrain:
         directory(f"{RESULTS}/{{model}}/base/model"),
     log:
         f"{RESULTS}/logs/pretrain/{{model}}.log",
+    wildcard_constraints:
+        model=one_of(PRETRAINED),
     conda:
         "../../environment.yml"
     params:
@@ -74,3 +82,21 @@ rule pretrain:
         ),
     shell:
         "ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval} --out {output} &> {log}"
+
+
+rule fetch_model:
+    input:
+        local_weights,
+    output:
+        directory(f"{RESULTS}/{{model}}/base/model"),
+    log:
+        f"{RESULTS}/logs/fetch_model/{{model}}.log",
+    wildcard_constraints:
+        model=one_of(FETCHED),
+    conda:
+        "../../environment.yml"
+    params:  # no code among them: an edit of the check need not download the weights again
+        study=STUDY_FILE,
+        config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
+    shell:
+        "ict fetch-model --study {params.study} --model {wildcards.model} --out {output} &> {log}"

@@ -1,0 +1,236 @@
+"""Base checkpoints from a folder or the hub: whole, as stated, with the stated stop ids, or one clear error."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+import torch
+from huggingface_hub.errors import GatedRepoError
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, GenerationConfig
+
+from ict_core import checkpoints
+from ict_core.config import Architecture
+from ict_core.config.models import HubModel, LocalModel
+from ict_core.errors import UserError
+from ict_core.provenance import hash_file, hash_tree
+
+SIZES = Architecture(
+    hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
+)
+FILE = "configs/models/tiny.yaml"
+STATED = {"architecture": SIZES, "tied_embeddings": True, "dtype": "float32", "stop_ids": (0, 5)}
+COMMIT = "a1" * 20
+WANTED = {
+    *("config.json", "generation_config.json", "manifest.json", "model.safetensors"),
+    *("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"),
+}
+HUB = HubModel(kind="hub", hub="Owner/tiny", revision=COMMIT, licence="MIT", **STATED)
+
+
+@pytest.fixture
+def source(tiny_checkpoint, tmp_path) -> Path:
+    """A folder as the hub has it: with files that are not wanted and a generation config of its own."""
+    folder = tmp_path / "source"
+    shutil.copytree(tiny_checkpoint, folder)
+    (folder / "generation_config.json").write_text('{"temperature": 0.1, "eos_token_id": 99}')
+    (folder / "pytorch_model.bin").write_bytes(b"x")
+    (folder / "modeling_tiny.py").write_text("raise RuntimeError")
+    (folder / "README.md").write_text("")
+    return folder
+
+
+def local(**changed) -> LocalModel:
+    return LocalModel(kind="local", path="source", **{**STATED, **changed})
+
+
+def fetched(model, tmp_path) -> Path:
+    out = tmp_path / "results/tiny/base/model"
+    checkpoints.fetch_model(model, FILE, tmp_path, {"model": {"name": "tiny"}}, out)
+    return out
+
+
+def refused(model, tmp_path, *parts: str) -> None:
+    with pytest.raises(UserError) as error:
+        fetched(model, tmp_path)
+    message = str(error.value)
+    assert message.startswith(f"{FILE}: ")
+    assert [part for part in parts if part not in message] == []
+    assert not (tmp_path / "results/tiny/base/model").exists()
+
+
+def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(source, tmp_path):
+    out = fetched(local(), tmp_path)
+    assert {path.name for path in out.iterdir()} == WANTED
+    assert json.loads((out / "generation_config.json").read_text())["eos_token_id"] == [0, 5]
+    assert [path.name for path in out.parent.iterdir()] == ["model"]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert (manifest["stage"], manifest["tokens"]) == ("fetch", 0)
+    assert manifest["model_sha256"] == hash_file(source / "model.safetensors")
+    assert manifest["config"] == {"model": {"name": "tiny"}}
+
+
+def sharded(folder: Path) -> None:
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    model.generation_config = GenerationConfig()
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="100KB")
+    assert len(list(folder.glob("model-*.safetensors"))) > 1
+
+
+def test_a_sharded_model_is_the_same_model(source, tiny_checkpoint, tmp_path):
+    sharded(source)
+    out = fetched(local(), tmp_path)
+    assert {path.name for path in out.glob("model*")} == {path.name for path in source.glob("model*.s*")}
+    found, wanted = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (out, tiny_checkpoint))
+    assert all(torch.equal(found[name], tensor) for name, tensor in wanted.items())
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["model_sha256"] == hash_tree(source.glob("*.safetensors"))
+
+
+def test_a_missing_shard_is_named(source, tmp_path):
+    sharded(source)
+    lost = max(source.glob("model-*.safetensors"))
+    lost.unlink()
+    refused(local(), tmp_path, "model.safetensors.index.json", lost.name)
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        (
+            {"architecture": SIZES.model_copy(update={"hidden_size": 128, "layers": 3})},
+            ["architecture.hidden_size: 128", "hidden_size: 64", "architecture.layers: 3", "num_hidden_layers: 2"],
+        ),
+        ({"tied_embeddings": False}, ["tied_embeddings: False", "tie_word_embeddings: True"]),
+        ({"stop_ids": (5,)}, ["stop_ids: [5]", "ends a text with 0", "a list that holds this id"]),
+        ({"path": "nowhere"}, ["path: ", "nowhere is no folder"]),
+    ],
+)
+def test_another_model_than_stated_is_refused(source, tmp_path, changed, parts):
+    refused(LocalModel(kind="local", **{"path": "source", **STATED, **changed}), tmp_path, *parts)
+
+
+def test_weights_that_may_run_code_are_refused(source, tmp_path):
+    (source / "model.safetensors").unlink()
+    refused(local(), tmp_path, "no model*.safetensors", ".bin", "convert them")
+
+
+def test_a_missing_or_unreadable_config_is_refused(source, tmp_path):
+    (source / "config.json").write_text("{")
+    refused(local(), tmp_path, "config.json of the checkpoint cannot be read")
+    (source / "config.json").unlink()
+    refused(local(), tmp_path, "config.json of the checkpoint cannot be read")
+
+
+def test_a_missing_or_unreadable_tokenizer_is_refused(source, tmp_path):
+    (source / "tokenizer.json").write_text("{}")
+    refused(local(), tmp_path, "the checkpoint's tokenizer cannot be read")
+    (source / "tokenizer.json").unlink()
+    refused(local(), tmp_path, "the checkpoint has no tokenizer")
+
+
+def test_a_model_with_code_of_its_own_is_refused(source, tmp_path):
+    config = json.loads((source / "config.json").read_text())
+    own = {"model_type": "tiny", "auto_map": {"AutoConfig": "modeling_tiny.TinyConfig"}}
+    (source / "config.json").write_text(json.dumps(config | own))
+    refused(local(), tmp_path, "config.json of the checkpoint cannot be read", "trust_remote_code")
+
+
+def test_a_refused_model_can_be_fetched_after_its_file_is_mended(source, tmp_path):
+    refused(local(stop_ids=(5,)), tmp_path, "stop_ids")
+    assert fetched(local(), tmp_path).is_dir()
+
+
+class Hub:
+    """Stands for the network alone: the hub's answer to a revision, and the download of what was asked for."""
+
+    def __init__(self, folder: Path, commit: str) -> None:
+        self.folder, self.commit, self.asked = folder, commit, []
+
+    def model_info(self, hub: str, revision: str) -> SimpleNamespace:
+        self.asked.append((hub, revision))
+        return SimpleNamespace(sha=self.commit)
+
+    def snapshot_download(self, hub, *, revision, local_dir, allow_patterns, ignore_patterns) -> str:
+        from huggingface_hub.utils import filter_repo_objects
+
+        self.asked.append((hub, revision, allow_patterns, ignore_patterns))
+        names = [path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file()]
+        for name in filter_repo_objects(names, allow_patterns=allow_patterns, ignore_patterns=ignore_patterns):
+            (local_dir / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.folder / name, local_dir / name)
+        (local_dir / ".cache/huggingface").mkdir(parents=True)
+        return str(local_dir)
+
+
+@pytest.fixture
+def hub(source, monkeypatch) -> Hub:
+    (source / "original").mkdir()
+    shutil.copy(source / "model.safetensors", source / "original/model.safetensors")
+    made = Hub(source, COMMIT)
+    monkeypatch.setattr(checkpoints, "HfApi", lambda: made)
+    monkeypatch.setattr(checkpoints, "snapshot_download", made.snapshot_download)
+    return made
+
+
+def test_a_hub_model_comes_from_its_commit_with_safe_files_only(hub, tmp_path):
+    out = fetched(HUB, tmp_path)
+    info, (*download, allowed, ignored) = hub.asked
+    assert list(info) == download == ["Owner/tiny", COMMIT]
+    assert "model*.safetensors" in allowed and ignored == ["*/*"]
+    assert not [p for p in allowed if re.search(r"\.(bin|pt|pth|py|pkl|msgpack|h5)|^\*$", p)]
+    assert {path.name for path in out.iterdir()} == WANTED
+    assert load_file(out / "model.safetensors").keys() == load_file(hub.folder / "model.safetensors").keys()
+    assert [path.name for path in out.parent.iterdir()] == ["model"]
+
+
+def test_the_commit_of_a_branch_is_recorded(hub, tmp_path):
+    out = fetched(HUB.model_copy(update={"revision": "main", "allow_unpinned": True}), tmp_path)
+    assert [asked[1] for asked in hub.asked] == ["main", COMMIT]
+    assert json.loads((out / "manifest.json").read_text())["revision"] == COMMIT
+
+
+def test_a_hub_model_that_is_not_the_stated_one_is_refused(hub, tmp_path):
+    refused(HUB.model_copy(update={"tied_embeddings": False}), tmp_path, "tied_embeddings: False")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        httpx.ConnectError("no\nroute"),
+        OSError("no\nroute"),
+        GatedRepoError("no\nroute", response=httpx.Response(403, request=httpx.Request("GET", "https://hub.invalid"))),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_the_hub_refuses_is_one_line(hub, tmp_path, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(checkpoints, "snapshot_download", fail)
+    refused(HUB, tmp_path, "Owner/tiny", COMMIT, "no route", "HF_TOKEN", "kind: local")
+    with pytest.raises(UserError, match="^[^\n]*$"):
+        fetched(HUB, tmp_path)
+
+
+def test_without_a_network_the_real_library_ends_in_the_same_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    refused(HUB, tmp_path, "Owner/tiny", COMMIT, "HF_TOKEN")
+
+
+def test_remote_code_is_never_trusted():
+    root = Path(__file__).resolve().parents[1]
+    places = [root / name for name in ("ict_core", "workflow", "configs", "benchmarks", "scripts", "notebooks")]
+    files = [f for place in places for f in place.rglob("*") if f.suffix in (".py", ".smk", ".yaml", ".sh", ".ipynb")]
+    assert len(files) > 150
+    said = [
+        (file.name, value)
+        for file in [*files, root / "workflow/Snakefile"]
+        for value in re.findall(r"trust[_-]remote[_-]code\W*(\w+)", file.read_text(encoding="utf-8"))
+    ]
+    assert {value for _, value in said} == {"False"}, said

@@ -1,0 +1,86 @@
+"""The study at the paper's scale as a dry run, and base models that are fetched."""
+
+import json
+import shutil
+from collections import Counter
+
+import pytest
+from repository_copy import Copy
+
+from ict_core.provenance import hash_weights
+
+PAPER = ("--configfile", "configs/studies/paper.yaml")
+TINY = """\
+kind: local
+path: models/tiny
+architecture:
+  hidden_size: 64
+  layers: 2
+  heads: 2
+  kv_heads: 2
+  intermediate_size: 64
+  vocab_size: 352
+  max_positions: 160
+tied_embeddings: true
+dtype: float32
+stop_ids: [0]
+"""
+
+
+@pytest.fixture
+def fresh(tmp_path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_the_dry_run_shows_the_whole_grid(fresh):
+    jobs = Counter(rule for rule, _, _ in fresh.planned(*PAPER))
+    assert {rule: jobs[rule] for rule in ("data", "fetch_model", "pretrain", "train", "generate", "grade")} == {
+        "data": 1,
+        "fetch_model": 3,
+        "pretrain": 0,
+        "train": 90,
+        "generate": 93,
+        "grade": 93,
+    }
+
+
+def test_prefetch_is_the_data_and_the_models_and_nothing_else(fresh):
+    paper = Counter(rule for rule, _, _ in fresh.planned("prefetch", *PAPER))
+    assert paper == {"data": 1, "fetch_model": 3, "prefetch": 1}
+    assert Counter(rule for rule, _, _ in fresh.planned("prefetch")) == {"data": 1, "prefetch": 1}
+
+
+@pytest.fixture
+def local(fresh, tiny_checkpoint) -> Copy:
+    """A copy whose smoke study takes its model from a folder."""
+    shutil.copytree(tiny_checkpoint, fresh.folder / "models/tiny")
+    (fresh.folder / "configs/models/mini-xs.yaml").write_text(TINY)
+    return fresh
+
+
+def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, tiny_checkpoint):
+    study = ("--configfile", "configs/studies/smoke.yaml")
+    result = local.snakemake("prefetch", *study)
+    assert result.returncode == 0, result.stdout[-3000:]
+    model = local.folder / "results/smoke/mini-xs/base/model"
+    assert json.loads((model / "manifest.json").read_text())["model_sha256"] == hash_weights(tiny_checkpoint)
+    assert local.planned("prefetch", *study) == []
+    (local.folder / "models/tiny/model.safetensors").write_bytes(b"others")
+    assert [rule for rule, _, _ in local.planned("prefetch", *study)] == ["fetch_model", "prefetch"]
+
+
+def test_a_wrong_model_stops_before_anything_is_written(local):
+    file = local.folder / "configs/models/mini-xs.yaml"
+    file.write_text(TINY.replace("layers: 2", "layers: 3"))
+    result = local.snakemake("prefetch", "--configfile", "configs/studies/smoke.yaml")
+    assert result.returncode != 0 and "Traceback" not in result.stdout
+    assert "configs/models/mini-xs.yaml: architecture.layers: 3" in result.stdout
+    assert not (local.folder / "results/smoke/mini-xs/base/model").exists()
+
+
+def test_no_model_is_downloaded_for_a_study_that_cannot_have_its_data(fresh):
+    without = ("env", "-u", "HF_TOKEN", f"HF_HOME={fresh.folder}/empty", "ict", "fetch-model")
+    result = fresh.run(*without, "--study", PAPER[1], "--model", "qwen2.5-0.5b", "--out", "results/model")
+    assert result.returncode == 2, result.stdout
+    assert "gpqa is gated and HF_TOKEN is not set" in result.stdout and "licence" in result.stdout
+    assert "https://huggingface.co/datasets/Idavidrein/gpqa" in result.stdout
