@@ -216,19 +216,23 @@ def _generate(options: argparse.Namespace) -> None:
     study = load_study(options.study)
     _prepare()
     from ict_core import records
+    from ict_core.benchmarks.templates import templated
     from ict_core.evaluation.engines import Sampling, load_engine
-    from ict_core.evaluation.generate import generate, model_length, stop_token_ids
+    from ict_core.evaluation.generate import context_length, generate, stop_token_ids
     from ict_core.provenance import cost, hash_weights, manifest, write_json
 
     cell = _cell(study, options)
-    evaluation = study.evaluation
+    evaluation, model = study.evaluation, study.models[cell.model]
     problems = records.read_frame(options.problems, records.PROBLEMS)
+    problems["prompt"] = templated(model.prompt, problems["prompt"])
     started = time.perf_counter()
-    engine = load_engine(evaluation.engine, options.checkpoint, model_length(options.checkpoint), evaluation.threads)
+    length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)
+    engine = load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, model.dtype)
     sampling = Sampling(
         evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(options.checkpoint)
     )
-    completions = generate(engine, problems, evaluation.samples, cell.seed, sampling)
+    samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
+    completions = generate(engine, problems, samples, cell.seed, sampling)
     facts = {
         "stage": "generate",
         "engine": engine.name,
@@ -248,11 +252,13 @@ def _completion_probe(options: argparse.Namespace) -> None:
     from ict_core.contamination.completion_probe import completion_probe
     from ict_core.contamination.questions import templates
     from ict_core.evaluation.engines import load_engine
-    from ict_core.evaluation.generate import model_length, stop_token_ids
+    from ict_core.evaluation.generate import context_length, stop_token_ids
 
     evaluation = study.evaluation
     problems = records.read_frame(options.problems, records.PROBLEMS)
-    engine = load_engine(evaluation.engine, options.checkpoint, model_length(options.checkpoint), evaluation.threads)
+    length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)  # as a part is no longer
+    dtype = _model(study, options).dtype
+    engine = load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, dtype)
     stops = stop_token_ids(options.checkpoint)
     probe = completion_probe(engine, problems, templates(study), stops, evaluation.max_new_tokens)
     records.write_frame(probe, options.out, records.COMPLETION_PROBE)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ict_core.config.models import Dtype
 from ict_core.errors import UserError
 
 
@@ -58,7 +59,7 @@ class Engine(Protocol):
         ...
 
 
-def load_engine(name: str, model: Path, max_tokens: int, threads: int) -> Engine:
+def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> Engine:
     """Load a checkpoint into the engine of that name.
 
     Args:
@@ -66,18 +67,23 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int) -> Engine
         model: a Hugging Face checkpoint folder with safetensors weights.
         max_tokens: longest prompt plus completion.
         threads: CPU threads.
+        dtype: of the weights and the computation, whatever the weights are stored in.
 
     Raises:
-        UserError: an unknown name, or no safetensors weights in the folder.
+        UserError: an unknown name, no safetensors weights in the folder, or bfloat16 without a GPU.
     """
+    import torch
+
     if not any(model.glob("*.safetensors")):
         raise UserError(f"{model}: no safetensors weights there; run the stage that trains this model")
+    if dtype == "bfloat16" and not torch.cuda.is_available():
+        raise UserError("the model's dtype: bfloat16 needs a GPU and none is visible; on the CPU state dtype: float32")
     if name == "vllm":
         from ict_core.evaluation.vllm_engine import VllmEngine
 
-        return VllmEngine(model, max_tokens, threads)
+        return VllmEngine(model, max_tokens, threads, dtype)
     if name == "transformers":
         from ict_core.evaluation.transformers_engine import TransformersEngine
 
-        return TransformersEngine(model, threads)
+        return TransformersEngine(model, threads, dtype)
     raise UserError(f"engine {name!r} is unknown; allowed: vllm, transformers")

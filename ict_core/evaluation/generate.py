@@ -1,6 +1,7 @@
 """All completions of one cell: every benchmark, n samples a problem, one engine."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -26,12 +27,14 @@ def stop_token_ids(model: Path) -> tuple[int, ...]:
     return tuple(ids) if isinstance(ids, list) else (ids,)
 
 
-def generate(engine: Engine, problems: pd.DataFrame, samples: int, seed: int, sampling: Sampling) -> pd.DataFrame:
-    """Sample ``samples`` completions of every problem.
+def generate(
+    engine: Engine, problems: pd.DataFrame, samples: Mapping[str, int], seed: int, sampling: Sampling
+) -> pd.DataFrame:
+    """Sample completions of every problem.
 
     Args:
         problems: ``records.PROBLEMS``.
-        samples: n.
+        samples: n of each benchmark.
         seed: the cell's seed; the seed of a completion is derived from it, the problem and the sample index, so that
             it changes neither with n nor with the other benchmarks.
 
@@ -41,14 +44,36 @@ def generate(engine: Engine, problems: pd.DataFrame, samples: int, seed: int, sa
     rows = [
         (benchmark, problem, sample, derive_seed(seed, "evaluation", benchmark, problem, sample))
         for benchmark, problem in zip(problems["benchmark"], problems["problem"], strict=True)
-        for sample in range(samples)
+        for sample in range(samples[benchmark])
     ]
-    prompts = problems["prompt"].repeat(samples)
+    prompts = problems["prompt"].repeat([samples[benchmark] for benchmark in problems["benchmark"]])
     requests = [Request(prompt, row[3]) for prompt, row in zip(prompts, rows, strict=True)]
     frame = pd.DataFrame(rows, columns=["benchmark", "problem", "sample", "seed"])
     return frame.join(pd.DataFrame(engine.sample(requests, sampling)))
 
 
-def model_length(model: Path) -> int:
-    """The longest prompt plus completion that a checkpoint's config allows, in tokens."""
-    return int(json.loads((model / "config.json").read_text())["max_position_embeddings"])
+def context_length(model: Path, problems: pd.DataFrame, max_new_tokens: int) -> int:
+    """The longest prompt plus completion that these problems need, in tokens.
+
+    Args:
+        model: a checkpoint folder.
+        problems: ``records.PROBLEMS``.
+        max_new_tokens: the longest completion.
+
+    Raises:
+        UserError: it is more than the checkpoint's config allows; the problem is named.
+    """
+    from transformers import AutoTokenizer
+
+    most = int(json.loads((model / "config.json").read_text())["max_position_embeddings"])
+    ids = AutoTokenizer.from_pretrained(model)(problems["prompt"].tolist())["input_ids"]
+    lengths = [len(row) for row in ids]
+    longest = max(lengths)
+    if longest + max_new_tokens > most:
+        row = problems.iloc[lengths.index(longest)]
+        raise UserError(
+            f"{row['benchmark']}, problem {row['problem']}: a prompt of {longest} tokens and "
+            f"evaluation.max_new_tokens: {max_new_tokens} are more than the {most} tokens that the model can hold; "
+            f"allowed: at most {most - longest}"
+        )
+    return longest + max_new_tokens

@@ -8,6 +8,7 @@ import transformers
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
 
+from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Request, Sampling
 
 _BATCH = 128
@@ -25,32 +26,34 @@ class SeededSampling(LogitsProcessor):
         self._greedy = sampling.temperature == 0
         self._temperature = sampling.temperature or 1.0
         self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 and not self._greedy else None
-        self.log_probs: list[Tensor] = []
+        self.log_probs: list[Tensor] = []  # of the sampled tokens, (rows, 1) each step
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         scaled = scores.float() / self._temperature
         if self._top_p is not None:
             scaled = self._top_p(input_ids, scaled)
         log_probs = torch.log_softmax(scaled, dim=-1)
-        self.log_probs.append(log_probs)
-        if self._greedy:
-            return log_probs  # type: ignore[return-value]
-        uniform = torch.stack([torch.rand(scores.size(-1), generator=g, dtype=torch.float64) for g in self._generators])
-        gumbel = -torch.log(-torch.log(uniform))
-        return log_probs + gumbel.to(log_probs)  # type: ignore[return-value]
+        chosen_by = log_probs if self._greedy else log_probs + self._gumbel(log_probs)
+        self.log_probs.append(log_probs.gather(-1, chosen_by.argmax(-1, keepdim=True)))
+        return chosen_by  # type: ignore[return-value]
+
+    def _gumbel(self, like: Tensor) -> Tensor:
+        uniform = torch.stack([torch.rand(like.size(-1), generator=g, dtype=torch.float64) for g in self._generators])
+        return (-torch.log(-torch.log(uniform))).to(like)
 
 
 class TransformersEngine:
-    """One model in float32 on the CPU, or in its own precision on a GPU."""
+    """One model on the CPU, or on a GPU where one is visible."""
 
     name = "transformers"
     version = transformers.__version__
 
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: Path, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
-        dtype = "float32" if self._device == "cpu" else "auto"
+        if self._tokenizer.pad_token is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token  # what stands there is masked
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
         self._model = model.to(torch.device(self._device))
 
@@ -74,7 +77,7 @@ class TransformersEngine:
             pad_token_id=self._tokenizer.pad_token_id,
             logits_processor=LogitsProcessorList([sampler]),
         )[:, inputs["input_ids"].size(1) :]
-        log_probs = torch.stack(sampler.log_probs, dim=1).gather(-1, sequences.unsqueeze(-1)).squeeze(-1)
+        log_probs = torch.cat(sampler.log_probs, dim=1)
         stops = torch.isin(sequences, torch.tensor(sampling.stop_token_ids, device=sequences.device))
         return [self._completion(*row) for row in zip(sequences, log_probs, stops, strict=True)]
 

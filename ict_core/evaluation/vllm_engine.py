@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ict_core import vllm_process
+from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Request, Sampling
 
 vllm_process.set_environment()
@@ -11,7 +13,16 @@ vllm_process.set_environment()
 import torch  # noqa: E402
 import vllm  # noqa: E402
 
-_MAX_SEQUENCES = 1024
+_MAX_SEQUENCES = 1024  # in flight
+_AT_ONCE = 16_384  # handed over together: what vLLM holds of a request is many times its text
+# On a GPU vLLM's own choice holds, above all CUDA graphs and prefix caching, by which the samples of a problem share
+# its prompt's keys and values.
+_ON_CPU = {
+    "enable_chunked_prefill": False,  # with a request's own seed it crashes vLLM's CPU sampler
+    "enable_prefix_caching": False,
+    "async_scheduling": False,
+    "enforce_eager": True,
+}
 
 
 class VllmEngine:
@@ -20,29 +31,32 @@ class VllmEngine:
     name = "vllm"
     version = vllm.__version__
 
-    def __init__(self, model: Path, max_tokens: int, threads: int) -> None:
+    def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
-        on_cpu = not torch.cuda.is_available()
+        of_device: dict[str, Any] = {} if torch.cuda.is_available() else _ON_CPU
         self._llm = vllm.LLM(
             model=str(model),
-            dtype="float32" if on_cpu else "auto",
+            dtype=dtype,
             max_model_len=max_tokens,
             max_num_seqs=_MAX_SEQUENCES,
             max_num_batched_tokens=max(8192, max_tokens),
-            enable_chunked_prefill=False,  # with a request's own seed it crashes vLLM's CPU sampler
-            enable_prefix_caching=False,
-            async_scheduling=False,
-            enforce_eager=on_cpu,
             generation_config="vllm",  # no sampling default is taken from the checkpoint
             load_format="safetensors",
             logprobs_mode="processed_logprobs",  # at the sampling temperature, not before it
             disable_log_stats=True,
             seed=0,
+            **of_device,
         )
         self._tokenizer = self._llm.get_tokenizer()
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """See :class:`ict_core.evaluation.engines.Engine`."""
+        completions: list[Completion] = []
+        for start in range(0, len(requests), _AT_ONCE):
+            completions += self._sample(requests[start : start + _AT_ONCE], sampling)
+        return completions
+
+    def _sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         parameters = [
             vllm.SamplingParams(
                 seed=request.seed,
@@ -52,6 +66,7 @@ class VllmEngine:
                 max_tokens=sampling.max_new_tokens,
                 stop_token_ids=list(sampling.stop_token_ids),
                 logprobs=0,
+                flat_logprobs=True,  # lists of numbers, not an object a token
                 detokenize=False,  # vLLM would decode token by token, and every log-prob's token as well
             )
             for request in requests

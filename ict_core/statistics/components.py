@@ -38,7 +38,7 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
     the seed's is S (V_runs - V_residual), the problem's P (V_problems - V_residual), seed x problem is MS_residual less
     the sampling variance. Over B benchmarks the seed's is that of the run's effect on the average; the standard
     deviations of the others are root mean squares over the benchmarks. An estimate below 0 is cut at 0, after the
-    benchmarks are summed. Where sampling is not known it stays within seed x problem.
+    benchmarks are summed. Where the sampling of some benchmark is not known, all of it stays within seed x problem.
 
     Args:
         blocks: one a benchmark, each of shape (runs, problems of the benchmark), at least two of each.
@@ -54,6 +54,7 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
     runs, sizes = parts.sizes
     weight = len(blocks) ** 2
     drawn = np.asarray(sampling, dtype=np.float64)
+    drawn = np.where(np.isnan(drawn).any(), np.nan, drawn)
     rest = parts.residual * weight * runs * sizes - np.where(np.isnan(drawn), 0.0, drawn)
     seed = parts.runs - parts.residual.sum()
     problem = parts.problems - parts.residual

@@ -21,7 +21,7 @@ def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFram
 
     Returns:
         Columns model, variant, seed, sampled (samples drawn) and :data:`SHARES`. The six statuses add up to 1;
-        `truncated` (the completion ran into the length limit) overlaps with them.
+        `truncated` (non-terminated: the completion ran into the length limit) overlaps with them.
     """
     cells = scores.groupby(CELL, sort=False)[["sampled", *SHARES]].sum()
     shares = cells[list(SHARES)].div(cells["sampled"], axis=0).assign(sampled=cells["sampled"]).reset_index()
@@ -41,7 +41,8 @@ def status_table(scores: pd.DataFrame, variants: Sequence[str]) -> Table:
         shown[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)
     caption = (
         "Answer statuses in percent of the samples drawn, all benchmarks pooled. The first six add up to 100; "
-        "`truncated` (stopped by the length limit) overlaps with them. Timeout, memory and error are ungraded: they "
+        "`truncated`, the share of non-terminated answers (the length limit came before any stop id), overlaps with "
+        "them. Timeout, memory and error are ungraded: they "
         "enter no pass@k."
     )
     return Table("statuses", numbers, shown, caption, keys=2)

@@ -100,7 +100,7 @@ def test_what_comes_after_the_rest_and_its_whitespace_do_not_count():
 
 @pytest.mark.parametrize("name", ["transformers", pytest.param("vllm", marks=pytest.mark.slow)])
 def test_an_engine_answers_and_answers_the_same_again(name, tiny_checkpoint):
-    engine = load_engine(name, tiny_checkpoint, 160, 1)
+    engine = load_engine(name, tiny_checkpoint, 160, 1, "float32")
     first, second = (
         completion_probe(engine, PROBLEMS, TEMPLATES, stop_token_ids(tiny_checkpoint), 16) for _ in range(2)
     )

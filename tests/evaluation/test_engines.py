@@ -11,14 +11,16 @@ import pytest
 from ict_core.benchmarks.mini.corpus import evaluation_problems
 from ict_core.errors import UserError
 from ict_core.evaluation.engines import Request, Sampling, load_engine
-from ict_core.evaluation.generate import generate, model_length, stop_token_ids
+from ict_core.evaluation.generate import context_length, generate, stop_token_ids
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
+
+TWO, FOUR = ({"mini-word": n, "mini-stem": n} for n in (2, 4))
 
 
 @pytest.fixture(scope="module", params=["transformers", pytest.param("vllm", marks=pytest.mark.slow)])
 def engine(request, tiny_checkpoint):
-    return load_engine(request.param, tiny_checkpoint, max_tokens=160, threads=1)
+    return load_engine(request.param, tiny_checkpoint, max_tokens=160, threads=1, dtype="float32")
 
 
 @pytest.fixture(scope="module")
@@ -28,23 +30,57 @@ def problems() -> pd.DataFrame:
 
 def test_an_unknown_engine_and_a_folder_without_weights_are_refused(tiny_checkpoint, tmp_path):
     with pytest.raises(UserError, match="'sglang' is unknown; allowed: vllm, transformers"):
-        load_engine("sglang", tiny_checkpoint, 160, 1)
+        load_engine("sglang", tiny_checkpoint, 160, 1, "float32")
     with pytest.raises(UserError, match="no safetensors weights"):
-        load_engine("transformers", tmp_path, 160, 1)
+        load_engine("transformers", tmp_path, 160, 1, "float32")
 
 
 def test_stop_ids_come_from_the_checkpoint(tiny_checkpoint, tmp_path):
     assert stop_token_ids(tiny_checkpoint) == (0,)
-    assert model_length(tiny_checkpoint) == 160
     (tmp_path / "generation_config.json").write_text("{}")
     with pytest.raises(UserError, match="names no stop id"):
         stop_token_ids(tmp_path)
 
 
+def test_bfloat16_is_refused_without_a_gpu(tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for name in ("transformers", "vllm"):
+        with pytest.raises(UserError, match="bfloat16 needs a GPU.* state dtype: float32"):
+            load_engine(name, tiny_checkpoint, 160, 1, "bfloat16")
+
+
+def test_the_context_is_the_longest_prompt_and_the_longest_answer(tiny_checkpoint, problems):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
+    lengths = [len(tokenizer(prompt)["input_ids"]) for prompt in problems["prompt"]]
+    assert context_length(tiny_checkpoint, problems, 20) == max(lengths) + 20
+    most = 160 - max(lengths)
+    assert context_length(tiny_checkpoint, problems, most) == 160
+    named = problems.iloc[lengths.index(max(lengths))]
+    with pytest.raises(UserError) as error:
+        context_length(tiny_checkpoint, problems, most + 1)
+    message = str(error.value)
+    assert message.startswith(f"{named['benchmark']}, problem {named['problem']}: a prompt of {max(lengths)} tokens")
+    assert f"max_new_tokens: {most + 1}" in message and message.endswith(f"at most {most}")
+    assert named["prompt"] not in message  # a gated benchmark's text stays out of the log
+
+
+def test_each_benchmark_has_its_own_number_of_samples(engine, problems):
+    found = generate(engine, problems, {"mini-word": 2, "mini-stem": 3}, 7, SAMPLING)
+    counts = found.groupby("benchmark")["problem"].value_counts()
+    assert set(counts["mini-word"]) == {2} and set(counts["mini-stem"]) == {3}
+    key = ["benchmark", "problem", "sample"]
+    pd.testing.assert_frame_equal(found[key], found[key].drop_duplicates())
+    alike = generate(engine, problems, {"mini-word": 2, "mini-stem": 2}, 7, SAMPLING)
+    shared = found.merge(alike, on=key)
+    assert len(shared) == len(alike) and (shared["text_x"] == shared["text_y"]).all()
+
+
 def test_a_completion_depends_on_its_own_seed_only(engine, problems):
-    few = generate(engine, problems, 2, 7, SAMPLING)
-    more = generate(engine, problems, 4, 7, SAMPLING)
-    alone = generate(engine, problems[problems["benchmark"] == "mini-word"], 2, 7, SAMPLING)
+    few = generate(engine, problems, TWO, 7, SAMPLING)
+    more = generate(engine, problems, FOUR, 7, SAMPLING)
+    alone = generate(engine, problems[problems["benchmark"] == "mini-word"], TWO, 7, SAMPLING)
     key = ["benchmark", "problem", "sample"]
     columns = ["seed", "text", "tokens", "finish_reason"]
     indexed = more.set_index(key)
@@ -53,8 +89,15 @@ def test_a_completion_depends_on_its_own_seed_only(engine, problems):
         pd.testing.assert_frame_equal(frame.set_index(key)[columns], expected[columns])
     assert more["seed"].is_unique
     assert more.groupby("problem")["text"].nunique().min() > 1
-    other = generate(engine, problems, 2, 8, SAMPLING)
+    other = generate(engine, problems, TWO, 8, SAMPLING)
     assert not other["text"].equals(few["text"])
+
+
+def test_how_many_are_sampled_at_once_changes_nothing(engine, problems, monkeypatch):
+    module = sys.modules[type(engine).__module__]
+    whole = generate(engine, problems, TWO, 7, SAMPLING)
+    monkeypatch.setattr(module, {"vllm": "_AT_ONCE", "transformers": "_BATCH"}[engine.name], 5)
+    pd.testing.assert_frame_equal(generate(engine, problems, TWO, 7, SAMPLING), whole)
 
 
 def test_samples_follow_the_model_and_log_probs_are_its_own(engine, tiny_checkpoint, problems):
@@ -114,6 +157,7 @@ def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
 def test_vllm_is_never_imported_for_the_other_engine(tiny_checkpoint):
     script = (
         "import sys; from pathlib import Path; from ict_core.evaluation.engines import load_engine;"
-        f"load_engine('transformers', Path({str(tiny_checkpoint)!r}), 160, 1); sys.exit('vllm' in sys.modules)"
+        f"load_engine('transformers', Path({str(tiny_checkpoint)!r}), 160, 1, 'float32');"
+        "sys.exit('vllm' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], env=os.environ, check=False).returncode == 0

@@ -39,6 +39,19 @@ def test_by_hand():
     assert value(runs, AVERAGE, "pass@1") == pytest.approx((1 / 4 + 1) / 2)
 
 
+def test_benchmarks_with_other_numbers_of_samples_by_hand():
+    """pass@k is unbiased at any n >= k, so 16 samples here and 32 there average as they are."""
+    rows = [score("math", "1", 4, n=16), score("math", "2", 16, n=16), score("aime", "1", 1, n=32)]
+    runs = run_frame(pd.DataFrame(rows))
+    assert list(runs["metric"].unique()) == [f"pass@{k}" for k in (1, 2, 4, 8, 16)] + ["total"]
+    assert value(runs, "math", "pass@1") == pytest.approx((4 / 16 + 1) / 2)
+    assert value(runs, "aime", "pass@1") == pytest.approx(1 / 32)
+    assert value(runs, "math", "pass@16") == 1
+    assert value(runs, "aime", "pass@16") == pytest.approx(1 / 2)  # the one right of 32 is among 16 drawn
+    assert value(runs, "math", "pass@4") == pytest.approx((1 - 495 / 1820 + 1) / 2)  # C(12, 4) / C(16, 4)
+    assert value(runs, AVERAGE, "pass@16") == pytest.approx(3 / 4)
+
+
 def test_ungraded_samples_are_neither_right_nor_wrong():
     runs = run_frame(pd.DataFrame([score("a", "1", 1, n=2)]))
     assert list(runs["metric"].unique()) == METRICS[:2] and value(runs, "a", "pass@1") == 1 / 2

@@ -30,6 +30,12 @@ def test_unknown_sampling_stays_within_seed_x_problem():
     assert isnan(sds[3]) and isnan(contributions[3])
 
 
+def test_sampling_known_of_some_benchmarks_only_stays_within_seed_x_problem_for_all():
+    blocks = list(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    np.testing.assert_equal(components(blocks, [0.1, np.nan]), components(blocks, [np.nan, np.nan]))
+    assert components(blocks, [0.1, 0.1]) != components(blocks, [0.2, 0.2])
+
+
 def test_estimates_below_zero_are_cut():
     sds, contributions = components([np.array([[0.0, 2.0], [3.0, 1.0]])], [5.0])  # V_residual 1, mean square 4
     assert sds == pytest.approx([0, 0, 0, sqrt(5)]) and contributions == pytest.approx([0, 0, 0, 5 / 4])

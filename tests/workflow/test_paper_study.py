@@ -4,9 +4,12 @@ import json
 import shutil
 from collections import Counter
 
+import pandas as pd
 import pytest
 from repository_copy import Copy
 
+from ict_core.evaluation.engines import Request, Sampling, load_engine
+from ict_core.evaluation.generate import stop_token_ids
 from ict_core.provenance import hash_weights
 
 PAPER = ("--configfile", "configs/studies/paper.yaml")
@@ -67,6 +70,29 @@ def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, 
     assert local.planned("prefetch", *study) == []
     (local.folder / "models/tiny/model.safetensors").write_bytes(b"others")
     assert [rule for rule, _, _ in local.planned("prefetch", *study)] == ["fetch_model", "prefetch"]
+
+
+@pytest.mark.slow
+def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(local):
+    file = local.folder / "configs/models/mini-xs.yaml"
+    template = 'prompt: {template: "Q {prompt} A ", source: made up}\n'
+    file.write_text(TINY.replace("stop_ids: [0]", "stop_ids: [0, 7]") + template)
+    cells = {variant: f"results/smoke/mini-xs/{variant}/seed-0" for variant in ("base", "grpo")}
+    study = local.folder / "configs/studies/smoke.yaml"
+    study.write_text(study.read_text().replace("engine: vllm", "engine: transformers"))
+    made = [f"{cell}/completions.parquet" for cell in cells.values()]
+    result = local.snakemake(*made, "--configfile", "configs/studies/smoke.yaml")
+    assert result.returncode == 0, result.stdout[-3000:]
+    models = [local.folder / path for path in ("results/smoke/mini-xs/base/model", f"{cells['grpo']}/train/model")]
+    assert [stop_token_ids(model) for model in models] == [(0, 7)] * 2
+    # the answers of the base model are those to the prompts in the template
+    problems = pd.read_parquet(local.folder / "results/smoke/data/eval.parquet").set_index("problem")["prompt"]
+    found = pd.read_parquet(local.folder / made[0])[::16]
+    asked = [Request(f"Q {problems[row.problem]} A ", row.seed) for row in found.itertuples()]
+    engine = load_engine("transformers", models[0], 160, 1, "float32")
+    answers = engine.sample(asked, Sampling(1.0, 1.0, 112, (0, 7)))
+    assert [answer.text for answer in answers] == found["text"].tolist()
+    assert {answer.finish_reason for answer in answers} <= set(found["finish_reason"])
 
 
 def test_a_wrong_model_stops_before_anything_is_written(local):

@@ -13,7 +13,7 @@ rule generate:
         study=STUDY_FILE,
         checkpoint=model_folder,
         config=lambda w: settings("generate", cell_of(w)),
-        code=code("evaluation"),
+        code=code("evaluation", "benchmarks/templates.py"),
     shell:
         "ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems}"
