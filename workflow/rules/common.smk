@@ -1,5 +1,6 @@
 import functools
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -43,6 +44,7 @@ TRAINING_CODE = [
         )
     ],
 ]
+UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
 STORED_CODE = [
     "evidence/settings.py",
     "evidence/stored.py",
@@ -86,6 +88,57 @@ def one_of(names):
 
 def cell_of(wildcards):
     return Cell(wildcards.model, wildcards.variant, int(wildcards.seed))
+
+
+@functools.cache
+def gpus(stage, model):
+    """How many GPUs a job of a model holds: those its file states, else none, or one for a CUDA build of vLLM."""
+    hardware = STUDY.models[model].hardware
+    if hardware is None:
+        return int(applicable_lock(ROOT / "requirements").stem == "gpu")
+    return hardware.gpus if stage == "train" else 1
+
+
+def needs(stage, resource):
+    """What a job of a model takes of a resource: gpu, mem_mb (of the host) or runtime (minutes)."""
+
+    def of_job(wildcards):
+        model = STUDY.models[wildcards.model].hardware
+        held = gpus(stage, wildcards.model)
+        if resource == "gpu":
+            return held
+        if model is None:
+            return UNSTATED[resource]
+        if resource == "mem_mb":  # a GPU's share of a training's
+            return 1024 * model.memory_gib * held // model.gpus
+        hours = {"train": model.train_hours, "generate": model.generate_hours}
+        return math.ceil(60 * hours[stage])
+
+    return of_job
+
+
+def processes(wildcards):
+    """How many processes train one cell: one a GPU."""
+    hardware = STUDY.models[wildcards.model].hardware
+    return 1 if hardware is None else hardware.gpus
+
+
+def launch(wildcards):
+    """The command before `train`: `ict`, or the same started by accelerate in several processes."""
+    count = processes(wildcards)
+    if count == 1:
+        return "ict"
+    name = STUDY.models[wildcards.model].hardware.accelerate
+    file = STUDY_FILE.parent.parent / "accelerate" / f"{name}.yaml"
+    return f"accelerate launch --config_file {file} --num_processes {count} -m ict_core.cli"
+
+
+def answers():
+    """How many answers of one cell are graded."""
+    return sum(
+        benchmark.drawn * STUDY.evaluation.samples_for(name)
+        for name, benchmark in STUDY.benchmarks.items()
+    )
 
 
 @functools.cache

@@ -9,13 +9,19 @@ rule generate:
         f"{RESULTS}/logs/generate/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
         "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
     params:
         study=STUDY_FILE,
         checkpoint=model_folder,
         config=lambda w: settings("generate", cell_of(w)),
         code=code("evaluation", "benchmarks/templates.py"),
     shell:
-        "ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
+        "ict lease --gpus {resources.gpu} --"
+        " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems}"
         " --out {output.completions} --manifest {output.manifest} &> {log}"
 
@@ -30,6 +36,9 @@ rule grade:
         f"{RESULTS}/logs/grade/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
         "../../environment.yml"
+    resources:
+        mem_mb=4000 + STUDY.grading.memory_mib,  # one worker beside the frames
+        runtime=60 + answers() // 600,  # 0.1 s an answer
     params:
         study=STUDY_FILE,
         config=lambda w: settings("grade"),
