@@ -13,11 +13,14 @@ from huggingface_hub.errors import GatedRepoError
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from ict_core import checkpoints
+from ict_core import checkpoints, records
+from ict_core.collect import compute_frame, merge_manifests
 from ict_core.config import Architecture
 from ict_core.config.models import HubModel, LocalModel
 from ict_core.errors import UserError
 from ict_core.provenance import hash_file, hash_tree
+from ict_core.report.manifests import manifest_page
+from ict_core.tables.compute import compute_numbers
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
@@ -72,6 +75,16 @@ def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(sourc
     assert (manifest["stage"], manifest["tokens"]) == ("fetch", 0)
     assert manifest["model_sha256"] == hash_file(source / "model.safetensors")
     assert manifest["config"] == {"model": {"name": "tiny"}}
+
+
+def test_the_evidence_copes_with_a_model_that_was_fetched(source, tmp_path):
+    manifest = json.loads((fetched(local(), tmp_path) / "manifest.json").read_text())
+    job = {"model": "tiny", "variant": "base", "seed": 0, **manifest}
+    compute = compute_frame([job])
+    records.write_frame(compute, tmp_path / "compute.parquet", records.COMPUTE)
+    assert compute_numbers(compute, ["tiny"], [])["stage"].tolist() == ["fetch"]
+    page = manifest_page("study", "note", merge_manifests([job]))
+    assert "tiny/base/seed-0" in page and "fetch" in page and manifest["model_sha256"][:16] in page
 
 
 def sharded(folder: Path) -> None:
