@@ -22,7 +22,6 @@ ROOT = (
 CORE = ROOT / "ict_core"
 
 TRAINING_CODE = [
-    "benchmarks/templates.py",
     "tokens",
     "grading",
     "selection/base.py",

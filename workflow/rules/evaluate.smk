@@ -18,7 +18,7 @@ rule generate:
         study=STUDY_FILE,
         checkpoint=model_folder,
         config=lambda w: settings("generate", cell_of(w)),
-        code=code("evaluation", "benchmarks/templates.py"),
+        code=code("evaluation", "benchmarks/templates.py", "vllm_process.py"),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
@@ -97,6 +97,11 @@ rule completion_probe:
         f"{RESULTS}/logs/completion_probe/{{model}}.log",
     conda:
         "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
     params:
         study=STUDY_FILE,
         config=lambda w: [
@@ -110,9 +115,11 @@ rule completion_probe:
             ],
             "benchmarks/published/prompts.py",
             "evaluation",
+            "vllm_process.py",
         ),
     shell:
-        "ict completion-probe --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
+        "ict lease --gpus {resources.gpu} --"
+        " ict completion-probe --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
         " --problems {input.problems} --out {output} &> {log}"
 
 
