@@ -44,7 +44,7 @@ def test_every_command_explains_itself(capsys):
     with pytest.raises(SystemExit) as end:
         main(["train", "--help"])
     assert end.value.code == 0
-    assert "train one cell" in capsys.readouterr().out
+    assert "Train one cell." in capsys.readouterr().out
 
 
 def test_the_command_starts_without_heavy_packages():

@@ -102,7 +102,7 @@ def test_accelerate_starts_the_command_in_several_processes(fresh, name):
     launcher = ("accelerate", "launch", "--config_file", f"configs/accelerate/{name}.yaml", "--num_processes", "2")
     result = fresh.run(*launcher, "-m", "ict_core.cli", "train", "--help")
     assert result.returncode == 0, result.stdout[-3000:]
-    assert result.stdout.count("train one cell") == 2
+    assert result.stdout.count("Train one cell.") == 2
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The subcommands of `ict`: each takes the parsed options and runs one stage."""

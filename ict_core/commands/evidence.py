@@ -1,0 +1,91 @@
+"""The subcommands that make from stored files all that is shown; none imports torch or vLLM."""
+
+import argparse
+
+from ict_core.errors import UserError
+
+
+def statistics(options: argparse.Namespace) -> None:
+    """Compute runs, levels, contrasts, second views and components."""
+    from ict_core import records
+    from ict_core.evidence.claims import declared_pairs, read_claims
+    from ict_core.evidence.stored import STATISTICS, Stored
+    from ict_core.seeding import generator
+    from ict_core.statistics.analysis import analyse
+    from ict_core.statistics.schemas import STATISTICS as SCHEMAS
+
+    study = Stored(options.stored)
+    settings = study.settings
+    analysis = analyse(
+        study.frame("scores"),
+        settings.variants,
+        settings.baselines,
+        declared_pairs(read_claims(options.claims)),
+        settings.margin,
+        settings.power,
+        generator(0, "second views"),
+    )
+    for name, columns in SCHEMAS.items():
+        records.write_frame(getattr(analysis, name), options.results / STATISTICS / f"{name}.parquet", columns)
+
+
+def tables(options: argparse.Namespace) -> None:
+    """Make every table."""
+    from dataclasses import fields
+
+    from ict_core.evidence.stored import Stored
+    from ict_core.tables.build import build_tables
+    from ict_core.tables.frames import Frames, TableSettings
+    from ict_core.tables.paper import read_paper
+
+    study = Stored(options.stored, options.results)
+    s = study.settings
+    shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper))
+    frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
+    build_tables(frames, shown, s.note, options.results / "tables")
+
+
+def figure(options: argparse.Namespace) -> None:
+    """Make one figure."""
+    from ict_core.evidence.stored import Stored
+    from ict_core.figures.registry import FIGURES, draw
+    from ict_core.figures.write import write
+
+    if options.name not in FIGURES:
+        raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
+    study = Stored(options.stored, options.results)
+    write(draw(options.name, study), options.name, options.results / "figures", study.settings.note)
+
+
+def claims(options: argparse.Namespace) -> None:
+    """Test every claim of the ledger."""
+    from ict_core.evidence.claims import read_claims
+    from ict_core.evidence.ledger import Evidence, as_json, ledger
+    from ict_core.evidence.stored import Stored
+    from ict_core.files import write_text
+    from ict_core.provenance import write_json
+    from ict_core.report.claims import claims_page
+    from ict_core.report.page import page
+
+    study = Stored(options.stored, options.results)
+    settings = study.settings
+    evidence = Evidence(study.frame("runs"), study.frame("log"), study.frame("tokens"), settings.mirrors)
+    claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
+    text = claims_page(settings.name, settings.note, claims, settings.margin, settings.power)
+    write_text(options.results / "claims.md", text)
+    write_text(options.results / "claims.html", page(f"{settings.name}: claims", text))
+    write_json(options.results / "claims.json", {"study": settings.name, "note": settings.note, "claims": claims})
+
+
+def notebook(options: argparse.Namespace) -> None:
+    """Execute a notebook on the study."""
+    from ict_core.report.notebook import execute
+
+    execute(options.notebook, options.stored, options.results)
+
+
+def report(options: argparse.Namespace) -> None:
+    """Write the overview, the report and the manifests' page."""
+    from ict_core.report.build import write_report
+
+    write_report(options.stored, options.results)

@@ -1,0 +1,233 @@
+"""The subcommands of the stages that a study runs, from its problems to the collected scores.
+
+Heavy packages are imported inside the subcommands, so that each starts with only what it needs.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from ict_core.config import BASE_VARIANT, Cell, Study, load_study
+from ict_core.config.models import Model, ScratchModel
+from ict_core.errors import UserError
+
+
+def _prepare() -> None:
+    """Set what libraries read when they are imported; the stages that may download do not call this."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def check(options: argparse.Namespace) -> None:
+    """Check the environment against its lock and the study for mistakes."""
+    from ict_core.environment import applicable_lock, check_environment
+
+    check_environment(applicable_lock(Path(__file__).resolve().parents[2] / "requirements"))
+    study = load_study(options.study)
+    print(f"{study.name}: {len(study.cells())} cells to train, {len(study.base_cells())} base model(s)")
+
+
+def data(options: argparse.Namespace) -> None:
+    """Make the training and evaluation problems."""
+    from ict_core import records
+    from ict_core.benchmarks.assemble import study_problems
+
+    study = load_study(options.study)
+    train, held_out = study_problems(study, _mirror(study, options))
+    records.write_frame(held_out, options.eval, records.PROBLEMS)
+    records.write_frame(train, options.train, records.PROBLEMS)
+
+
+def contamination(options: argparse.Namespace) -> None:
+    """Compare the evaluation sets with the training data."""
+    from ict_core import records
+    from ict_core.contamination.audit import audit
+    from ict_core.contamination.questions import templates
+
+    study = load_study(options.study)
+    train, held_out = (records.read_frame(path, records.PROBLEMS) for path in (options.train, options.eval))
+    counts, pairs = audit(train, held_out, templates(study), study.grading.dump())
+    records.write_frame(pairs, options.pairs, records.NEAR_DUPLICATES)
+    records.write_frame(counts, options.counts, records.CONTAMINATION)
+    print(counts.to_string(index=False))
+
+
+def repository(options: argparse.Namespace) -> Path:
+    """The folder at which the configuration's relative paths start."""
+    return options.study.resolve().parents[2]  # above configs/studies/
+
+
+def _mirror(study: Study, options: argparse.Namespace) -> Path | None:
+    return repository(options) / study.data.mirror if study.data.mirror else None
+
+
+def fetch_model(options: argparse.Namespace) -> None:
+    """Fetch and check a base model."""
+    from ict_core.benchmarks.assemble import check_study_access
+    from ict_core.checkpoints import fetch_model
+
+    study = load_study(options.study)
+    model, file = _model(study, options), f"configs/models/{options.model}.yaml"
+    if isinstance(model, ScratchModel):
+        raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
+    check_study_access(
+        study, _mirror(study, options)
+    )  # gigabytes for a study that cannot have its data are for nothing
+    resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
+    fetch_model(model, file, repository(options), resolved, options.out)
+
+
+def pretrain(options: argparse.Namespace) -> None:
+    """Pretrain a base model."""
+    study = load_study(options.study)
+    _prepare()
+    from ict_core import records
+    from ict_core.training.pretrain import pretrain
+
+    held_out = records.read_frame(options.eval, records.PROBLEMS)
+    model = _model(study, options)
+    if not isinstance(model, ScratchModel):
+        raise UserError(f"configs/models/{options.model}.yaml: kind {model.kind} is not pretrained here")
+    resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
+    losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), resolved, options.out)
+    tail = losses[-50:]
+    print(
+        f"{options.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token"
+    )
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train one cell."""
+    study = load_study(options.study)
+    _prepare()
+    from ict_core import records
+    from ict_core.training.run import train
+
+    cell = _cell(study, options)
+    train(
+        base=options.base,
+        problems=records.read_frame(options.problems, records.PROBLEMS),
+        model=study.models[cell.model],
+        training=study.training_of(cell.model),
+        method=study.methods[cell.variant],
+        seed=cell.seed,
+        grading=study.grading.dump(),
+        resolved=study.resolve(cell),
+        out=options.out,
+    )
+
+
+def generate(options: argparse.Namespace) -> None:
+    """Sample a cell's completions."""
+    study = load_study(options.study)
+    _prepare()
+    from ict_core import records
+    from ict_core.benchmarks.templates import templated
+    from ict_core.evaluation.engines import Sampling, load_engine
+    from ict_core.evaluation.generate import context_length, generate, stop_token_ids
+    from ict_core.provenance import cost, hash_weights, manifest, write_json
+
+    cell = _cell(study, options)
+    evaluation, model = study.evaluation, study.models[cell.model]
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    problems["prompt"] = templated(model.prompt, problems["prompt"])
+    started = time.perf_counter()
+    length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)
+    engine = load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, model.dtype)
+    sampling = Sampling(
+        evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(options.checkpoint)
+    )
+    samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
+    completions = generate(engine, problems, samples, cell.seed, sampling)
+    facts = {
+        "stage": "generate",
+        "engine": engine.name,
+        "engine_version": engine.version,
+        "model_sha256": hash_weights(options.checkpoint),
+        **cost(started, int(completions["tokens"].sum())),
+    }
+    write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
+    records.write_frame(completions, options.out, records.COMPLETIONS)
+    print(f"{engine.name} {engine.version}: {len(completions)} completions, {completions['tokens'].sum()} tokens")
+
+
+def completion_probe(options: argparse.Namespace) -> None:
+    """Ask a base model for the rest of partial questions."""
+    study = load_study(options.study)
+    _prepare()
+    from ict_core import records
+    from ict_core.contamination.completion_probe import completion_probe
+    from ict_core.contamination.questions import templates
+    from ict_core.evaluation.engines import load_engine
+    from ict_core.evaluation.generate import context_length, stop_token_ids
+
+    evaluation = study.evaluation
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)  # as a part is no longer
+    dtype = _model(study, options).dtype
+    engine = load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, dtype)
+    stops = stop_token_ids(options.checkpoint)
+    probe = completion_probe(engine, problems, templates(study), stops, evaluation.max_new_tokens)
+    records.write_frame(probe, options.out, records.COMPLETION_PROBE)
+    print(f"{engine.name} {engine.version}: {options.model}, {len(probe)} partial questions")
+
+
+def completion_table(options: argparse.Namespace) -> None:
+    """Write the table of all models' completion probes."""
+    from ict_core import records
+    from ict_core.tables.completion_probe import completion_probe_table
+    from ict_core.tables.write import write
+
+    study = load_study(options.study)
+    files = {model: options.results / model / BASE_VARIANT / "completion_probe.parquet" for model in study.models}
+    probes = {model: records.read_frame(file, records.COMPLETION_PROBE) for model, file in files.items()}
+    write(completion_probe_table(probes, study.benchmarks), options.results / "tables", study.note)
+
+
+def grade(options: argparse.Namespace) -> None:
+    """Grade a cell's completions."""
+    from ict_core import records
+    from ict_core.grading.grade import grade_completions
+
+    _prepare()
+    study = load_study(options.study)
+    completions = records.read_frame(options.completions, records.COMPLETIONS)
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    grades = grade_completions(completions, problems, workers=1, **study.grading.dump())
+    records.write_frame(grades, options.out, records.GRADES)
+    print(grades.groupby("benchmark")["status"].value_counts().unstack(fill_value=0).to_string())
+
+
+def settings(options: argparse.Namespace) -> None:
+    """Write the settings that the evidence is read by."""
+    from ict_core.provenance import write_json
+
+    write_json(options.out, load_study(options.study).stage_config("evidence"))
+
+
+def collect(options: argparse.Namespace) -> None:
+    """Gather what all cells left into the study's files."""
+    from ict_core.collect import collect
+
+    study = load_study(options.study)
+    collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
+
+
+def _model(study: Study, options: argparse.Namespace) -> Model:
+    """The model that the options name; an error if the study has no such model."""
+    if options.model not in study.models:
+        raise UserError(f"{options.study}: no model {options.model}; allowed: {', '.join(study.models)}")
+    return study.models[options.model]
+
+
+def _cell(study: Study, options: argparse.Namespace) -> Cell:
+    """The cell that the options name; an error if the study has no such cell."""
+    cell = Cell(options.model, options.variant, options.seed)
+    known = study.evaluated_cells()
+    if cell not in known:
+        alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
+        hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
+        raise UserError(f"{options.study}: no cell {cell.model}/{cell.variant}/seed-{cell.seed}; {hint}")
+    return cell

@@ -1,0 +1,34 @@
+"""The subcommands beside the stages: what a study would cost, and a lease of GPUs for a job."""
+
+import argparse
+
+from ict_core.commands.stages import repository
+from ict_core.config import load_study
+from ict_core.errors import UserError
+
+
+def plan(options: argparse.Namespace) -> None:
+    """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
+    from ict_core.plan.assumptions import gpu_device, read_plan
+    from ict_core.plan.measured import measured_rates
+    from ict_core.plan.page import plan_page
+    from ict_core.plan.rerun import rule_runs
+
+    study = load_study(options.study)
+    root = repository(options)
+    plan = read_plan(root / "configs" / "plan.yaml")
+    gpu = options.gpu or plan.gpu
+    gpu_device(plan, gpu)
+    if options.results is not None and not options.results.is_dir():
+        raise UserError(f"--results {options.results}: no such folder")
+    results = options.results or root / "results" / study.name
+    rates = measured_rates(results)
+    rules = None if options.no_dag else rule_runs(options.study, root)
+    print(plan_page(study, plan, gpu, results, rates, rules), end="")
+
+
+def lease(options: argparse.Namespace) -> None:
+    """Run a command with GPUs of its own, waiting until they are free."""
+    from ict_core.devices import run_leased
+
+    run_leased(options.gpus, options.command)
