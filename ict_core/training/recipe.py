@@ -7,7 +7,6 @@ import torch
 from trl import GRPOConfig
 
 from ict_core.config.training import Rollouts, Training
-from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 
 
@@ -32,9 +31,6 @@ def grpo_config(
         gradient_checkpointing: whether activations are computed again in the backward pass.
         max_prompt_tokens: of the longest prompt; needed where vLLM makes the rollouts.
     """
-    bf16 = training.precision == "bfloat16"
-    if bf16 and not torch.cuda.is_available():
-        raise UserError("training.precision: bfloat16 needs a GPU and none is visible; use float32")
     return GRPOConfig(
         output_dir=str(scratch),
         seed=derive_seed(seed, "data order"),
@@ -61,7 +57,7 @@ def grpo_config(
         max_grad_norm=training.grad_clip,
         adam_beta1=training.adam_betas[0],
         adam_beta2=training.adam_betas[1],
-        bf16=bf16,
+        bf16=training.precision == "bfloat16",
         use_cpu=not torch.cuda.is_available(),
         gradient_checkpointing=gradient_checkpointing,
         logging_steps=1,

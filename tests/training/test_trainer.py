@@ -177,3 +177,17 @@ def test_the_log_fits_its_schema_and_the_shared_start_has_no_divergence(tiny_che
     assert (log.steps()["clip_share"] == 0).all()  # one update a batch is on-policy
     assert log.steps()["kl"].iloc[0] == pytest.approx(0, abs=1e-6)
     assert log.steps()["kl"].iloc[-1] > 0
+
+
+def test_bfloat16_rounds_the_passes_and_keeps_the_weights_in_float32(tiny_checkpoint, problems, tmp_path):
+    method = Rule("ict", keywords=(("fraction", Fraction(1, 5)),))
+    training = recipe(steps=1, kl_coef=0.05)
+    half = training.model_copy(update={"precision": "bfloat16"})
+    exact, exact_log = run(tiny_checkpoint, problems, training, method, tmp_path)
+    rounded, rounded_log = run(tiny_checkpoint, problems, half, method, tmp_path)
+    assert {weight.dtype for weight in rounded.values()} == {torch.float32}
+    assert any(not torch.equal(rounded[name], weight) for name, weight in exact.items())
+    a, b = exact_log.steps().iloc[0], rounded_log.steps().iloc[0]
+    assert a["h1"] != b["h1"] == pytest.approx(a["h1"], rel=1e-3)
+    assert a["kept_share"] == b["kept_share"]
+    assert b["grad_norm"] > 0
