@@ -16,7 +16,7 @@ from repository_copy import REPOSITORY, Copy
 pytestmark = pytest.mark.slow
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
 IMAGE = "registry.example/ict:0123abc"
-DATA = "results/smoke/data/eval.parquet"
+MODEL = "results/smoke/mini-xs/base/model"  # of the rule `pretrain`; `data` before it runs where Snakemake does
 DISK = {"ephemeral-storage": "100000M"}  # the profile's, as the rules say nothing
 WORKFLOW = """
 rule train:
@@ -119,9 +119,8 @@ def test_a_token_reaches_the_job_by_a_secret_and_is_shown_nowhere(trained):
 def test_a_rule_of_the_project_runs_in_an_empty_folder_from_what_is_stored(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    ran = run(
-        tmp_path, Copy(source).folder, Path("profiles/kubernetes"), DATA, "--configfile", "configs/studies/smoke.yaml"
-    )
+    target = (MODEL, "--configfile", "configs/studies/smoke.yaml")
+    ran = run(tmp_path, Copy(source).folder, Path("profiles/kubernetes"), *target)
     (job,) = ran.jobs
     assert container(job)["resources"]["limits"] == {"memory": "8000M", "cpu": "1000m", **DISK}
-    assert (ran.stored / DATA).stat().st_size
+    assert (ran.stored / MODEL / "model.safetensors").stat().st_size
