@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from repository_copy import REPOSITORY, Copy
 pytestmark = pytest.mark.slow
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
 IMAGE = "registry.example/ict:0123abc"
-MODEL = "results/smoke/mini-xs/base/model"  # of the rule `pretrain`; `data` before it runs where Snakemake does
+AUDIT = "results/smoke/contamination.parquet"  # of a rule that reads what others made
 DISK = {"ephemeral-storage": "100000M"}  # the profile's, as the rules say nothing
 WORKFLOW = """
 rule train:
@@ -119,8 +120,20 @@ def test_a_token_reaches_the_job_by_a_secret_and_is_shown_nowhere(trained):
 def test_a_rule_of_the_project_runs_in_an_empty_folder_from_what_is_stored(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    target = (MODEL, "--configfile", "configs/studies/smoke.yaml")
-    ran = run(tmp_path, Copy(source).folder, Path("profiles/kubernetes"), *target)
+    ran = run(
+        tmp_path, Copy(source).folder, Path("profiles/kubernetes"), AUDIT, "--configfile", "configs/studies/smoke.yaml"
+    )
     (job,) = ran.jobs
     assert container(job)["resources"]["limits"] == {"memory": "8000M", "cpu": "1000m", **DISK}
-    assert (ran.stored / MODEL / "model.safetensors").stat().st_size
+    assert (ran.stored / AUDIT).stat().st_size
+
+
+def test_a_whole_study_finds_its_files_where_only_results_are_stored(tmp_path):
+    """Inputs of the repository itself are no files of the store, and a generation finds its model there."""
+    copy = Copy(tmp_path)
+    storage = ("--default-storage-provider", "fs", "--default-storage-prefix", str(tmp_path / "volume"))
+    plan = copy.snakemake("--dry-run", "-p", "--configfile", "configs/studies/smoke.yaml", *storage)
+    assert plan.returncode == 0, plan.stdout[-3000:]
+    checkpoints = re.findall(r"ict generate .* --checkpoint (\S+)", plan.stdout)
+    assert len(checkpoints) == 7
+    assert all(f"{tmp_path}/volume/results/smoke" in checkpoint for checkpoint in checkpoints)

@@ -14,7 +14,7 @@ from slurm_cluster import SlurmCluster, missing
 
 pytestmark = pytest.mark.slow
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
-MODEL = "results/smoke/mini-xs/base/model"  # of the rule `pretrain`; `data` before it runs where Snakemake does
+AUDIT = "results/smoke/contamination.parquet"  # of a rule that reads what others made
 # Each start of a command leaves a line, so that a job which starts twice is seen.
 WORKFLOW = """
 rule all:
@@ -95,7 +95,7 @@ def ran(tmp_path_factory) -> Ran:
                 )
 
         little = start(folder, REPOSITORY / "workflow/profiles/slurm")
-        project = start(copy, Path("profiles/slurm"), MODEL, "--configfile", "configs/studies/smoke.yaml")
+        project = start(copy, Path("profiles/slurm"), AUDIT, "--configfile", "configs/studies/smoke.yaml")
         try:
             project.wait(timeout=240)
             for _ in range(240):  # seconds; after the last failure Snakemake would rest for another minute
@@ -147,8 +147,8 @@ def test_a_requeued_job_runs_again_to_its_end(ran):
 
 def test_a_rule_of_the_project_runs_through_the_profile(ran):
     assert "profiles/slurm" in ran.copy_output and "profiles/default" in ran.copy_output
-    assert ran.jobs["rule_pretrain_wildcards_mini-xs"][0] == "COMPLETED", ran.copy_output[-3000:]
-    assert (ran.copy / MODEL / "model.safetensors").stat().st_size
+    assert ran.jobs["rule_contamination"][0] == "COMPLETED", ran.copy_output[-3000:]
+    assert (ran.copy / AUDIT).stat().st_size
 
 
 def test_no_token_is_shown(ran):

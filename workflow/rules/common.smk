@@ -189,7 +189,7 @@ def local_weights(wildcards):
     if model.kind != "local":
         return []
     folder = STUDY_FILE.resolve().parents[2] / model.path
-    return sorted(map(str, folder.glob("*.safetensors")))
+    return [local(file) for file in sorted(map(str, folder.glob("*.safetensors")))]
 
 
 def trained(wildcards):
@@ -199,7 +199,7 @@ def trained(wildcards):
     return f"{folder(cell_of(wildcards))}/train"
 
 
-def model_folder(wildcards):
+def model_folder(wildcards, input):
     """Where, in that output, the model is."""
-    path = Path(trained(wildcards))
+    path = Path(input.trained)
     return (path if wildcards.variant == BASE_VARIANT else path / "model").as_posix()

@@ -49,7 +49,7 @@ rule statistics:
     input:
         scores=f"{STORED}/scores.parquet",
         settings=f"{STORED}/study.json",
-        claims="configs/claims.yaml",
+        claims=local("configs/claims.yaml"),
     output:
         STATISTICS,
     log:
@@ -71,7 +71,7 @@ rule make_tables:
         contamination=f"{STORED}/contamination.parquet",
         near_duplicates=f"{STORED}/near_duplicates.parquet",
         settings=f"{STORED}/study.json",
-        paper="configs/paper.yaml",
+        paper=local("configs/paper.yaml"),
         statistics=STATISTICS,
     output:
         [path for path in TABLE_FILES if not path.endswith(".html")],
@@ -143,7 +143,7 @@ rule claims:
         tokens=f"{STORED}/tokens.parquet",
         settings=f"{STORED}/study.json",
         runs=f"{RESULTS}/statistics/runs.parquet",
-        claims="configs/claims.yaml",
+        claims=local("configs/claims.yaml"),
     output:
         f"{RESULTS}/claims.json",
         f"{RESULTS}/claims.md",
@@ -167,7 +167,7 @@ rule claims:
 
 rule notebook:
     input:
-        notebook="notebooks/paper_figures.ipynb",
+        notebook=local("notebooks/paper_figures.ipynb"),
         settings=f"{STORED}/study.json",
         stored=multiext(
             f"{STORED}/",
