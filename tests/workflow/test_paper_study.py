@@ -75,7 +75,7 @@ def test_jobs_ask_for_what_their_models_file_states(fresh):
     assert asked["grade", "qwen2.5-7b"]["mem_mb"] == 4000 + 1024 and "gpu" not in asked["grade", "qwen2.5-7b"]
 
 
-def test_only_a_training_on_several_gpus_is_started_by_accelerate(fresh):
+def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
     plan = fresh.snakemake("--dry-run", "--printshellcmds", *PAPER).stdout
     commands = re.findall(r"^Shell command: (ict lease .*)", plan, re.M)
     assert len(commands) == 90 + 93
@@ -83,7 +83,10 @@ def test_only_a_training_on_several_gpus_is_started_by_accelerate(fresh):
         "ict lease --gpus 4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m"
     )
     assert sum(command.startswith(f"{launched} ict_core.cli train --study") for command in commands) == 25
-    assert sum(command.startswith("ict lease --gpus 1 -- ict train --study") for command in commands) == 65
+    launched = (
+        "ict lease --gpus 1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m"
+    )
+    assert sum(command.startswith(f"{launched} ict_core.cli train --study") for command in commands) == 65
     assert sum(command.startswith("ict lease --gpus 1 -- ict generate --study") for command in commands) == 93
 
 
@@ -97,12 +100,13 @@ def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_withou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ddp", "fsdp2"])
-def test_accelerate_starts_the_command_in_several_processes(fresh, name):
-    launcher = ("accelerate", "launch", "--config_file", f"configs/accelerate/{name}.yaml", "--num_processes", "2")
+@pytest.mark.parametrize(("name", "count"), [("one-gpu", 1), ("ddp", 2), ("fsdp2", 2)])
+def test_accelerate_starts_the_command_in_its_processes(fresh, name, count):
+    file = f"configs/accelerate/{name}.yaml"
+    launcher = ("accelerate", "launch", "--config_file", file, "--num_processes", str(count))
     result = fresh.run(*launcher, "-m", "ict_core.cli", "train", "--help")
     assert result.returncode == 0, result.stdout[-3000:]
-    assert result.stdout.count("Train one cell.") == 2
+    assert result.stdout.count("Train one cell.") == count
 
 
 @pytest.fixture

@@ -123,13 +123,12 @@ def processes(wildcards):
 
 
 def launch(wildcards):
-    """The command before `train`: `ict`, or the same started by accelerate in several processes."""
-    count = processes(wildcards)
-    if count == 1:
+    """The command before `train`: `ict`, or the same started by accelerate as the model's hardware says."""
+    hardware = STUDY.models[wildcards.model].hardware
+    if hardware is None:
         return "ict"
-    name = STUDY.models[wildcards.model].hardware.accelerate
-    file = STUDY_FILE.parent.parent / "accelerate" / f"{name}.yaml"
-    return f"accelerate launch --config_file {file} --num_processes {count} -m ict_core.cli"
+    file = STUDY_FILE.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"
+    return f"accelerate launch --config_file {file} --num_processes {hardware.gpus} -m ict_core.cli"
 
 
 def answers():
