@@ -68,10 +68,11 @@ def train(
     transformers.set_seed(derive_seed(seed, "training"))
     partial = out.with_name(out.name + ".partial")
     problems = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
+    short = _short(base, problems, training.max_prompt_tokens)
     checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
     with GradingPool(workers=1, **grading) as pool:
         trainer, log = build_trainer(
-            base, problems, training, method, seed, pool, partial, gradient_checkpointing=checkpointing
+            base, short, training, method, seed, pool, partial, gradient_checkpointing=checkpointing
         )
         log.start()
         trainer.train()
@@ -85,13 +86,24 @@ def train(
         "stage": "train",
         "trl": trl_settings(trainer),
         "ranks": trainer.accelerator.num_processes,
-        "prompts_too_long": log.prompts_too_long,
+        "prompts_too_long": len(problems) - len(short),
         "base_sha256": hash_weights(base),
         "model_sha256": hash_weights(partial / "model"),
         **cost(started, int(log.steps()["tokens"].sum())),
     }
     write_json(partial / "manifest.json", manifest(resolved) | facts)
     partial.replace(out)
+
+
+def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFrame:
+    """The problems whose prompts have at most ``limit`` tokens."""
+    if limit is None:
+        return problems
+    ids = AutoTokenizer.from_pretrained(base)(problems["prompt"].tolist())["input_ids"]
+    short = problems[[len(prompt) <= limit for prompt in ids]]
+    if short.empty:
+        raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: at least {min(map(len, ids))}")
+    return short
 
 
 def build_trainer(
@@ -114,17 +126,11 @@ def build_trainer(
         )
     tokenizer = AutoTokenizer.from_pretrained(base)
     prompts = tokenizer(problems["prompt"].tolist())["input_ids"]
-    limit = training.max_prompt_tokens
-    short = [limit is None or len(ids) <= limit for ids in prompts]
-    if not any(short):
-        raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: at least {min(map(len, prompts))}")
-    fitting = [ids for ids, fits in zip(prompts, short, strict=True) if fits]
-    longest = max(map(len, fitting))
+    longest = max(map(len, prompts))
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups)
-    log.prompts_too_long = len(prompts) - len(fitting)
     options: dict[str, Any] = {}
     if training.rollouts is not None:
-        options = {"probe": fitting[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
+        options = {"probe": prompts[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
     trainer = _trainer_class(training, longest)(
         model=AutoModelForCausalLM.from_pretrained(base, dtype="float32"),
         processing_class=tokenizer,
@@ -137,9 +143,7 @@ def build_trainer(
             gradient_checkpointing=gradient_checkpointing,
             max_prompt_tokens=longest,
         ),
-        train_dataset=Dataset.from_pandas(
-            problems.loc[short, ["prompt", "answer", "answer_type"]], preserve_index=False
-        ),
+        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=None if training.lora is None else _adapters(training.lora),
         method=method,
         seed=seed,

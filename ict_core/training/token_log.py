@@ -26,7 +26,6 @@ class TrainingLog:
 
     def __init__(self, group_size: int, sample_every: int, sample_groups: int) -> None:
         self.group_size = group_size
-        self.prompts_too_long = 0  # training problems that were left out
         self._sample_every = sample_every
         self._sample_rows = sample_groups * group_size
         self._steps: list[dict[str, Any]] = []
