@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ict_core.config.models import HubModel
 from ict_core.config.study import Study
 from ict_core.plan.assumptions import Assumptions
 from ict_core.plan.measured import Rates
@@ -22,7 +21,7 @@ class Stored:
     files: int
     bytes_each: float
     measured: bool = False
-    kept: bool = True  # else it may be deleted once the study has started
+    kept: bool = True  # else for a while only, one of each model at a time
 
     @property
     def bytes(self) -> float:
@@ -40,7 +39,8 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
     training, stored = study.training, []
     samples = -(-training.steps // training.token_sample_every) * training.token_sample_groups * training.group_size
     for name, model in study.models.items():
-        weights = parameters(model.architecture, model.tied_embeddings) * BYTES[model.dtype]
+        count = parameters(model.architecture, model.tied_embeddings)
+        weights = count * BYTES[model.dtype]
         trained, evaluated = cells_of(study, name)
         rate = rates.get(("generate", name))
         work = evaluation_work(study, model.architecture, assumed, rate.answer if rate else None)
@@ -51,8 +51,10 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
         grades = _measured(results, name, "grades", work.answers)
         assumed_text = work.tokens * assumed.completion_bytes_per_token.value
         assumed_grades = work.answers * assumed.grade_bytes.value
-        if isinstance(model, HubModel):
-            stored.append(Stored("download in the hub's cache", name, 1, weights, kept=False))
+        if model.dtype != "float32":
+            stored.append(
+                Stored("float32 weights of a training that ends", name, 1, count * BYTES["float32"], kept=False)
+            )
         stored += [
             Stored("base checkpoint", name, 1, weights),
             Stored("trained checkpoints", name, trained, weights),

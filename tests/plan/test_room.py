@@ -51,9 +51,10 @@ def test_checkpoints_have_the_models_dtype(paper, mini, plan, tmp_path):
     stored = {(s.what, s.model): s for s in study_disk(paper, plan.assumptions, tmp_path, {})}
     trained = stored["trained checkpoints", "qwen2.5-7b"]
     assert (trained.files, trained.bytes_each) == (25, 2 * 7_615_616_512)
-    assert not stored["download in the hub's cache", "qwen2.5-7b"].kept
+    passing = stored["float32 weights of a training that ends", "qwen2.5-7b"]
+    assert (passing.kept, passing.files, passing.bytes_each) == (False, 1, 4 * 7_615_616_512)
     own = {(s.what, s.model): s for s in study_disk(mini, plan.assumptions, tmp_path, {})}
-    assert ("download in the hub's cache", "mini-s") not in own
+    assert ("float32 weights of a training that ends", "mini-s") not in own
     assert own["base checkpoint", "mini-s"].bytes_each % 4 == 0
 
 
