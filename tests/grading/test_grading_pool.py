@@ -152,6 +152,8 @@ def test_an_interrupt_leaves_no_worker(monkeypatch, obedient):
 
 # No `if __name__ == "__main__"`: a worker must not run its parent's main module.
 PARENT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background process may have inherited as ignored
 from hostile_graders import obey
 from ict_core.grading.pool import GradingPool
 with GradingPool(workers=1, seconds={seconds}, memory_mib=256, grade=obey) as pool:

@@ -40,6 +40,7 @@ class Run(NamedTuple):
     tokens: pd.DataFrame
     weights: dict[str, torch.Tensor]
     ranks: int
+    stopped: str  # the error that ended it, or nothing
 
 
 def start(program: str, *arguments: str, ranks: int = 1) -> subprocess.CompletedProcess[str]:
@@ -73,4 +74,4 @@ def train(folder: Path, checkpoint: Path, ranks: int = 1, **runs: dict[str, Any]
 def _read(folder: Path) -> Run:
     frames = [pd.read_parquet(folder / f"{name}.parquet") for name in ("steps", "tokens")]
     facts = json.loads((folder / "facts.json").read_text())
-    return Run(*frames, torch.load(folder / "weights.pt"), facts["ranks"])
+    return Run(*frames, torch.load(folder / "weights.pt"), facts["ranks"], facts["stopped"])

@@ -15,6 +15,7 @@ import torch
 
 from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Training
+from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.training.run import build_trainer
 
@@ -66,12 +67,16 @@ def run(spec: dict[str, Any], out: Path) -> None:
     if spec["served"]:
         serve(trainer, vocabulary=300)
     log.start()
-    trainer.train()
+    stopped = ""
+    try:
+        trainer.train()
+    except UserError as error:
+        stopped = str(error)
     if trainer.accelerator.is_main_process:
         log.steps().to_parquet(out / "steps.parquet")
         log.tokens().to_parquet(out / "tokens.parquet")
         torch.save(trainer.model.state_dict(), out / "weights.pt")
-        (out / "facts.json").write_text(json.dumps({"ranks": trainer.accelerator.num_processes}))
+        (out / "facts.json").write_text(json.dumps({"ranks": trainer.accelerator.num_processes, "stopped": stopped}))
 
 
 if __name__ == "__main__":

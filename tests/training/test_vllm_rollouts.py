@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 from launch import train
@@ -33,29 +34,44 @@ def untied_checkpoint(tiny_checkpoint, tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
-def test_vllm_samples_from_the_trained_weights_with_seeds_of_the_run(tmp_path, untied_checkpoint):
-    def run(seed):
+@pytest.fixture(scope="module")
+def runs(tiny_checkpoint, untied_checkpoint, tmp_path_factory):
+    """Of the same weights: with a head of its own and seed 0, and tied with seed 1."""
+
+    def run(checkpoint, seed):
         spec = {"selector": "ict", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}}
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        return train(folder, untied_checkpoint, run=spec)["run"]
+        return train(tmp_path_factory.mktemp("vllm"), checkpoint, run=spec)["run"]
 
-    first, other = run(0), run(1)
-    assert (first.steps["probe_difference"] < 1e-5).all()
-    assert (first.steps["sampler_difference"] < 1e-4).all()
-    assert (first.steps["corrected_share"] == 0).all()
-    assert first.steps["grad_norm"].gt(0).all()
-    assert first.tokens["token"].tolist() != other.tokens["token"].tolist()
-    texts = first.tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
-    assert len(texts) == 2 * 3 * 4 and texts.is_unique
+    return run(untied_checkpoint, 0), run(tiny_checkpoint, 1)
+
+
+def rollouts(run, step):
+    of_step = run.tokens[run.tokens["step"] == step]
+    return of_step.groupby(["group", "rollout"])["token"].apply(tuple)
 
 
 @pytest.mark.slow
-def test_a_transfer_that_loses_the_head_stops_the_run(tmp_path, tiny_checkpoint):
-    with pytest.raises(RuntimeError) as stopped:
-        train(tmp_path, tiny_checkpoint, run={"selector": "ict", "served": False, "training": {"rollouts": ROLLOUTS}})
-    assert "UserError: step 1: vLLM's log-probs of 4 fixed prompts differ" in str(stopped.value)
+def test_vllm_samples_from_the_trained_weights(runs):
+    run, _ = runs
+    assert run.stopped == ""
+    assert (run.steps["probe_difference"] < 1e-5).all()
+    assert (run.steps["sampler_difference"] < 1e-4).all()
+    assert (run.steps["corrected_share"] == 0).all()
+    assert run.steps["grad_norm"].gt(0).all()
+
+
+@pytest.mark.slow
+def test_every_rollout_has_a_seed_of_its_own_run_and_step(runs):
+    drawn = [rollouts(runs[0], 0), rollouts(runs[0], 1), rollouts(runs[1], 0)]
+    assert [len(texts) for texts in drawn] == [3 * 4] * 3
+    assert pd.concat(drawn).is_unique
+
+
+@pytest.mark.slow
+def test_a_transfer_that_loses_the_head_stops_the_run(runs):
+    _, tied = runs
+    assert tied.stopped.startswith("step 1: vLLM's log-probs of 4 fixed prompts differ from the trainer's by")
+    assert set(tied.tokens["step"]) == {0}
 
 
 def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own():

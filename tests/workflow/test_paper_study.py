@@ -100,7 +100,7 @@ def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_withou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), [("one-gpu", 1), ("ddp", 2), ("fsdp2", 2)])
+@pytest.mark.parametrize(("name", "count"), [("one-gpu", 1), ("fsdp2", 2)])
 def test_accelerate_starts_the_command_in_its_processes(fresh, name, count):
     file = f"configs/accelerate/{name}.yaml"
     launcher = ("accelerate", "launch", "--config_file", file, "--num_processes", str(count))

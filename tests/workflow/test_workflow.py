@@ -103,7 +103,7 @@ def test_every_output_is_there_and_a_second_run_does_nothing(finished):
         assert (results / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (results / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     scores = pd.read_parquet(results / "scores.parquet")
-    assert set(scores["variant"]) == {"base", "grpo", "entropy-20", "ict-10"}
+    assert set(scores["variant"]) == {"base", "grpo", "ict-10"}
     assert (scores["sampled"] == 4).all()
     assert finished.planned(*SMOKE) == []
 
