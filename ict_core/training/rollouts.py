@@ -9,19 +9,21 @@ from torch import Tensor
 from trl.generation import vllm_generation
 from trl.generation.vllm_generation import VLLMGeneration
 
+from ict_core.config.models import Dtype
+
 _REQUESTS_IN_FLIGHT = 64
 
 
-def engine_for_rollouts(max_model_length: int) -> Callable[..., Any]:
+def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Callable[..., Any]:
     """``vllm.LLM`` as TRL shall build it beside the trainer; to be put in the place of TRL's own.
 
     Args:
         max_model_length: the longest prompt with its response, in tokens.
+        dtype: of its weights and computation.
     """
-    on_cpu = not torch.cuda.is_available()
-    settings: dict[str, Any] = {"load_format": "safetensors", "generation_config": "vllm", "disable_log_stats": True}
-    if on_cpu:
-        settings |= {"dtype": "float32", "enforce_eager": True, "async_scheduling": False}
+    settings: dict[str, Any] = {"dtype": dtype, "load_format": "safetensors", "generation_config": "vllm"}
+    if not torch.cuda.is_available():
+        settings |= {"enforce_eager": True, "async_scheduling": False}
         # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
         settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(4096, max_model_length)}
     llm = vllm_generation.LLM

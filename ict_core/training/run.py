@@ -72,7 +72,9 @@ def train(
     checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
     with GradingPool(workers=1, **grading) as pool:
         trainer, log = build_trainer(
-            base, short, training, method, seed, pool, partial, gradient_checkpointing=checkpointing
+            *(base, short, training, method, seed, pool, partial),
+            gradient_checkpointing=checkpointing,
+            rollout_dtype=model.dtype,
         )
         log.start()
         trainer.train()
@@ -116,8 +118,13 @@ def build_trainer(
     scratch: Path,
     *,
     gradient_checkpointing: bool = False,
+    rollout_dtype: Dtype = "float32",
 ) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
-    """The trainer of a cell, ready to train, and the log that it fills."""
+    """The trainer of a cell, ready to train, and the log that it fills.
+
+    Args:
+        rollout_dtype: in which vLLM samples, where it makes the rollouts.
+    """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
         raise UserError(
@@ -131,7 +138,7 @@ def build_trainer(
     options: dict[str, Any] = {}
     if training.rollouts is not None:
         options = {"probe": prompts[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
-    trainer = _trainer_class(training, longest)(
+    trainer = _trainer_class(training, longest + training.max_new_tokens, rollout_dtype)(
         model=AutoModelForCausalLM.from_pretrained(base, dtype="float32"),
         processing_class=tokenizer,
         reward_funcs=[verifier_reward(pool)],
@@ -153,7 +160,7 @@ def build_trainer(
     return trainer, log
 
 
-def _trainer_class(training: Training, longest_prompt: int) -> type["SelectiveGRPOTrainer"]:
+def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["SelectiveGRPOTrainer"]:
     """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
     if training.rollouts is None:
         from trl import import_utils
@@ -165,7 +172,7 @@ def _trainer_class(training: Training, longest_prompt: int) -> type["SelectiveGR
 
         from ict_core.training.rollouts import engine_for_rollouts
 
-        vllm_generation.LLM = engine_for_rollouts(longest_prompt + training.max_new_tokens)  # type: ignore
+        vllm_generation.LLM = engine_for_rollouts(max_length, dtype)  # type: ignore
     from ict_core.training.trainer import SelectiveGRPOTrainer
 
     return SelectiveGRPOTrainer
