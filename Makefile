@@ -41,7 +41,7 @@ reference:  ## store the finished run in results/mini, for `make figures` and it
 	cd results/mini && cp *.parquet manifest.json study.json claims.json claims.md ../reference/mini/
 	mkdir results/reference/mini/tables && cp results/mini/tables/*.{csv,md,tex} results/reference/mini/tables/
 
-test: env lint  ## all checks and all tests
+test: env lint  ## all checks and all tests (in three processes, as some tests only wait)
 	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 3 --dist loadfile
 
 lint: env  ## formatting, types, the workflow's own checks
