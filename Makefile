@@ -42,7 +42,7 @@ reference:  ## store the finished run in results/mini, for `make figures` and it
 	mkdir results/reference/mini/tables && cp results/mini/tables/*.{csv,md,tex} results/reference/mini/tables/
 
 test: env lint  ## all checks and all tests (in three processes, as some tests only wait)
-	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 3 --dist loadfile
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: env  ## formatting, types, the workflow's own checks
 	$(BIN)/ruff check .

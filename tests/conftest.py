@@ -9,6 +9,12 @@ settings.register_profile("project", deadline=None, derandomize=True)  # a busy 
 settings.load_profile("project")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: with several processes, a long file that starts last keeps all waiting."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory) -> Path:
     """A randomly initialised two-layer model with the mini world's tokenizer, saved as a checkpoint."""

@@ -132,8 +132,8 @@ def test_the_plan_tells_what_an_edit_reruns_and_what_was_measured(finished):
     finished.append("ict_core/selection/ict.py")
     after = plan()
     restore(finished, "ict_core/selection/ict.py")
-    assert "| train | 6 | 2 | params have changed since last execution (2) |" in after
-    assert "| grade | 7 | 2 | input files updated by another job (2) |" in after
+    assert "| train | 4 | 2 | params have changed since last execution (2) |" in after
+    assert "| grade | 5 | 2 | input files updated by another job (2) |" in after
     assert "| pretrain | 1 | 0 | |" in after
 
 
