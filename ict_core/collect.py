@@ -1,6 +1,5 @@
 """The collecting stage: what every cell left becomes the few files that all evidence is made from."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,8 @@ import pandas as pd
 
 from ict_core import records
 from ict_core.config.study import Cell
-from ict_core.errors import UserError
 from ict_core.grading.grade import score_grades
-from ict_core.provenance import write_json
+from ict_core.provenance import read_json, write_json
 
 SCORES, LOG, TOKENS, COMPUTE, MANIFEST = (
     "scores.parquet",
@@ -76,20 +74,11 @@ def _of_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
 def _manifests(results: Path, base: Sequence[Cell], trained: Sequence[Cell]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
     for cell in base:
-        yield _manifest(results / cell.model / "base" / "model" / "manifest.json", cell)
+        yield {**cell._asdict(), **read_json(results / cell.model / "base" / "model" / "manifest.json")}
     for cell in trained:
-        yield _manifest(_folder(results, cell) / "train" / "manifest.json", cell)
+        yield {**cell._asdict(), **read_json(_folder(results, cell) / "train" / "manifest.json")}
     for cell in [*base, *trained]:
-        yield _manifest(_folder(results, cell) / "generation.json", cell)
-
-
-def _manifest(path: Path, cell: Cell) -> dict[str, Any]:
-    try:
-        return {**cell._asdict(), **json.loads(path.read_text(encoding="utf-8"))}
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; rerun the stage that writes it") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error}); delete it and rerun its stage") from error
+        yield {**cell._asdict(), **read_json(_folder(results, cell) / "generation.json")}
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:

@@ -75,6 +75,21 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, text)
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """What :func:`write_json` wrote of a job.
+
+    Raises:
+        UserError: the file is missing or is not JSON.
+    """
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; rerun the stage that writes it") from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON ({error}); delete it and rerun its stage") from error
+    return content
+
+
 def hash_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:

@@ -72,9 +72,8 @@ def fetch_model(options: argparse.Namespace) -> None:
     model, file = _model(study, options), f"configs/models/{options.model}.yaml"
     if isinstance(model, ScratchModel):
         raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
-    check_study_access(
-        study, _mirror(study, options)
-    )  # gigabytes for a study that cannot have its data are for nothing
+    # gigabytes for a study that cannot have its data are for nothing
+    check_study_access(study, _mirror(study, options))
     resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
     fetch_model(model, file, repository(options), resolved, options.out)
 

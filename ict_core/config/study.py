@@ -159,6 +159,10 @@ class Study:
         """Every cell that answers the benchmarks: the base models first, then the trained ones."""
         return [*self.base_cells(), *self.cells()]
 
+    def answers(self) -> int:
+        """How many answers one cell gives to all benchmarks."""
+        return sum(benchmark.drawn * self.evaluation.samples_for(name) for name, benchmark in self.benchmarks.items())
+
     def training_of(self, model: str) -> Training:
         """The recipe as a model's hardware runs it: one recipe for all, but for the micro-batches."""
         hardware = self.models[model].hardware

@@ -1,6 +1,5 @@
 """What finished jobs took: from the manifests of cells, or from a collected study's files."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from ict_core import records
 from ict_core.collect import COMPUTE, SCORES
 from ict_core.errors import UserError
 from ict_core.evidence.stored import SETTINGS
+from ict_core.provenance import read_json
 
 _ANSWERS = "completions.parquet"
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
@@ -58,7 +58,7 @@ def measured_rates(results: Path) -> Rates:
 def _cells(results: Path) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest."""
     for path in sorted(results.glob("*/base/model/manifest.json")):
-        if _read(path).get("stage") == "pretrain":  # else it was downloaded
+        if read_json(path).get("stage") == "pretrain":  # else it was downloaded
             yield _row(path, path.parts[-4], lambda _, manifest: _documents(manifest["config"]["model"]["pretraining"]))
     for path in sorted(results.glob("*/*/seed-*/train/manifest.json")):
         yield _row(path, path.parts[-5], lambda _, manifest: _rollouts(manifest["config"]["training"]))
@@ -69,7 +69,7 @@ def _cells(results: Path) -> Iterator[dict[str, Any]]:
 
 def _row(path: Path, model: str, answers: Callable[[Path, dict[str, Any]], int]) -> dict[str, Any]:
     """A job's row from its manifest; `answers` counts them from the manifest's path and content."""
-    manifest = _read(path)
+    manifest = read_json(path)
     try:
         took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
         return took | {"model": model, "answers": answers(path, manifest)}
@@ -81,7 +81,7 @@ def _collected(results: Path) -> pd.DataFrame:
     """One row a job of a collected study; a model's evaluated answers are spread evenly over its jobs."""
     jobs = records.read_frame(results / COMPUTE, records.COMPUTE)
     sampled = records.read_frame(results / SCORES, records.SCORES).groupby("model")["sampled"].sum()
-    settings = _read(results / SETTINGS)
+    settings = read_json(results / SETTINGS)
     number = jobs.groupby(["stage", "model"])["tokens"].transform("size")
 
     def answers(stage: str, model: str, of_both: int) -> float:
@@ -100,13 +100,3 @@ def _rollouts(training: dict[str, Any]) -> int:
 
 def _documents(pretraining: dict[str, Any]) -> int:
     return int(pretraining["steps"] * pretraining["batch_sequences"])
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; rerun the stage that writes it") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error}); delete it and rerun its stage") from error
-    return content

@@ -61,12 +61,10 @@ def evaluation_work(
 ) -> Work:
     """One cell's answers to all benchmarks."""
     evaluation = study.evaluation
-    apart = evaluation.samples_of or {}
-    answers = sum(b.drawn * apart.get(name, evaluation.samples) for name, b in study.benchmarks.items())
     room = architecture.max_positions - evaluation.max_new_tokens
     prompt = min(assumed.prompt_tokens.value, room)
     mean = answer or assumed.evaluation_answer_share.value * evaluation.max_new_tokens
-    return Work(answers, prompt, prompt, mean, evaluation.max_new_tokens)
+    return Work(study.answers(), prompt, prompt, mean, evaluation.max_new_tokens)
 
 
 def pretraining_documents(model: ScratchModel) -> int:

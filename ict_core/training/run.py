@@ -132,11 +132,12 @@ def build_trainer(
             f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
         )
     tokenizer = AutoTokenizer.from_pretrained(base)
-    prompts = tokenizer(problems["prompt"].tolist())["input_ids"]
-    longest = max(map(len, prompts))
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups)
     options: dict[str, Any] = {}
+    longest = 0
     if training.rollouts is not None:
+        prompts = tokenizer(problems["prompt"].tolist())["input_ids"]
+        longest = max(map(len, prompts))
         options = {"probe": prompts[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
     trainer = _trainer_class(training, longest + training.max_new_tokens, rollout_dtype)(
         model=AutoModelForCausalLM.from_pretrained(base, dtype="float32"),

@@ -131,14 +131,6 @@ def launch(wildcards):
     return f"accelerate launch --config_file {file} --num_processes {hardware.gpus} -m ict_core.cli"
 
 
-def answers():
-    """How many answers of one cell are graded."""
-    return sum(
-        benchmark.drawn * STUDY.evaluation.samples_for(name)
-        for name, benchmark in STUDY.benchmarks.items()
-    )
-
-
 @functools.cache
 def selector_file(variant):
     """The library file that registers a variant's selector."""

@@ -38,7 +38,7 @@ rule grade:
         "../../environment.yml"
     resources:
         mem_mb=4000 + STUDY.grading.memory_mib,  # one worker beside the frames
-        runtime=60 + answers() // 600,  # 0.1 s an answer
+        runtime=60 + STUDY.answers() // 600,  # 0.1 s an answer
     params:
         study=STUDY_FILE,
         config=lambda w: settings("grade"),
