@@ -97,18 +97,24 @@ LOG = {
 }
 STUDY_LOG = {**_CELL, **LOG}
 TIMING = {"step": "int", "rollout_s": "float", "statistics_s": "float", "update_s": "float", "total_s": "float"}
+GROUP_SCORES = ("js", "js_leave_one_out", "js_sequence", "js_group", "kl", "tv", "wasserstein")  # `tokens.streaming`
 TOKENS = {
     "step": "int",
     "group": "int",
     "rollout": "int",
     "position": "int",
     "token": "int",
+    "fork": "float",  # 1 at a known decision point, 0 elsewhere; NaN where none is known (published problems)
     "logprob": "float",
     "h1": "float",
     "h2": "float",
-    "js": "float",
+    **dict.fromkeys(GROUP_SCORES, "float"),
     "advantage": "float",
     "kept": "bool",
+    # of the same token after the step's update; NaN where no update was made
+    "logprob_after": "float",
+    "h1_after": "float",
+    "h2_after": "float",
 }
 STUDY_TOKENS = {**_CELL, "selecting": "bool", **TOKENS}
 STAGES = ("pretrain", "fetch", "train", "generate")

@@ -109,12 +109,13 @@ def train(options: argparse.Namespace) -> None:
         base=options.base,
         problems=records.read_frame(options.problems, records.PROBLEMS),
         model=study.models[cell.model],
-        training=study.training_of(cell.model),
+        training=study.training_of(cell.model, cell.variant),
         method=study.methods[cell.variant],
-        seed=cell.seed,
+        seed=study.training_seed(cell),
         grading=study.grading.dump(),
         resolved=study.resolve(cell),
         out=options.out,
+        known_forks=not study.train_sets,
     )
 
 

@@ -5,7 +5,7 @@ Each section of the configuration has a file of its own here; `load.py` puts the
 
 from ict_core.config.benchmarks import Benchmark, GeneratedBenchmark, PublishedBenchmark
 from ict_core.config.load import load_study
-from ict_core.config.methods import Grpo, HighEntropy, Ict, Method, Normaliser, Random, Stapo
+from ict_core.config.methods import Ablation, Grpo, HighEntropy, Method, Normaliser, Stapo, TopScore
 from ict_core.config.models import Architecture, Model, Pretraining
 from ict_core.config.published import PublishedSet, TrainingSet
 from ict_core.config.study import BASE_VARIANT, Cell, Data, Evaluation, Grading, Stage, Study
@@ -13,6 +13,7 @@ from ict_core.config.training import Training
 
 __all__ = [
     "BASE_VARIANT",
+    "Ablation",
     "Architecture",
     "Benchmark",
     "Cell",
@@ -22,17 +23,16 @@ __all__ = [
     "Grading",
     "Grpo",
     "HighEntropy",
-    "Ict",
     "Method",
     "Model",
     "Normaliser",
     "Pretraining",
     "PublishedBenchmark",
     "PublishedSet",
-    "Random",
     "Stage",
     "Stapo",
     "Study",
+    "TopScore",
     "Training",
     "TrainingSet",
     "load_study",

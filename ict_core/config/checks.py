@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark, GeneratedBenchmark
-from ict_core.config.methods import Method
+from ict_core.config.methods import Method, TopScore
 from ict_core.config.models import HubModel, Model, ScratchModel
 from ict_core.config.problems import Problems, closest
 from ict_core.config.published import PublishedSet
@@ -92,10 +92,37 @@ def _check_rollouts(file: Path, rollouts: Rollouts, problems: Problems) -> None:
 
 
 def check_method(file: Path, method: Method, training: Training, training_name: str, problems: Problems) -> None:
-    """A selector's warm-up ends before the training does."""
-    if method.warmup_steps >= training.steps:
+    """A selector's warm-up ends before the training does; its groups fill a step; its score has its reference."""
+    if isinstance(method, TopScore) and method.reference != "position" and method.score != "js":
+        problems.refuse(file, "reference", method.reference, f"position, as the score is {method.score}")
+    rollouts = training.sequences_per_step
+    if method.group_size is not None and rollouts % method.group_size:
+        allowed = f"a divisor of the {rollouts} rollouts of a step of the training {training_name!r}"
+        problems.refuse(file, "group_size", method.group_size, allowed)
+    if method.warmup_steps is None:
+        problems.add(
+            file, "warmup_steps", "missing; allowed: a whole number, here or as a study's selection_warmup_steps"
+        )
+    elif method.warmup_steps >= training.steps:
         allowed = f"less than the {training.steps} steps of the training {training_name!r} (else nothing is selected)"
         problems.refuse(file, "warmup_steps", method.warmup_steps, allowed)
+
+
+def check_ablations(files: Mapping[str, Path], methods: Mapping[str, Method], problems: Problems) -> None:
+    """A variant differs from the one that it varies in its factor, and in nothing else."""
+    for variant, method in methods.items():
+        if method.ablation is None or method.ablation.of not in methods:
+            continue
+        factor, other = method.ablation.factor, methods[method.ablation.of]
+        mine, theirs = method.settings(), other.settings()
+        different = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
+        if different != [factor]:
+            found = f"the keys {different} differ" if different else "no key differs"
+            problems.add(
+                files[variant],
+                "ablation",
+                f"{found} from {method.ablation.of!r}; allowed: {factor!r}, its factor, alone",
+            )
 
 
 def check_model(file: Path, model: Model, training: Training, training_name: str, problems: Problems) -> None:

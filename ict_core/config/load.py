@@ -5,6 +5,7 @@ from typing import Any
 
 from ict_core.config.benchmarks import Benchmark, GeneratedBenchmark
 from ict_core.config.checks import (
+    check_ablations,
     check_benchmark,
     check_data,
     check_evaluation,
@@ -69,8 +70,12 @@ def load_study(path: Path) -> Study:
         train_sets.read(name, path, f"data.train_sets[{index}]")
     check_evaluation(path, file, problems)
     check_grid(path, file, problems)
+    varied = {method.ablation.of for method in methods.good().values() if method.ablation is not None}
+    for name in sorted(varied - methods.found.keys()):
+        methods.read(name, path, "ablation.of")
     warmup = file.selection_warmup_steps
     resolved_methods = {variant: _with_warmup(method, warmup) for variant, method in methods.good().items()}
+    check_ablations(methods.files, resolved_methods, problems)
     for name, training in trainings.good().items():
         check_training(trainings.files[name], training, problems)
         for variant, method in resolved_methods.items():
@@ -87,7 +92,7 @@ def load_study(path: Path) -> Study:
         name=file.study,
         training=trainings.found[file.training],
         models=models.found,
-        methods=resolved_methods,
+        methods={variant: resolved_methods[variant] for variant in _trained(file)},
         benchmarks={
             name: _with_problems(benchmark, file.data.problems_per_benchmark)
             for name, benchmark in benchmarks.found.items()
@@ -108,9 +113,14 @@ def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:
     return benchmark.model_copy(update={"problems": number})
 
 
+def _trained(file: StudyFile) -> list[str]:
+    """The variants of the grid, each once."""
+    return list(dict.fromkeys(variant for block in file.grid for variant in block.methods))
+
+
 def _with_warmup(method: Method, steps: int | None) -> Method:
-    """The method with the study's own warm-up, if it has one at all."""
-    if steps is None or "warmup_steps" not in type(method).model_fields:
+    """The method with the study's warm-up, if it has one and does not say how long."""
+    if method.warmup_steps is not None:
         return method
     return method.model_copy(update={"warmup_steps": steps})
 

@@ -1,4 +1,4 @@
-"""`configs/methods/<variant>.yaml`: a token selector with its parameters."""
+"""`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -6,19 +6,39 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ict_core.config.section import Section
+from ict_core.config.section import Count, Name, Section
 
 Normaliser = Literal["kept", "response", "batch_tokens"]
 """What a sequence's sum over its kept tokens is divided by: the number of its kept tokens, of all its response
 tokens, or (one number for the whole batch) of all response tokens of the optimisation batch."""
 
+Factor = Literal[
+    "group_size", "keep", "normaliser", "percent", "random_reward", "reference", "replica", "scope", "score", "tau_h",
+    "warmup_steps",
+]  # fmt: skip
+
+
+class Ablation(Section):
+    """The one key by which a variant differs from another; that no other does is checked."""
+
+    of: Name
+    factor: Factor
+
 
 class _Method(Section):
     normaliser: Normaliser
+    group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
+    random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
+    replica: Count | None = None  # the same again with other random numbers, under another name
+    ablation: Ablation | None = None
 
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule."""
         return {}
+
+    def settings(self) -> dict[str, Any]:
+        """All that determines a training, as JSON-able values: not what it is compared with."""
+        return self.model_dump(mode="json", exclude={"ablation"})
 
 
 class _Percent(_Method):
@@ -32,10 +52,6 @@ class _Percent(_Method):
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule."""
         return {"fraction": self.fraction}
-
-
-class _WarmUp(_Percent):
-    warmup_steps: int = Field(ge=0)  # optimiser steps that train every token before the mask is on
 
 
 class Grpo(_Method):
@@ -65,16 +81,24 @@ class Stapo(_Method):
         return {"tau_p": self.tau_p, "tau_h": self.tau_h}
 
 
-class Ict(_WarmUp):
-    """The `percent` of each sequence's tokens that stand out most from the group's average distribution."""
+class TopScore(_Percent):
+    """The `percent` of the tokens that score highest, or with `keep: rest` all the others.
 
-    selector: Literal["ict"]
+    ICT scores by js at the reference position within its sequence; its ablations change one of these.
+    """
+
+    selector: Literal["top-score"]
+    score: Literal["js", "kl", "tv", "wasserstein", "h1", "h2", "surprise", "random"]
+    reference: Literal["position", "leave-one-out", "sequence", "group"] = "position"  # of a divergence
+    scope: Literal["sequence", "group", "batch"] = "sequence"  # among whose tokens the `percent` are the highest
+    keep: Literal["top", "rest"] = "top"
+    # optimiser steps that train every token before the mask is on; absent: the study's selection_warmup_steps
+    warmup_steps: Annotated[int, Field(ge=0)] | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        """The keyword arguments of the selection rule; its score as `tokens.streaming.SCORES` names it."""
+        score = self.score if self.reference == "position" else f"{self.score}_{self.reference.replace('-', '_')}"
+        return {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
 
 
-class Random(_WarmUp):
-    """The same number of tokens of each sequence as ICT keeps, drawn at random."""
-
-    selector: Literal["random"]
-
-
-Method = Annotated[Grpo | HighEntropy | Stapo | Ict | Random, Field(discriminator="selector")]
+Method = Annotated[Grpo | HighEntropy | Stapo | TopScore, Field(discriminator="selector")]

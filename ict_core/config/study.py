@@ -11,6 +11,7 @@ from ict_core.config.models import Model
 from ict_core.config.published import TrainingSet
 from ict_core.config.section import Count, Name, Section, Seed
 from ict_core.config.training import Training
+from ict_core.seeding import derive_seed
 
 BASE_VARIANT = "base"
 """The variant of the untrained model: evaluated, never trained, and no method's name."""
@@ -91,9 +92,7 @@ class StudyFile(Section):
     note: str = Field(min_length=1)
     scale: Literal["mini", "paper"]
     training: Name
-    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = (
-        None  # of each method that has one, in place of its own
-    )
+    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = None  # of the methods that have one and do not say it
     data: Data
     benchmarks: tuple[Name, ...] = Field(min_length=1)
     evaluation: Evaluation
@@ -163,12 +162,22 @@ class Study:
         """How many answers one cell gives to all benchmarks."""
         return sum(benchmark.drawn * self.evaluation.samples_for(name) for name, benchmark in self.benchmarks.items())
 
-    def training_of(self, model: str) -> Training:
-        """The recipe as a model's hardware runs it: one recipe for all, but for the micro-batches."""
-        hardware = self.models[model].hardware
-        if hardware is None:
-            return self.training
-        return self.training.model_copy(update={"micro_batch_sequences": hardware.micro_batch_sequences})
+    def training_of(self, model: str, variant: str | None = None) -> Training:
+        """The recipe as a model's hardware runs it: one recipe for all, but for the micro-batches.
+
+        A variant that has a group size of its own makes as many rollouts a step, of more or fewer prompts.
+        """
+        training, hardware = self.training, self.models[model].hardware
+        size = None if variant is None else self.methods[variant].group_size
+        changed = {} if hardware is None else {"micro_batch_sequences": hardware.micro_batch_sequences}
+        if size is not None:
+            changed |= {"group_size": size, "prompts_per_step": training.sequences_per_step // size}
+        return training.model_copy(update=changed)
+
+    def training_seed(self, cell: Cell) -> int:
+        """From which all random numbers of a cell's training are derived: its seed, but for a replica another one."""
+        replica = self.methods[cell.variant].replica
+        return cell.seed if replica is None else derive_seed(cell.seed, "replica", replica)
 
     def shared_methods(self) -> list[str]:
         """The variants that every model runs, in the grid's order: what the main figures show."""
@@ -178,14 +187,14 @@ class Study:
     def resolve(self, cell: Cell) -> dict[str, Any]:
         """All that determines one cell's training beside its input files, as JSON-able values.
 
-        Two cells of one model differ in `method` and `seed` only. Nothing of the evaluation is in it, so that a
-        change there retrains nothing.
+        Two cells of one model differ in `method` and `seed` only, and where a variant's factor is the group size in
+        this. Nothing of the evaluation is in it, so that a change there retrains nothing.
         """
         return {
             "seed": cell.seed,
             "model": self._model(cell.model, exclude=_NOT_OF_THE_TRAINING),
-            "method": {"name": cell.variant, **self.methods[cell.variant].dump()},
-            "training": self.training_of(cell.model).dump(),
+            "method": {"name": cell.variant, **self.methods[cell.variant].settings()},
+            "training": self.training_of(cell.model, cell.variant).dump(),
             "data": self._train_data(),
             "grading": self.grading.dump(),  # the rewards come from the same grader
         }

@@ -14,7 +14,8 @@ Selector = Callable[..., Tensor]
     advantages  (B,)
     mask        (B, T) bool, True at response tokens
     generator   torch.Generator, the only source of randomness
-    parameters  the rule's own keywords, from its file in ``configs/methods``
+    parameters  the rule's own keywords, from its file in ``configs/methods``; a group score is computed where the
+                keyword ``score`` names it
     kept        (B, T) bool, True where a token is trained; never True outside ``mask``
 """
 
@@ -34,11 +35,11 @@ def register(name: str) -> Callable[[Selector], Selector]:
 
 
 def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
-    """The ceil(fraction * T_i) highest-scoring response tokens of each sequence, ties to the earlier position.
+    """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position.
 
     Args:
         score: (B, T).
-        mask: (B, T), True at response tokens.
+        mask: (B, T), True at the T_i response tokens of a row.
         fraction: exact, so that 7 % of 100 tokens is 7; computed in integers.
 
     Returns:

@@ -1,16 +1,14 @@
-"""Functions of next-token distributions: pure, batched over every leading axis, in nats.
+"""Functions of next-token distributions: pure, batched over every leading axis, in nats unless they say otherwise.
 
-Notation of ICT (arXiv:2606.19771): H1 is the Shannon entropy, H2 = -ln(sum p^2) the second-order Renyi entropy,
-u the Jensen-Shannon divergence of one rollout's distribution to the mean of its group's at the same position.
+Notation of ICT (arXiv:2606.19771): H1 is the Shannon entropy, H2 = -ln(sum p^2) the second-order Renyi entropy, q the
+reference distribution that a divergence compares p with.
 """
-
-import math
 
 import torch
 from torch import Tensor
 
-JS_RESOLUTION = 1e-6
-"""Divergences below this (nats) are rounding of float32 and count as zero, so that ties are ties."""
+RESOLUTION = 1e-6
+"""Divergences below this (Wasserstein: times V) are rounding of float32 and count as zero, so that ties are ties."""
 
 
 def shannon_entropy(log_probs: Tensor) -> Tensor:
@@ -23,20 +21,45 @@ def renyi2_entropy(log_probs: Tensor) -> Tensor:
     return -torch.logsumexp(2 * log_probs, dim=-1)
 
 
-def group_divergence(log_probs: Tensor, live: Tensor) -> Tensor:
-    """u = JS(p_i, P_avg) with P_avg the mean over the live rollouts of a group at one position.
+def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
+    """JS(p, q) = H1((p + q) / 2) - (H1(p) + H1(q)) / 2, so 0 <= JS <= ln 2; ``p``, ``q`` (..., V) -> (...)."""
+    middle = torch.special.entr((p + q) / 2).sum(-1)
+    return middle - (torch.special.entr(p).sum(-1) + torch.special.entr(q).sum(-1)) / 2
 
-    u = H1((p + q) / 2) - (H1(p) + H1(q)) / 2 with q = P_avg, so 0 <= u <= ln 2; zero where a rollout is not live.
+
+def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
+    """KL(p || q) = sum p ln(p / q); at most ln n where q is the mean of n distributions and p one of them."""
+    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1)
+
+
+def total_variation(p: Tensor, q: Tensor) -> Tensor:
+    """sum |p - q| / 2, a share: 0 to 1."""
+    return (p - q).abs().sum(-1) / 2
+
+
+def wasserstein(p: Tensor, q: Tensor) -> Tensor:
+    """The 1-Wasserstein distance over token indices, sum_v |P(v) - Q(v)| of the distribution functions, in indices."""
+    return (p - q).cumsum(-1).abs().sum(-1)
+
+
+DIVERGENCES = {"js": jensen_shannon, "kl": kullback_leibler, "tv": total_variation, "wasserstein": wasserstein}
+
+
+def position_mean(probs: Tensor, live: Tensor) -> Tensor:
+    """P_avg, the mean over the live rollouts of a group at one position (method of ICT).
 
     Args:
-        log_probs: (..., G, V), the distributions of a group's G rollouts at one position.
+        probs: (..., G, V), zero where a rollout is not live.
         live: (..., G), True where the rollout still generates.
 
     Returns:
-        (..., G), nats.
+        (..., 1, V).
     """
-    probs = log_probs.exp() * live.unsqueeze(-1)
-    mean = probs.sum(-2, keepdim=True) / live.sum(-1).clamp(min=1)[..., None, None]
-    middle = torch.special.entr((probs + mean) / 2).sum(-1)
-    u = middle - (torch.special.entr(probs).sum(-1) + torch.special.entr(mean).sum(-1)) / 2
-    return u.masked_fill(~live | (u < JS_RESOLUTION), 0.0).clamp(max=math.log(2))
+    return probs.sum(-2, keepdim=True) / live.sum(-1).clamp(min=1)[..., None, None]
+
+
+def leave_one_out_mean(probs: Tensor, live: Tensor) -> Tensor:
+    """The mean over the other live rollouts, (..., G, V); where a rollout is the only one, its own distribution."""
+    count = live.sum(-1)[..., None, None]
+    others = (probs.sum(-2, keepdim=True) - probs).clamp(min=0) / (count - 1).clamp(min=1)
+    return torch.where(count > 1, others, probs)

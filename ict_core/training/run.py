@@ -1,5 +1,6 @@
 """One training run: from a base checkpoint and problems to a model, its log and its manifest."""
 
+import functools
 import os
 import shutil
 import time
@@ -14,6 +15,7 @@ from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ict_core import records, vllm_process
+from ict_core.benchmarks.mini.forks import fork_tokens
 from ict_core.benchmarks.templates import templated
 from ict_core.config.methods import Method
 from ict_core.config.models import Dtype, Model
@@ -24,7 +26,7 @@ from ict_core.provenance import cost, hash_weights, manifest, write_json
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
-from ict_core.training.rewards import verifier_reward
+from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.token_log import TrainingLog
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def train(
     grading: dict[str, Any],
     resolved: dict[str, Any],
     out: Path,
+    *,
+    known_forks: bool = False,
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
@@ -57,6 +61,7 @@ def train(
         seed: the cell's seed.
         grading: the limits of the verifier, as keywords of ``GradingPool``.
         resolved: the cell's resolved configuration, for the manifest.
+        known_forks: whether the problems are the mini world's, whose decision points are marked in the token sample.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
 
     Raises:
@@ -75,6 +80,7 @@ def train(
             *(base, short, training, method, seed, pool, partial),
             gradient_checkpointing=checkpointing,
             rollout_dtype=model.dtype,
+            known_forks=known_forks,
         )
         log.start()
         trainer.train()
@@ -119,11 +125,13 @@ def build_trainer(
     *,
     gradient_checkpointing: bool = False,
     rollout_dtype: Dtype = "float32",
+    known_forks: bool = False,
 ) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
     """The trainer of a cell, ready to train, and the log that it fills.
 
     Args:
         rollout_dtype: in which vLLM samples, where it makes the rollouts.
+        known_forks: see :func:`train`.
     """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
@@ -132,7 +140,10 @@ def build_trainer(
             f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
         )
     tokenizer = AutoTokenizer.from_pretrained(base)
-    log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups)
+    forks = functools.partial(fork_tokens, tokenizer) if known_forks else None
+    log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
+    chance = method.random_reward
+    reward = verifier_reward(pool) if chance is None else random_reward(chance, seed)
     options: dict[str, Any] = {}
     longest = 0
     if training.rollouts is not None:
@@ -142,7 +153,7 @@ def build_trainer(
     trainer = _trainer_class(training, longest + training.max_new_tokens, rollout_dtype)(
         model=AutoModelForCausalLM.from_pretrained(base, dtype="float32"),
         processing_class=tokenizer,
-        reward_funcs=[verifier_reward(pool)],
+        reward_funcs=[reward],
         args=grpo_config(
             training,
             seed,

@@ -1,13 +1,18 @@
 """What a training run tells about itself: one record a step, and a sample of its tokens' statistics."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core.tokens.streaming import TokenStatistics
+from ict_core.tokens.streaming import SCORES, TokenStatistics
+
+Forks = Callable[[list[int]], list[bool]]
+"""Token ids of a response -> whether each is a known decision point."""
 
 
 def _mean(values: Tensor) -> float:
@@ -22,12 +27,14 @@ class TrainingLog:
         group_size: G.
         sample_every: steps between two samples of token statistics.
         sample_groups: groups in a sample.
+        forks: marks the known decision points; None where the problems have none.
     """
 
-    def __init__(self, group_size: int, sample_every: int, sample_groups: int) -> None:
+    def __init__(self, group_size: int, sample_every: int, sample_groups: int, forks: Forks | None = None) -> None:
         self.group_size = group_size
+        self.sample_rows = sample_groups * group_size
         self._sample_every = sample_every
-        self._sample_rows = sample_groups * group_size
+        self._forks = forks
         self._steps: list[dict[str, Any]] = []
         self._timing: list[dict[str, float]] = []
         self._samples: list[pd.DataFrame] = []
@@ -70,8 +77,19 @@ class TrainingLog:
                 "tokens": int(mask.sum()),
             }
         )
-        if step % self._sample_every == 0 and self._sample_rows:
+        if self.sampled(step):
             self._samples.append(self._sample(step, batch, tokens, kept))
+
+    def sampled(self, step: int) -> bool:
+        """Whether a step's first ``sample_rows`` rollouts are written to the token sample, with all scores."""
+        return step % self._sample_every == 0 and self.sample_rows > 0
+
+    def after_update(self, tokens: TokenStatistics, mask: Tensor, seconds: float) -> None:
+        """Record the statistics of the last sample's rollouts under the updated policy, and what they took."""
+        at = mask[: self.sample_rows].cpu().nonzero(as_tuple=True)
+        after = {"logprob_after": tokens.logprob, "h1_after": tokens.h1, "h2_after": tokens.h2}
+        self._samples[-1] = self._samples[-1].assign(**{name: _at(values, at) for name, values in after.items()})
+        self._timing[-1]["statistics_s"] += seconds
 
     def times(self, step: int, rollout_s: float, statistics_s: float) -> None:
         """Record the wall time of a step's parts, seconds; the rest of the step is the update."""
@@ -137,24 +155,32 @@ class TrainingLog:
         return pd.concat(self._samples, ignore_index=True)
 
     def _sample(self, step: int, batch: dict[str, Any], tokens: TokenStatistics, kept: Tensor) -> pd.DataFrame:
-        mask = batch["completion_mask"].bool()[: self._sample_rows].cpu()
-        row, position = mask.nonzero(as_tuple=True)
-
-        def at(values: Tensor) -> Any:
-            return values[: self._sample_rows].cpu()[row, position].numpy()
-
+        mask = batch["completion_mask"].bool()[: self.sample_rows].cpu()
+        at = row, position = mask.nonzero(as_tuple=True)
+        ids = batch["completion_ids"].cpu()
+        responses = [ids[i][mask[i]].tolist() for i in range(len(mask))]
+        forks = np.full(len(row), np.nan)
+        if self._forks is not None:
+            forks = np.concatenate([np.asarray(self._forks(response), dtype=np.float64) for response in responses])
         return pd.DataFrame(
             {
                 "step": step,
                 "group": (row // self.group_size).numpy(),
                 "rollout": (row % self.group_size).numpy(),
                 "position": position.numpy(),
-                "token": at(batch["completion_ids"]),
-                "logprob": at(tokens.logprob.double()),
-                "h1": at(tokens.h1.double()),
-                "h2": at(tokens.h2.double()),
-                "js": at(tokens.js.double()),
+                "token": np.concatenate(responses),
+                "fork": forks,
+                "logprob": _at(tokens.logprob, at),
+                "h1": _at(tokens.h1, at),
+                "h2": _at(tokens.h2, at),
+                **{name: _at(tokens.scores[name], at) for name in SCORES},
                 "advantage": batch["advantages"].double().cpu()[row].numpy(),
-                "kept": at(kept),
+                "kept": kept[: self.sample_rows].cpu()[at].numpy(),
+                **dict.fromkeys(("logprob_after", "h1_after", "h2_after"), np.nan),
             }
         )
+
+
+def _at(values: Tensor, at: tuple[Tensor, Tensor]) -> Any:
+    """The values at (row, position), float64."""
+    return values.double().cpu()[at].numpy()

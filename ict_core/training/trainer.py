@@ -1,6 +1,7 @@
 """TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from trl import GRPOTrainer
 from ict_core.config.methods import Method
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
-from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.tokens.streaming import PAPER, SCORES, TokenStatistics, token_statistics
 from ict_core.training.objective import k3, normaliser, psi, selected_loss
 from ict_core.training.probe import WeightProbe
 from ict_core.training.ranks import gathered_sums, own_rows, rounds, whole_batch
@@ -52,6 +53,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._seed = seed
         self._training_log = training_log
         self._select = SELECTORS[method.selector]
+        self._scores = tuple(name for name in SCORES if name in (PAPER, method.parameters().get("score")))
+        self._sample: Batch | None = None  # rollouts that are looked at again after the update
         self._probe: WeightProbe | None = None
         if self.use_vllm:
             from ict_core.training.rollouts import SeededSampler
@@ -67,7 +70,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         generated = time.perf_counter()
         whole = whole_batch(self.accelerator, batch, self._tokenizer.pad_token_id)
         mask = whole["completion_mask"].bool()
-        tokens = self._token_statistics(whole, mask)
+        sampled = self._training_log.sampled(step)
+        tokens = self._token_statistics(whole, mask, tuple(SCORES) if sampled else self._scores)
+        self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting = step >= self._method.warmup_steps
         kept = self._kept(tokens, whole["advantages"], mask, step) if selecting else mask
         counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
@@ -124,15 +129,15 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return (total / number).item(), (corrected / number).item()
 
     @torch.no_grad()
-    def _token_statistics(self, batch: Batch, mask: Tensor) -> TokenStatistics:
-        """Statistics under the policy that made the rollouts, which is the current one: the update is on-policy.
+    def _token_statistics(self, batch: Batch, mask: Tensor, scores: Sequence[str]) -> TokenStatistics:
+        """Statistics under the current policy, which before the update is the one that made the rollouts.
 
         The groups are shared out among the ranks; every rank gets all results.
         """
         size = self._training_log.group_size
         at_once = size * max(1, self.args.per_device_train_batch_size // size)  # whole groups
         pieces = [slice(start, start + at_once) for start in range(0, len(mask), at_once)]
-        results = torch.zeros(4, *mask.shape, device=mask.device)
+        results = torch.zeros(3 + len(scores), *mask.shape, device=mask.device)
         head = self._head()
         for index, counts in rounds(self.accelerator, len(pieces)):
             rows = pieces[index]
@@ -145,10 +150,21 @@ class SelectiveGRPOTrainer(GRPOTrainer):
                     mask[rows],
                     group_size=size,
                     temperature=self.temperature,
+                    scores=scores,
                 )
             if counts:
-                results[:, rows] = torch.stack([found.logprob, found.h1, found.h2, found.js])
-        return TokenStatistics(*self.accelerator.reduce(results, "sum").unbind(0))
+                results[:, rows] = found.stack()
+        return TokenStatistics.stacked(self.accelerator.reduce(results, "sum"), scores, size)
+
+    def _look_again(self) -> None:
+        """After an update: what it did to the tokens of the sample."""
+        if self._sample is None:
+            return
+        started = time.perf_counter()
+        mask = self._sample["completion_mask"].bool()
+        tokens = self._token_statistics(self._sample, mask, ())
+        self._training_log.after_update(tokens, mask, time.perf_counter() - started)
+        self._sample = None
 
     def _policy(self) -> torch.nn.Module:
         assert self.model is not None
@@ -203,6 +219,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         if "grad_norm" in logs:
+            self._look_again()
             sums = gathered_sums(self.accelerator, self._training_log.updates())
             self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
         super().log(logs, start_time)

@@ -26,6 +26,8 @@ TRAINING_CODE = [
     "grading",
     "selection/base.py",
     "benchmarks/templates.py",
+    "benchmarks/mini/arithmetic.py",
+    "benchmarks/mini/forks.py",
     "vllm_process.py",
     *[
         f"training/{name}.py"
