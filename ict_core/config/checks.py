@@ -100,9 +100,8 @@ def check_method(file: Path, method: Method, training: Training, training_name: 
         allowed = f"a divisor of the {rollouts} rollouts of a step of the training {training_name!r}"
         problems.refuse(file, "group_size", method.group_size, allowed)
     if method.warmup_steps is None:
-        problems.add(
-            file, "warmup_steps", "missing; allowed: a whole number, here or as a study's selection_warmup_steps"
-        )
+        allowed = "a whole number, here or as a study's selection_warmup_steps"
+        problems.add(file, "warmup_steps", f"missing; allowed: {allowed}")
     elif method.warmup_steps >= training.steps:
         allowed = f"less than the {training.steps} steps of the training {training_name!r} (else nothing is selected)"
         problems.refuse(file, "warmup_steps", method.warmup_steps, allowed)
@@ -118,11 +117,8 @@ def check_ablations(files: Mapping[str, Path], methods: Mapping[str, Method], pr
         different = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
         if different != [factor]:
             found = f"the keys {different} differ" if different else "no key differs"
-            problems.add(
-                files[variant],
-                "ablation",
-                f"{found} from {method.ablation.of!r}; allowed: {factor!r}, its factor, alone",
-            )
+            allowed = f"{factor!r}, its factor, alone"
+            problems.add(files[variant], "ablation", f"{found} from {method.ablation.of!r}; allowed: {allowed}")
 
 
 def check_model(file: Path, model: Model, training: Training, training_name: str, problems: Problems) -> None:

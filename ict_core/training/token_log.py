@@ -181,6 +181,6 @@ class TrainingLog:
         )
 
 
-def _at(values: Tensor, at: tuple[Tensor, Tensor]) -> Any:
+def _at(values: Tensor, at: tuple[Tensor, ...]) -> Any:
     """The values at (row, position), float64."""
     return values.double().cpu()[at].numpy()

@@ -73,7 +73,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         sampled = self._training_log.sampled(step)
         tokens = self._token_statistics(whole, mask, tuple(SCORES) if sampled else self._scores)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
-        selecting = step >= self._method.warmup_steps
+        selecting = step >= (self._method.warmup_steps or 0)  # a study has settled it
         kept = self._kept(tokens, whole["advantages"], mask, step) if selecting else mask
         counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
         batch["kept"] = own_rows(self.accelerator, kept.float(), batch["completion_mask"])
