@@ -13,30 +13,31 @@ from ict_core.tokens.streaming import TokenStatistics
 
 PARAMETERS = {
     "grpo": {},
-    "ict": {"fraction": Fraction(1, 10)},
+    "top-score": {"score": "js", "scope": "sequence", "fraction": Fraction(1, 10), "keep": "top"},
     "high-entropy": {"fraction": Fraction(1, 5)},
     "stapo": {"tau_p": 0.002, "tau_h": 0.2},
-    "random": {"fraction": Fraction(1, 10)},
 }
 
 
 def statistics(h1, *, logprob=None, js=None) -> TokenStatistics:
     h1 = torch.as_tensor(h1, dtype=torch.float32)
     zeros = torch.zeros_like(h1)
-    return TokenStatistics(zeros if logprob is None else logprob, h1, zeros, zeros if js is None else js)
+    scores = {"js": zeros if js is None else js}
+    return TokenStatistics(zeros if logprob is None else logprob, h1, zeros, scores, group_size=1)
 
 
 def random_batch(seed: int, rows: int = 6, length: int = 23):
     g = torch.Generator().manual_seed(seed)
     draw = [torch.rand(rows, length, generator=g) for _ in range(4)]
     mask = torch.arange(length) < torch.randint(1, length + 1, (rows, 1), generator=g)
-    tokens = TokenStatistics((draw[0] * 0.01).log() * mask, draw[1] * mask, draw[2] * mask, draw[3] * mask)
+    logprob = (draw[0] * 0.01).log() * mask
+    tokens = TokenStatistics(logprob, draw[1] * mask, draw[2] * mask, {"js": draw[3] * mask}, group_size=3)
     return tokens, torch.randn(rows, generator=g), mask
 
 
 def select(name: str, tokens, advantages, mask, seed: int = 0, **parameters):
     generator = torch.Generator().manual_seed(seed)
-    return SELECTORS[name](tokens, advantages, mask, generator, **(parameters or PARAMETERS[name]))
+    return SELECTORS[name](tokens, advantages, mask, generator, **(PARAMETERS[name] | parameters))
 
 
 def test_the_registry_holds_the_rules():
@@ -44,8 +45,8 @@ def test_the_registry_holds_the_rules():
 
 
 def test_a_name_is_registered_once():
-    with pytest.raises(ValueError, match="'ict'"):
-        register("ict")(SELECTORS["grpo"])
+    with pytest.raises(ValueError, match="'top-score'"):
+        register("top-score")(SELECTORS["grpo"])
 
 
 @given(seed=st.integers(0, 1000))
@@ -59,12 +60,35 @@ def test_nothing_outside_the_response_is_kept_and_a_repeat_is_equal(name, seed):
 
 
 @given(seed=st.integers(0, 1000), percent=st.integers(1, 100))
-@pytest.mark.parametrize("name", ["ict", "random"])
-def test_the_number_kept_is_the_exact_ceiling(name, seed, percent):
+@pytest.mark.parametrize("score", ["js", "random"])
+@pytest.mark.parametrize(("scope", "rows"), [("sequence", 1), ("group", 3), ("batch", 6)])
+def test_the_number_kept_is_the_exact_ceiling(score, scope, rows, seed, percent):
     tokens, advantages, mask = random_batch(seed)
-    kept = select(name, tokens, advantages, mask, fraction=Fraction(percent, 100))
-    lengths = mask.sum(-1).tolist()
-    assert kept.sum(-1).tolist() == [-(-percent * length // 100) for length in lengths]
+    chosen = {"score": score, "scope": scope, "fraction": Fraction(percent, 100)}
+    kept = select("top-score", tokens, advantages, mask, **chosen)
+    lengths = mask.view(6 // rows, -1).sum(-1).tolist()
+    assert kept.view(6 // rows, -1).sum(-1).tolist() == [-(-percent * length // 100) for length in lengths]
+    rest = select("top-score", tokens, advantages, mask, keep="rest", **chosen)
+    assert torch.equal(kept ^ rest, mask)
+
+
+@given(seed=st.integers(0, 1000))
+@pytest.mark.parametrize("scope", ["group", "batch"])
+def test_a_wider_scope_keeps_the_highest_of_all_its_rollouts(scope, seed):
+    tokens, advantages, mask = random_batch(seed)
+    kept = select("top-score", tokens, advantages, mask, scope=scope)
+    js = tokens.scores["js"]
+    for rows in [slice(0, 6)] if scope == "batch" else [slice(0, 3), slice(3, 6)]:
+        assert js[rows][kept[rows]].min() >= js[rows][mask[rows] & ~kept[rows]].max()
+
+
+@pytest.mark.parametrize(("score", "best"), [("h1", 1), ("h2", 2), ("surprise", 3), ("js", 0), ("kl", 1)])
+def test_every_score_ranks_by_its_own_values(score, best):
+    row = torch.eye(4)
+    tokens = TokenStatistics((1 - row[3:] / 2).log(), row[1:2], row[2:3], {"js": row[:1], "kl": row[1:2]}, 1)
+    mask = torch.ones(1, 4, dtype=torch.bool)
+    kept = select("top-score", tokens, torch.zeros(1), mask, score=score, fraction=Fraction(1, 4))
+    assert kept.nonzero().tolist() == [[0, best]]
 
 
 def test_seven_percent_of_a_hundred_tokens_is_seven():
@@ -86,7 +110,7 @@ def test_grpo_keeps_everything():
 def test_ict_keeps_the_most_divergent():
     js = torch.tensor([[0.0, 0.3, 0.1, 0.2]])
     mask = torch.ones(1, 4, dtype=torch.bool)
-    kept = select("ict", statistics(torch.zeros(1, 4), js=js), torch.zeros(1), mask, fraction=Fraction(1, 2))
+    kept = select("top-score", statistics(torch.zeros(1, 4), js=js), torch.zeros(1), mask, fraction=Fraction(1, 2))
     assert kept.tolist() == [[False, True, False, True]]
 
 
@@ -110,9 +134,6 @@ def test_stapo_drops_only_improbable_certain_tokens_of_successes():
 def test_random_depends_on_the_seed_alone():
     tokens, advantages, mask = random_batch(5)
     other, _, _ = random_batch(6)
-    assert torch.equal(
-        select("random", tokens, advantages, mask, seed=1), select("random", other, -advantages, mask, seed=1)
-    )
-    assert not torch.equal(
-        select("random", tokens, advantages, mask, seed=1), select("random", tokens, advantages, mask, seed=2)
-    )
+    first = select("top-score", tokens, advantages, mask, seed=1, score="random")
+    assert torch.equal(first, select("top-score", other, -advantages, mask, seed=1, score="random"))
+    assert not torch.equal(first, select("top-score", tokens, advantages, mask, seed=2, score="random"))

@@ -7,8 +7,22 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cityblock, jensenshannon
+from scipy.special import rel_entr
+from scipy.stats import wasserstein_distance
 
-from ict_core.tokens.distributions import group_divergence, renyi2_entropy, shannon_entropy
+from ict_core.tokens.distributions import (
+    DIVERGENCES,
+    RESOLUTION,
+    jensen_shannon,
+    kullback_leibler,
+    leave_one_out_mean,
+    position_mean,
+    renyi2_entropy,
+    shannon_entropy,
+    total_variation,
+    wasserstein,
+)
 
 
 def random_log_probs(seed: int, *shape: int, scale: float = 3.0) -> torch.Tensor:
@@ -35,29 +49,31 @@ def test_entropies_by_hand():
     assert renyi2_entropy(log_probs).item() == pytest.approx(-math.log(0.375))
 
 
+def u(log_probs: torch.Tensor, live: torch.Tensor) -> torch.Tensor:
+    """The score of ICT, before rounding is taken off."""
+    probs = log_probs.exp() * live.unsqueeze(-1)
+    return jensen_shannon(probs, position_mean(probs, live)) * live
+
+
 def test_two_disjoint_certainties_are_maximally_divergent_from_their_mean():
     p = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64).log()
     live = torch.tensor([True, True])
     # JS of (1, 0) to (1/2, 1/2) by hand: H(3/4, 1/4) - ln(2) / 2
     by_hand = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25)) - math.log(2) / 2
-    assert group_divergence(p, live).tolist() == pytest.approx([by_hand, by_hand])
+    assert u(p, live).tolist() == pytest.approx([by_hand, by_hand])
 
 
 @given(seed=st.integers(0, 2**31 - 1), group=st.integers(1, 6), live_bits=st.integers(0, 63))
 def test_divergence_agrees_with_the_oracle_and_its_bounds(seed, group, live_bits):
     log_probs = random_log_probs(seed, group, 11)
     live = torch.tensor([bool(live_bits >> i & 1) for i in range(group)])
-    u = group_divergence(log_probs, live)
-    assert (u >= 0).all()
-    assert (u <= math.log(2)).all()
-    assert (u[~live] == 0).all()
+    found = u(log_probs, live)
+    assert (found >= -1e-12).all()
+    assert (found <= math.log(2)).all()
     if live.any():
         mean = log_probs.exp()[live].mean(0).numpy()
         for i in live.nonzero().flatten().tolist():
-            expected = oracle_js(log_probs[i].exp().numpy(), mean)
-            assert u[i].item() == pytest.approx(expected, abs=2e-6)
-    if live.sum() == 1:
-        assert (u == 0).all()
+            assert found[i].item() == pytest.approx(oracle_js(log_probs[i].exp().numpy(), mean), abs=1e-12)
 
 
 @given(seed=st.integers(0, 2**31 - 1))
@@ -65,11 +81,38 @@ def test_divergence_does_not_depend_on_the_order_of_the_rollouts(seed):
     log_probs = random_log_probs(seed, 5, 9)
     live = torch.tensor([True, True, False, True, True])
     order = torch.randperm(5, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close(
-        group_divergence(log_probs[order], live[order]), group_divergence(log_probs, live)[order]
-    )
+    torch.testing.assert_close(u(log_probs[order], live[order]), u(log_probs, live)[order])
 
 
-def test_equal_distributions_have_exactly_zero_divergence_in_float32():
+def test_equal_distributions_have_no_divergence_beyond_rounding_in_float32():
     log_probs = random_log_probs(3, 1, 300).float().expand(6, -1)
-    assert (group_divergence(log_probs, torch.ones(6, dtype=torch.bool)) == 0).all()
+    probs, live = log_probs.exp(), torch.ones(6, dtype=torch.bool)
+    for name, divergence in DIVERGENCES.items():
+        for mean in (position_mean, leave_one_out_mean):
+            largest = divergence(probs, mean(probs, live)).abs().max()
+            assert largest < RESOLUTION * (300 if name == "wasserstein" else 1)
+
+
+def test_divergences_by_hand():
+    p, q = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5])
+    assert kullback_leibler(p, q).item() == pytest.approx(math.log(2))
+    assert total_variation(p, q).item() == pytest.approx(0.5)
+    assert wasserstein(p, q).item() == pytest.approx(0.75)  # a quarter by one index, a quarter by two
+
+
+@given(seed=st.integers(0, 2**31 - 1))
+def test_divergences_agree_with_scipy(seed):
+    p, q = random_log_probs(seed, 2, 12).exp()
+    assert wasserstein(p, q).item() == pytest.approx(wasserstein_distance(range(12), range(12), p, q))
+    assert kullback_leibler(p, q).item() == pytest.approx(rel_entr(p.numpy(), q.numpy()).sum())
+    assert jensen_shannon(p, q).item() == pytest.approx(jensenshannon(p, q) ** 2)
+    assert total_variation(p, q).item() == pytest.approx(cityblock(p, q) / 2)
+
+
+def test_the_leave_one_out_mean_is_that_of_the_others_or_its_own():
+    probs = random_log_probs(1, 3, 5).exp()
+    live = torch.tensor([True, False, True])
+    found = leave_one_out_mean(probs * live[:, None], live)
+    torch.testing.assert_close(found[[0, 2]], probs[[2, 0]])
+    alone = torch.tensor([True, False, False])
+    torch.testing.assert_close(leave_one_out_mean(probs * alone[:, None], alone)[0], probs[0])

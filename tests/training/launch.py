@@ -32,6 +32,8 @@ RECIPE = {
     "token_sample_groups": 3,
 }
 
+TOP = {"score": "js", "scope": "sequence", "fraction": "1/5", "keep": "top"}  # of the selector top-score
+
 
 class Run(NamedTuple):
     """What `short_runs.py` left of one training."""
@@ -54,7 +56,7 @@ def train(folder: Path, checkpoint: Path, ranks: int = 1, **runs: dict[str, Any]
     """Short trainings in one process a rank, by name; a failure raises with what was printed."""
     specs = {}
     for name, run in runs.items():
-        keywords = {} if run["selector"] in ("grpo", "stapo") else {"fraction": "1/5"}
+        keywords = {"grpo": {}, "high-entropy": {"fraction": "1/5"}}.get(run["selector"], TOP)
         defaults = {
             "checkpoint": str(checkpoint),
             "seed": 0,

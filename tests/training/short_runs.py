@@ -51,9 +51,15 @@ def main() -> None:
 
 def run(spec: dict[str, Any], out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    keywords = {name: Fraction(value) for name, value in spec["keywords"].items()}
+    keywords = spec["keywords"]
+    if "fraction" in keywords:
+        keywords = keywords | {"fraction": Fraction(keywords["fraction"])}
     method = SimpleNamespace(
-        selector=spec["selector"], normaliser=spec["normaliser"], warmup_steps=0, parameters=lambda: keywords
+        selector=spec["selector"],
+        normaliser=spec["normaliser"],
+        warmup_steps=0,
+        random_reward=None,
+        parameters=lambda: keywords,
     )
     trainer, log = build_trainer(
         Path(spec["checkpoint"]),

@@ -5,15 +5,16 @@ import json
 import pandas as pd
 import pytest
 import torch
-from launch import RECIPE, start, train
+from launch import RECIPE, TOP, start, train
 
 RULES = {
-    "ict": {"selector": "ict"},
+    "ict": {"selector": "top-score"},
+    "kl-by-batch": {"selector": "top-score", "keywords": TOP | {"score": "kl", "scope": "batch"}},
     "entropy": {"selector": "high-entropy", "normaliser": "response"},
     "entropy-by-batch": {"selector": "high-entropy", "normaliser": "batch_tokens"},
-    "random": {"selector": "random"},
+    "random": {"selector": "top-score", "keywords": TOP | {"score": "random"}},
 }
-OWN = {"selector": "ict", "served": False, "training": {"prompts_per_step": 2}}  # samples its rollouts itself
+OWN = {"selector": "top-score", "served": False, "training": {"prompts_per_step": 2}}  # samples its rollouts itself
 
 
 @pytest.fixture(scope="module")

@@ -55,12 +55,18 @@ class Rule:
     normaliser: str = "kept"
     warmup_steps: int = 0
     keywords: tuple = ()
+    random_reward: float | None = None
 
     def parameters(self) -> dict[str, Any]:
         return dict(self.keywords)
 
 
 GRPO = Rule("grpo", "response")
+
+
+def top(fraction: Fraction, score: str = "js", **more: Any) -> Rule:
+    keywords = {"score": score, "scope": "sequence", "fraction": fraction, "keep": "top"}
+    return Rule("top-score", keywords=tuple(keywords.items()), **more)
 
 
 class LengthPool:
@@ -94,7 +100,7 @@ def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor])
     assert [name for name in a if not torch.equal(a[name], b[name])] == []
 
 
-@pytest.mark.parametrize("everything", [GRPO, Rule("ict", keywords=(("fraction", Fraction(1)),))])
+@pytest.mark.parametrize("everything", [GRPO, top(Fraction(1))])
 @pytest.mark.parametrize(
     "training",
     [recipe(), recipe(micro_batch_sequences=8), recipe(temperature=0.8), recipe(kl_coef=0.05)],
@@ -117,7 +123,7 @@ def test_with_everything_selected_it_is_trl_bit_for_bit(tiny_checkpoint, problem
 
 
 def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path):
-    method = Rule("random", keywords=(("fraction", Fraction(1, 4)),))
+    method = top(Fraction(1, 4), "random")
     first, first_log = run(tiny_checkpoint, problems, recipe(), method, tmp_path)
     again, again_log = run(tiny_checkpoint, problems, recipe(), method, tmp_path)
     other, other_log = run(tiny_checkpoint, problems, recipe(), method, tmp_path, seed=1)
@@ -128,9 +134,12 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
     assert any(not torch.equal(first[name], other[name]) for name in first)
 
 
-@pytest.mark.parametrize("selector", ["high-entropy", "ict"])
-def test_selection_does_not_depend_on_micro_batching(tiny_checkpoint, problems, selector, tmp_path):
-    method = Rule(selector, keywords=(("fraction", Fraction(1, 5)),))
+@pytest.mark.parametrize(
+    "method",
+    [Rule("high-entropy", keywords=(("fraction", Fraction(1, 5)),)), *(top(Fraction(1, 5), s) for s in ("js", "kl"))],
+    ids=["high-entropy", "js", "kl"],
+)
+def test_selection_does_not_depend_on_micro_batching(tiny_checkpoint, problems, method, tmp_path):
     _, whole = run(tiny_checkpoint, problems, recipe(steps=1), method, tmp_path)
     _, split = run(tiny_checkpoint, problems, recipe(steps=1, micro_batch_sequences=4), method, tmp_path)
     assert 0 < whole.steps()["kept_share"].item() < 1
@@ -139,10 +148,10 @@ def test_selection_does_not_depend_on_micro_batching(tiny_checkpoint, problems, 
 
 
 def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problems, tmp_path):
-    keywords = (("fraction", Fraction(1, 10)),)
-    _, log = run(tiny_checkpoint, problems, recipe(), Rule("ict", "kept", 2, keywords), tmp_path)
+    rule = top(Fraction(1, 10), warmup_steps=2)
+    _, log = run(tiny_checkpoint, problems, recipe(), rule, tmp_path)
     grpo, _ = run(tiny_checkpoint, problems, recipe(steps=2), GRPO, tmp_path)
-    warm, _ = run(tiny_checkpoint, problems, recipe(steps=2), Rule("ict", "kept", 2, keywords), tmp_path)
+    warm, _ = run(tiny_checkpoint, problems, recipe(steps=2), rule, tmp_path)
     steps = log.steps()
     assert steps["selecting"].tolist() == [False, False, True]
     assert steps["kept_share"].tolist()[:2] == [1.0, 1.0]
@@ -167,7 +176,7 @@ def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems,
 
 def test_the_log_fits_its_schema_and_the_shared_start_has_no_divergence(tiny_checkpoint, problems, tmp_path):
     training = recipe(kl_coef=0.05)
-    _, log = run(tiny_checkpoint, problems, training, Rule("ict", keywords=(("fraction", Fraction(1, 5)),)), tmp_path)
+    _, log = run(tiny_checkpoint, problems, training, top(Fraction(1, 5)), tmp_path)
     records.write_frame(log.steps(), tmp_path / "log.parquet", records.LOG)
     records.write_frame(log.timing(), tmp_path / "timing.parquet", records.TIMING)
     records.write_frame(log.tokens(), tmp_path / "tokens.parquet", records.TOKENS)
@@ -180,7 +189,7 @@ def test_the_log_fits_its_schema_and_the_shared_start_has_no_divergence(tiny_che
 
 
 def test_bfloat16_rounds_the_passes_and_keeps_the_weights_in_float32(tiny_checkpoint, problems, tmp_path):
-    method = Rule("ict", keywords=(("fraction", Fraction(1, 5)),))
+    method = top(Fraction(1, 5))
     training = recipe(steps=1, kl_coef=0.05)
     half = training.model_copy(update={"precision": "bfloat16"})
     exact, exact_log = run(tiny_checkpoint, problems, training, method, tmp_path)

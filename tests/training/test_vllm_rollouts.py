@@ -39,7 +39,7 @@ def runs(tiny_checkpoint, untied_checkpoint, tmp_path_factory):
     """Of the same weights: with a head of its own and seed 0, and tied with seed 1."""
 
     def run(checkpoint, seed):
-        spec = {"selector": "ict", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}}
+        spec = {"selector": "top-score", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}}
         return train(tmp_path_factory.mktemp("vllm"), checkpoint, run=spec)["run"]
 
     return run(untied_checkpoint, 0), run(tiny_checkpoint, 1)
