@@ -1,4 +1,4 @@
-"""The subcommands beside the stages: what a study would cost, and a lease of GPUs for a job."""
+"""The subcommands beside the stages: what a study would cost, how two arms differ, a lease of GPUs for a job."""
 
 import argparse
 
@@ -25,6 +25,22 @@ def plan(options: argparse.Namespace) -> None:
     rates = measured_rates(results)
     rules = None if options.no_dag else rule_runs(options.study, root)
     print(plan_page(study, plan, gpu, results, rates, rules), end="")
+
+
+def diff(options: argparse.Namespace) -> None:
+    """Print what the trainings of two variants differ in."""
+    from ict_core.config.problems import closest
+
+    study = load_study(options.study)
+    for variant in (options.first, options.second):
+        if variant not in study.methods:
+            raise UserError(
+                f"{options.study}: {variant!r} is no variant of its grid; {closest(variant, study.methods)}"
+            )
+    different, equal = study.compare(options.first, options.second)
+    for key, first, second in different:
+        print(f"{key}: {first} -> {second}")
+    print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")
 
 
 def lease(options: argparse.Namespace) -> None:

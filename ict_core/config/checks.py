@@ -99,12 +99,20 @@ def check_method(file: Path, method: Method, training: Training, training_name: 
     if method.group_size is not None and rollouts % method.group_size:
         allowed = f"a divisor of the {rollouts} rollouts of a step of the training {training_name!r}"
         problems.refuse(file, "group_size", method.group_size, allowed)
-    if method.warmup_steps is None:
-        allowed = "a whole number, here or as a study's selection_warmup_steps"
-        problems.add(file, "warmup_steps", f"missing; allowed: {allowed}")
-    elif method.warmup_steps >= training.steps:
+    if method.warmup_steps is not None and method.warmup_steps >= training.steps:
         allowed = f"less than the {training.steps} steps of the training {training_name!r} (else nothing is selected)"
         problems.refuse(file, "warmup_steps", method.warmup_steps, allowed)
+
+
+def check_warmups(file: Path, methods: Mapping[str, Method], problems: Problems) -> None:
+    """Every method that has a warm-up has one of its own or the study's."""
+    without = [variant for variant, method in methods.items() if method.warmup_steps is None]
+    if without:
+        problems.add(
+            file,
+            "selection_warmup_steps",
+            f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there",
+        )
 
 
 def check_ablations(files: Mapping[str, Path], methods: Mapping[str, Method], problems: Problems) -> None:

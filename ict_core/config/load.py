@@ -14,6 +14,7 @@ from ict_core.config.checks import (
     check_model,
     check_published,
     check_training,
+    check_warmups,
 )
 from ict_core.config.methods import Method
 from ict_core.config.models import Model
@@ -70,11 +71,12 @@ def load_study(path: Path) -> Study:
         train_sets.read(name, path, f"data.train_sets[{index}]")
     check_evaluation(path, file, problems)
     check_grid(path, file, problems)
-    varied = {method.ablation.of for method in methods.good().values() if method.ablation is not None}
-    for name in sorted(varied - methods.found.keys()):
-        methods.read(name, path, "ablation.of")
+    for variant, method in methods.good().items():
+        if method.ablation is not None:
+            methods.read(method.ablation.of, methods.files[variant], "ablation.of")
     warmup = file.selection_warmup_steps
     resolved_methods = {variant: _with_warmup(method, warmup) for variant, method in methods.good().items()}
+    check_warmups(path, resolved_methods, problems)
     check_ablations(methods.files, resolved_methods, problems)
     for name, training in trainings.good().items():
         check_training(trainings.files[name], training, problems)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field
 
 from ict_core.config.benchmarks import Benchmark
+from ict_core.config.differences import Comparison, compare
 from ict_core.config.methods import Method
 from ict_core.config.models import Model
 from ict_core.config.published import TrainingSet
@@ -199,6 +200,30 @@ class Study:
             "grading": self.grading.dump(),  # the rewards come from the same grader
         }
 
+    def compare(self, first: str, second: str) -> Comparison:
+        """What the trainings of two variants differ in beside their names, on one model with one seed."""
+        cell = self.cells()[0]
+        found = compare(*(self.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second)))
+        return found._replace(different=[d for d in found.different if d.key != "method.name"])
+
+    def arms(self) -> dict[str, dict[str, Any]]:
+        """Each variant beside the one that it varies, as JSON-able values.
+
+        A variant that declares none, or one that the study does not train, stands beside the first baseline.
+
+        Returns:
+            variant -> `of`; `factor`, null where none is declared; `different`, each a key with its value in `of` and in
+            the variant; `equal`, the number of all other keys. The first baseline has no entry unless it declares one.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for variant, method in self.methods.items():
+            declared = method.ablation if method.ablation and method.ablation.of in self.methods else None
+            of, factor = (declared.of, declared.factor) if declared else (self.baselines[0], None)
+            if of != variant:
+                different, equal = self.compare(of, variant)
+                found[variant] = {"of": of, "factor": factor, "different": [*map(list, different)], "equal": equal}
+        return found
+
     def stage_config(self, stage: Stage, cell: Cell | None = None) -> dict[str, Any]:
         """All that determines one stage's outputs beside its input files, as JSON-able values.
 
@@ -236,6 +261,7 @@ class Study:
             "scale": self.scale,
             "models": {name: model.dump() for name, model in self.models.items()},
             "methods": {name: method.dump() for name, method in self.methods.items()},
+            "arms": self.arms(),
             "benchmarks": [b.dump() | {"problems": b.drawn} for b in self.benchmarks.values()],  # their order counts
             "data": self.data.dump(),
             "train_sets": [train_set.dump() for train_set in self.train_sets.values()],

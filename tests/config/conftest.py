@@ -10,6 +10,7 @@ note: >-
   A study for tests.
 scale: mini
 training: mini
+selection_warmup_steps: 5
 data:
   seed: 0
   train_problems: 2000
@@ -103,12 +104,14 @@ hardware:
   train_hours: 1
   generate_hours: 0.5
 """
+TOP = "selector: top-score\nscore: {}\npercent: {}\nnormaliser: kept\n"
 METHODS = {
     "grpo": "selector: grpo\nnormaliser: response\n",
     "entropy-20": "selector: high-entropy\npercent: 20\nnormaliser: response\n",
     "stapo": "selector: stapo\ntau_p: 0.002\ntau_h: 0.2 # a quantile\nnormaliser: kept\n",
-    "random-10": "selector: random\npercent: 10\nnormaliser: kept\nwarmup_steps: 5\n",
-    **{f"ict-{k}": f"selector: ict\npercent: {k}\nnormaliser: kept\nwarmup_steps: 5\n" for k in (5, 10, 20, 30)},
+    "random-10": TOP.format("random", 10) + "ablation: {of: ict-10, factor: score}\n",
+    "ict-10": TOP.format("js", 10),
+    **{f"ict-{k}": TOP.format("js", k) + "ablation: {of: ict-10, factor: percent}\n" for k in (5, 20, 30)},
 }
 BENCHMARKS = {"mini-word": "math", "mini-symbolic": "math", "mini-stem": "choice", "mini-aime23": "math"}
 PUBLISHED = """\
@@ -139,7 +142,7 @@ def configs(tmp_path, monkeypatch):
         .replace("[mini-word, mini-symbolic, mini-stem, mini-aime23]", "[gsm8k, mini-word]")
         .replace("mini-m", "hub-m")
         .replace("  threads: 1", "  threads: 1\n  samples_of: {gsm8k: 16}")
-        .replace("training: mini", "training: vllm\nselection_warmup_steps: 7"),
+        .replace("training: mini\nselection_warmup_steps: 5", "training: vllm\nselection_warmup_steps: 7"),
         "training/mini": TRAINING,
         "training/smoke": TRAINING,
         "training/vllm": TRAINING + ROLLOUTS,

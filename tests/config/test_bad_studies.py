@@ -7,6 +7,7 @@ from ict_core.config import load_study
 from ict_core.errors import UserError
 
 MINI, TRAINING, ICT = "studies/mini.yaml", "training/mini.yaml", "methods/ict-10.yaml"
+ICT20 = "methods/ict-20.yaml"
 PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchmarks/gsm8k.yaml"
 TRAIN_SET, HUB, VLLM = "data/gsm8k-train.yaml", "models/hub-m.yaml", "training/vllm.yaml"
 OF_PAPER = (PAPER, GSM8K, TRAIN_SET, HUB, VLLM)
@@ -23,11 +24,18 @@ CASES = {
     "threshold 120": (ICT, "percent: 10", "percent: 120", ["percent", "120", "a number > 0 and <= 100"]),
     "threshold is true": (ICT, "percent: 10", "percent: true", ["percent", "True", "a number > 0 and <= 100"]),
     "threshold is not finite": (ICT, "percent: 10", "percent: .nan", ["percent", "nan", "a number > 0 and <= 100"]),
-    "unknown selector": (ICT, "selector: ict", "selector: itc", ["selector", "'itc'", "did you mean 'ict'", "stapo"]),
-    "no selector": (ICT, "selector: ict\n", "", ["selector", "missing", "grpo, high-entropy, stapo, ict, random"]),
+    "unknown selector": (ICT, "selector: top-score", "selector: top-scores", ["selector", "'top-scores'", "did you mean 'top-score'", "stapo"]),
+    "no selector": (ICT, "selector: top-score\n", "", ["selector", "missing", "grpo, high-entropy, stapo, top-score"]),
     "unknown normaliser": (ICT, "normaliser: kept", "normaliser: all", ["normaliser", "'all'", "kept, response, batch_tokens"]),
-    "warm-up never ends": (ICT, "warmup_steps: 5", "warmup_steps: 40", ["warmup_steps", "40", "less than the 40 steps", "'mini'"]),
-    "typo in a method": (ICT, "warmup_steps: 5", "warmup_step: 5", ["warmup_step", "5", "did you mean 'warmup_steps'"]),
+    "warm-up never ends": (ICT, "score: js", "score: js\nwarmup_steps: 40", ["warmup_steps", "40", "less than the 40 steps", "'mini'"]),
+    "typo in a method": (ICT, "score: js", "score: js\nwarmup_step: 5", ["warmup_step", "5", "did you mean 'warmup_steps'"]),
+    "no warm-up": (MINI, "selection_warmup_steps: 5\n", "", ["selection_warmup_steps", "missing", "ict-10", "random-10", "state no warmup_steps"]),
+    "reference without a distribution": (ICT, "score: js", "score: h1\nreference: group", ["reference", "group", "position, as the score is h1"]),
+    "group size": (ICT, "score: js", "score: js\ngroup_size: 7", ["group_size", "7", "a divisor of the 128 rollouts"]),
+    "two factors": (ICT20, "score: js", "score: kl", ["ablation", "['percent', 'score'] differ from 'ict-10'", "'percent', its factor, alone"]),
+    "no factor": (ICT20, "percent: 20", "percent: 10", ["ablation", "no key differs from 'ict-10'"]),
+    "another factor": (ICT20, "factor: percent", "factor: score", ["ablation", "['percent'] differ", "'score', its factor, alone"]),
+    "varies nothing known": (ICT20, "of: ict-10", "of: ict-11", ["ablation.of", "'ict-11'", "did you mean 'ict-10'"]),
     "margin 0": (MINI, "margin_points: 2.0", "margin_points: 0.0", ["evidence.margin_points", "0.0", "a number > 0"]),
     "n < k": (MINI, "samples: 8", "samples: 2", ["evaluation.samples", "2", "at least 4", "n < k"]),
     "unknown engine": (MINI, "engine: vllm", "engine: sglang", ["evaluation.engine", "'sglang'", "vllm, transformers"]),
