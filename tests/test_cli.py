@@ -54,3 +54,16 @@ def test_the_command_starts_without_heavy_packages():
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_two_variants_are_compared_key_by_key(capsys):
+    study = str(Path(STUDY).with_name("mini-ablations.yaml"))
+    assert main(["diff", "ict-10", "ict-10-g16", "--study", study]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "method.group_size: None -> 16",
+        "training.prompts_per_step: 8 -> 4",
+        "training.group_size: 8 -> 16",
+    ]
+    assert lines[3].startswith("3 keys differ, ")
+    assert "did you mean 'ict-10'" in run(capsys, "diff", "ict-1O", "grpo", "--study", study)

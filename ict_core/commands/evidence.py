@@ -21,6 +21,7 @@ def statistics(options: argparse.Namespace) -> None:
         settings.variants,
         settings.baselines,
         declared_pairs(read_claims(options.claims)),
+        [(variant, arm.of) for variant, arm in settings.arms.items() if arm.factor is not None],
         settings.margin,
         settings.power,
         generator(0, "second views"),
@@ -40,7 +41,7 @@ def tables(options: argparse.Namespace) -> None:
 
     study = Stored(options.stored, options.results)
     s = study.settings
-    shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper))
+    shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper), s.arms)
     frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
     build_tables(frames, shown, s.note, options.results / "tables")
 

@@ -212,7 +212,7 @@ class Study:
         A variant that declares none, or one that the study does not train, stands beside the first baseline.
 
         Returns:
-            variant -> `of`; `factor`, null where none is declared; `different`, each a key with its value in `of` and in
+            variant -> `of`; `factor`, null where none is declared; `different`, each key with its value in `of` and in
             the variant; `equal`, the number of all other keys. The first baseline has no entry unless it declares one.
         """
         found: dict[str, dict[str, Any]] = {}

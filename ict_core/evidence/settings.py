@@ -4,9 +4,25 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
+
+
+class Arm(NamedTuple):
+    """A variant beside the one that it varies.
+
+    Attributes:
+        of: that one, or the first baseline where the variant declares none.
+        factor: the key by which it differs, as declared; None where none is.
+        different: every key in which the two trainings differ, with its value in `of` and in the variant.
+        equal: the number of all other keys.
+    """
+
+    of: str
+    factor: str | None
+    different: tuple[tuple[str, Any, Any], ...]
+    equal: int
 
 
 @dataclass(frozen=True)
@@ -22,6 +38,7 @@ class Settings:
         mirrors: for each benchmark, in order, the paper's benchmark whose place it takes.
         margin: the smallest difference of interest, a share.
         power: of the smallest detectable difference and of the seeds needed.
+        arms: variant -> what it varies.
         whole: everything else that was configured, as written in the file.
     """
 
@@ -33,6 +50,7 @@ class Settings:
     mirrors: dict[str, str]
     margin: float
     power: float
+    arms: dict[str, Arm]
     whole: Mapping[str, Any]
 
 
@@ -55,6 +73,10 @@ def read_settings(path: Path) -> Settings:
             mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
             margin=whole["evidence"]["margin_points"] / 100,
             power=whole["evidence"]["power"],
+            arms={
+                variant: Arm(**(arm | {"different": tuple(map(tuple, arm["different"]))}))
+                for variant, arm in whole["arms"].items()
+            },
             whole=whole,
         )
     except FileNotFoundError as error:

@@ -55,6 +55,7 @@ def overview(
         miniature,
         "## What was run\n",
         _what_was_run(settings, compute, manifest),
+        _arms(settings),
         "## Verdicts\n",
         verdicts(claims, settings.margin),
         _READING.format(margin=100 * settings.margin),
@@ -82,6 +83,31 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
         warning(manifest),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _arms(settings: Settings) -> str:
+    """What every two compared trainings differ in: the proof that a declared factor is the only one."""
+    rows = [
+        (
+            variant,
+            arm.of,
+            arm.factor or "—",
+            "; ".join(f"{key}: {_value(of)} → {_value(value)}" for key, of, value in arm.different),
+            arm.equal,
+        )
+        for variant, arm in settings.arms.items()
+    ]
+    return (
+        "### What the arms differ in\n\nEvery key of a training's resolved configuration in which a variant differs "
+        "from the one that it varies, beside its name; all others are equal. Where a factor is declared the loader "
+        "refuses a method that differs in another key; a group size changes the prompts of a step with it, as the "
+        "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
+        + table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, right=(4,))
+    )
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _trust(settings: Settings) -> str:

@@ -49,6 +49,7 @@ def analyse(
     variants: Sequence[str],
     baselines: Sequence[str],
     declared: Declared,
+    varied: Sequence[tuple[str, str]],
     margin: float,
     power: float,
     generator: np.random.Generator,
@@ -61,6 +62,7 @@ def analyse(
         baselines: those of them that the others are compared with.
         declared: the contrasts (variant, baseline, metric) that the ledger declares; one that a model did not run both
             variants of is skipped for that model.
+        varied: (variant, the one that it varies), which are contrasted as well.
         margin: of equivalence, a share.
         power: of the smallest detectable difference and of the seeds needed.
         generator: of everything that is drawn.
@@ -84,7 +86,7 @@ def analyse(
     return Analysis(
         runs=frame_of_arms(arms),
         levels=level_frame(arms, shown, one_sample),
-        contrasts=contrast_frame(arms, shown, baselines, meant, margin, power, generator),
+        contrasts=contrast_frame(arms, shown, baselines, meant, varied, margin, power, generator),
         views=_view_frame(arms, shown, meant, generator),
         components=component_frame(arms, sampling, shown),
     )

@@ -24,22 +24,26 @@ METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the 
 Declared = Sequence[tuple[str, str, str]]
 
 
-def pairs(variants: Sequence[str], baselines: Sequence[str], declared: Declared) -> list[tuple[str, str]]:
+def pairs(
+    variants: Sequence[str], baselines: Sequence[str], declared: Declared, varied: Sequence[tuple[str, str]] = ()
+) -> list[tuple[str, str]]:
     """The (variant, baseline) pairs of one model: each trained variant against each baseline, then the declared ones.
 
-    Two baselines meet once: as declared, or the later against the earlier.
+    Two variants meet once: as declared; else the one that varies the other, or the later baseline, comes first.
 
     Args:
         variants: that the model ran.
         baselines: in order.
         declared: (variant, baseline, metric); pairs that the model did not run are left out.
+        varied: (variant, the one that it varies); likewise.
     """
     ran = set(variants) - {BASE}
     rank = {baseline: i for i, baseline in enumerate(baselines)}
     wanted = list(dict.fromkeys((v, b) for v, b, _ in declared if v in ran and b in ran))
     usual = [(v, b) for v in variants for b in baselines if {v, b} <= ran and rank.get(v, len(baselines)) > rank[b]]
     turned = [(b, v) if (b, v) in wanted and (v, b) not in wanted else (v, b) for v, b in usual]
-    return list(dict.fromkeys([*turned, *wanted]))
+    found = list(dict.fromkeys([*turned, *wanted]))
+    return found + [(v, of) for v, of in varied if {v, of} <= ran and not {(v, of), (of, v)} & set(found)]
 
 
 def correlation(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float:
@@ -117,6 +121,7 @@ def contrast_frame(
     shown: Mapping[str, Sequence[str]],
     baselines: Sequence[str],
     declared: Declared,
+    varied: Sequence[tuple[str, str]],
     margin: float,
     power: float,
     generator: np.random.Generator | None = None,
@@ -135,6 +140,7 @@ def contrast_frame(
         shown: of each model its variants in the order in which they are shown.
         baselines: the variants to test against, in order.
         declared: (variant, baseline, metric); a pair that a model did not run is skipped for it.
+        varied: (variant, the one that it varies), contrasted as exploratory where they are no other pair.
         margin: of equivalence, a share above 0; also the difference that `seeds_needed` is for.
         power: of `detectable` and `seeds_needed`.
         generator: for sign-flips of more seeds than can be counted.
@@ -151,7 +157,7 @@ def contrast_frame(
     metrics = [m for m in METRICS if m in arms]
     metrics += [m for m in dict.fromkeys(metric for _, _, metric in declared) if m in arms and m not in metrics]
     for model, variants in shown.items():
-        for variant, baseline in pairs(variants, baselines, declared):
+        for variant, baseline in pairs(variants, baselines, declared, varied):
             for metric in metrics:
                 ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
                 gap = difference(ours, theirs)

@@ -1,55 +1,71 @@
-"""Is it the score, or the sparsity? ICT against other scores of the same fraction, and against the controls."""
+"""The ablations and controls: every variant beside the one from which it differs in its declared factor alone."""
+
+from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.tables.comparison import NOT_IN_STUDY, compared, resolved, side_by_side
-from ict_core.tables.layout import listed, seed_range
+from ict_core.evidence.settings import Arm
+from ict_core.tables.comparison import compared, resolved, side_by_side
+from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
 
-REFERENCE = "ict-10"
-FRACTION = 10
-SCORES = {
-    "ict": "Jensen-Shannon to the group's mean",
-    "entropy": "Shannon entropy",
-    "kl": "Kullback-Leibler to the group's mean",
-    "wasserstein": "1-Wasserstein to the group's mean",
-    "tv": "total variation to the group's mean",
-    "probability": "probability of the token drawn",
+FACTORS = {
+    "score": "score",
+    "keep": "tokens kept",
+    "percent": "share kept, %",
+    "reference": "reference distribution",
+    "scope": "scope of the threshold",
+    "normaliser": "normaliser",
+    "warmup_steps": "warm-up, steps",
+    "group_size": "group size",
+    "tau_h": "τ_h",
+    "random_reward": "chance of a random reward",
+    "replica": "random numbers",
 }
-CONTROLS = {
-    "random-10": "as many tokens, drawn at random",
-    "frequent-90": "the tokens that ict-10 leaves out",
-    "random-reward": "rewards that do not depend on the answer",
-    "null": "no effect is to be found",
-}
+"""What a variant's declared factor is called, in the order of the table."""
+
+_COLUMNS = ["model", "factor", "variant", "reference", "value", "value in reference"]
 
 
-def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: dict[str, str], column: str) -> pd.DataFrame:
-    """`comparison.compared` of ict-10 with each variant; `column` says what the variant is."""
-    rows = [(model, what, variant) for model in levels["model"].unique() for variant, what in variants.items()]
-    named = pd.DataFrame(rows, columns=["model", column, "variant"])
-    return compared(levels, contrasts, named, REFERENCE, reference_first=True)
+def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Arm]) -> pd.DataFrame:
+    """Level and paired difference from its reference, of the average, for every variant that declares a factor.
+
+    Args:
+        levels: a frame of `schemas.LEVELS`.
+        contrasts: a frame of `schemas.CONTRASTS`.
+        arms: of the study's variants.
+
+    Returns:
+        The columns model, factor, variant, reference, value, value in reference (as words), and those of
+        `comparison.compared`; by factor in the order of :data:`FACTORS`. Each model's references come first.
+    """
+    declared = {variant: arm for variant, arm in arms.items() if arm.factor is not None}
+    ordered = sorted(declared, key=lambda variant: list(FACTORS).index(str(declared[variant].factor)))
+    references = dict.fromkeys(declared[variant].of for variant in ordered)
+    rows: list[tuple[object, ...]] = []
+    for model in levels["model"].unique():
+        rows += [(model, "", reference, reference, "", "") for reference in references]
+        for variant in ordered:
+            arm = declared[variant]
+            of, value = next((a, b) for key, a, b in arm.different if key == f"method.{arm.factor}")
+            rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, _words(value), _words(of)))
+    return compared(levels, contrasts, pd.DataFrame(rows, columns=_COLUMNS))
 
 
-def _caption(numbers: pd.DataFrame) -> str:
-    absent = list(numbers.loc[numbers["verdict"] == NOT_IN_STUDY, "variant"].unique())
-    return (
-        "Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
-        f"difference (Δ) `{REFERENCE}` − variant in points ± half the 95 % t-interval over "
-        f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of `{REFERENCE}`. "
-        f"{resolved(numbers)}" + (f" Not in this study: {listed(absent)}." if absent else "")
+def _words(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def ablation_table(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Arm]) -> Table:
+    """The readable ablations, pass@1 and pass@4 side by side."""
+    numbers = ablation_numbers(levels, contrasts, arms)
+    caption = (
+        "Each variant differs from its reference in one factor alone, which its configuration declares and the loader "
+        "checks. Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
+        "difference (Δ) variant − reference in points ± half the 95 % t-interval over "
+        f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant. {resolved(numbers)}"
     )
-
-
-def metrics_table(levels: pd.DataFrame, contrasts: pd.DataFrame) -> Table:
-    """The ablation of the score: the same fraction of tokens, chosen by another score."""
-    variants = {f"{score}-{FRACTION}": words for score, words in SCORES.items()}
-    numbers = _numbers(levels, contrasts, variants, "score")
-    caption = f"Each variant keeps {FRACTION} % of the tokens of each sequence. {_caption(numbers)}"
-    return side_by_side("metrics", numbers, ["model", "variant", "score"], caption)
-
-
-def controls_table(levels: pd.DataFrame, contrasts: pd.DataFrame) -> Table:
-    """The controls: whether ICT's gain is sparsity alone, or comes without a reward."""
-    numbers = _numbers(levels, contrasts, {REFERENCE: "the method itself", **CONTROLS}, "what it does")
-    return side_by_side("controls", numbers, ["model", "variant", "what it does"], _caption(numbers))
+    named = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
+    named.loc[named["factor"] == "", "change"] = ""
+    table = side_by_side("ablations", named, ["model", "factor", "variant", "change", "reference"], caption)
+    return Table(table.name, numbers, table.shown, caption, keys=2)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ict_core.tables.ablation import controls_table, metrics_table
+from ict_core.tables.ablation import ablation_table
 from ict_core.tables.beside_paper import paper_table
 from ict_core.tables.components import components_table
 from ict_core.tables.compute import compute_table
@@ -33,8 +33,7 @@ TABLES = {
     "contrasts": Entry(TITLES["contrasts"], lambda f, s: contrasts_table(f.contrasts, s)),
     "views": Entry(TITLES["views"], lambda f, s: views_table(f.views, s)),
     "thresholds": Entry(TITLES["thresholds"], lambda f, s: threshold_table(f.levels, f.contrasts, s.variants)),
-    "metrics": Entry(TITLES["metrics"], lambda f, _: metrics_table(f.levels, f.contrasts)),
-    "controls": Entry(TITLES["controls"], lambda f, _: controls_table(f.levels, f.contrasts)),
+    "ablations": Entry(TITLES["ablations"], lambda f, s: ablation_table(f.levels, f.contrasts, s.arms)),
     "paper": Entry(TITLES["paper"], lambda f, s: paper_table(f.levels, s)),
     "compute": Entry(TITLES["compute"], lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
     "statuses": Entry(TITLES["statuses"], lambda f, s: status_table(f.scores, s.variants)),

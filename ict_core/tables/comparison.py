@@ -17,36 +17,34 @@ _LEVEL = ["mean", "low", "high", "seeds"]
 _DIFFERENCE = ["difference", "difference_low", "difference_high", "family", "p_adjusted", "verdict"]
 
 
-def compared(
-    levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame, reference: str, reference_first: bool
-) -> pd.DataFrame:
-    """The levels of some variants and their differences from the reference, on the average.
+def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The levels of some variants and their differences from a reference each, on the average.
 
     Args:
         levels: a frame of `schemas.LEVELS`.
         contrasts: a frame of `schemas.CONTRASTS`.
-        rows: the columns model, variant and any others, in order; a variant need not have been run.
-        reference: the variant that every other one is compared with.
-        reference_first: whether the difference is reference - variant, not variant - reference.
+        rows: the columns model, variant, reference (itself: it is one) and any others, in order; a variant need not
+            have been run.
 
     Returns:
         `rows` for pass@1 and pass@4, with the columns metric, mean, low, high (the level's two-way interval), seeds,
-        difference, difference_low, difference_high (t over seeds), family, p_adjusted, verdict; shares. Where there is
+        difference (variant - reference), difference_low, difference_high (t over seeds), family, p_adjusted, verdict;
+        shares. Where there is
         no level or no difference the numbers are NaN and the verdict says why.
     """
     average = levels.loc[levels["benchmark"] == AVERAGE, ["model", "variant", "metric", *_LEVEL]]
-    ours, theirs = ("baseline", "variant") if reference_first else ("variant", "baseline")
-    pairs = both_ways(contrasts).rename(columns={"low": "difference_low", "high": "difference_high"})
-    pairs = pairs[pairs[theirs] == reference].drop(columns=theirs).rename(columns={ours: "variant"})
+    pairs = both_ways(contrasts).rename(
+        columns={"baseline": "reference", "low": "difference_low", "high": "difference_high"}
+    )
     key = ["model", "variant", "metric"]
     found = (
         rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross")
         .merge(average, on=key, how="left")
-        .merge(pairs[[*key, *_DIFFERENCE]], on=key, how="left")
+        .merge(pairs[[*key, "reference", *_DIFFERENCE]], on=[*key, "reference"], how="left")
     )
     ran = set(levels["variant"])
 
-    def verdict(variant: str, mean: float, known: str) -> str:
+    def verdict(variant: str, reference: str, mean: float, known: str) -> str:
         if pd.isna(mean):
             return NOT_ON_MODEL if variant in ran else NOT_IN_STUDY
         if variant == reference:
@@ -56,7 +54,7 @@ def compared(
     return found.assign(
         seeds=found["seeds"].astype("Int64"),
         family=found["family"].fillna(""),
-        verdict=by_row(found, ["variant", "mean", "verdict"], verdict),
+        verdict=by_row(found, ["variant", "reference", "mean", "verdict"], verdict),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 import pandas as pd
 
 from ict_core.errors import UserError
+from ict_core.evidence.settings import Arm
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.tables.paper import Paper
 
@@ -40,6 +41,7 @@ class TableSettings:
         margin: the smallest difference of interest, a share.
         power: of the smallest detectable difference and of the seeds needed.
         paper: the paper's published figures.
+        arms: variant -> what it varies, and what the two differ in.
     """
 
     variants: tuple[str, ...]
@@ -48,6 +50,7 @@ class TableSettings:
     margin: float
     power: float
     paper: Paper
+    arms: Mapping[str, Arm]
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

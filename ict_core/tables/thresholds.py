@@ -37,7 +37,7 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
         for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants))]
     ]
     named = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
-    return compared(levels, contrasts, named, REFERENCE, reference_first=False)
+    return compared(levels, contrasts, named.assign(reference=REFERENCE)).drop(columns="reference")
 
 
 def threshold_table(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> Table:

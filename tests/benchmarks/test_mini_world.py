@@ -14,6 +14,7 @@ from ict_core.benchmarks.mini.corpus import (
     pretraining_documents,
     training_problems,
 )
+from ict_core.benchmarks.mini.forks import fork_tokens
 from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.errors import UserError
 from ict_core.grading.answers import grade_answer
@@ -117,3 +118,16 @@ def test_the_prompt_template_is_the_prompt():
     problem = FAMILIES["word"](generator(0, "template"))
     chat = [{"role": "user", "content": problem.question}]
     assert train_tokenizer(352).apply_chat_template(chat, tokenize=False) == problem.prompt
+
+
+def test_a_fork_is_exactly_one_token():
+    tokenizer = train_tokenizer(352)
+    for _, completion in pretraining_documents(3, 50, set()):
+        ids = tokenizer(completion)["input_ids"]
+        marks = fork_tokens(tokenizer, [*ids, tokenizer.eos_token_id])
+        chosen = [tokenizer.decode([token]) for token, mark in zip(ids, marks, strict=False) if mark]
+        assert chosen == [completion[offset] for offset in fork_offsets(completion)] != []
+        assert not marks[-1]
+    odd = [*range(2, 60), tokenizer.pad_token_id]  # bytes that are no characters of their own
+    assert fork_tokens(tokenizer, [*odd, *ids])[len(odd) :] == fork_tokens(tokenizer, [*odd, *ids, 5])[len(odd) : -1]
+    assert fork_tokens(tokenizer, []) == []

@@ -205,3 +205,68 @@ def test_a_study_is_found_from_any_folder(configs, monkeypatch):
 def test_the_main_figures_show_what_every_model_runs():
     study = load_study(PROJECT / "studies" / "mini.yaml")
     assert study.shared_methods() == ["grpo", "entropy-20", "stapo", "ict-10", "random-10"]
+
+
+def varied(configs: Path, factor: str, value: object):
+    """The study with its variant ict-20 made one that differs from ict-10 in a factor."""
+    text = (configs / "methods/ict-10.yaml").read_text()
+    declared = f"{factor}: {value}\nablation: {{of: ict-10, factor: {factor}}}\n"
+    (configs / "methods/ict-20.yaml").write_text(text + declared)
+    return load(configs)
+
+
+def test_a_group_size_of_its_own_makes_as_many_rollouts_a_step(configs):
+    study = varied(configs, "group_size", 4)
+    own, shared = study.training_of("mini-s", "ict-20"), study.training_of("mini-s", "ict-10")
+    assert (own.group_size, own.prompts_per_step, own.sequences_per_step) == (4, 32, shared.sequences_per_step)
+    assert shared == study.training_of("mini-s") == study.training
+
+
+def test_a_replica_draws_other_numbers_and_all_else_is_equal(configs):
+    study = varied(configs, "replica", 1)
+    same, other = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
+    assert study.training_seed(same) == 1 != study.training_seed(other)
+    assert study.methods["ict-20"].parameters() == study.methods["ict-10"].parameters()
+
+
+def test_what_a_method_is_compared_with_retrains_nothing(configs):
+    mini = load(configs)
+    other = edited(configs, "methods/random-10.yaml", "ablation: {of: ict-10, factor: score}\n", "")
+    assert all(mini.resolve(cell) == other.resolve(cell) for cell in mini.cells())
+
+
+def test_a_warm_up_of_its_own_stands_before_the_studys(configs):
+    methods = varied(configs, "warmup_steps", 9).methods
+    assert [methods[v].warmup_steps for v in ("ict-20", "ict-10", "random-10", "grpo")] == [9, 5, 5, 0]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_an_arm_differs_in_its_declared_factor_alone(path):
+    study = load_study(path)
+    arms = study.arms()
+    assert set(study.methods) - set(arms) <= {study.baselines[0]}
+    declared = {variant: arm for variant, arm in arms.items() if arm["factor"]}
+    assert declared or study.name == "smoke"
+    for variant, arm in declared.items():
+        follow = {"group_size": {"training.group_size", "training.prompts_per_step"}}.get(arm["factor"], set())
+        assert {key for key, _, _ in arm["different"]} == {f"method.{arm['factor']}"} | follow, variant
+        assert arm["equal"] > 40
+
+
+def test_every_reading_of_the_specification_is_a_variant():
+    study = load_study(PROJECT / "studies/mini-ablations.yaml")
+    values: dict[str, set[str]] = {}
+    for arm in study.arms().values():
+        for key, of, value in arm["different"] if arm["factor"] else []:
+            values.setdefault(key, set()).update({str(of), str(value)})
+    assert values["method.percent"] == {"5", "10", "20", "30", "50"}
+    assert values["method.score"] == {"js", "kl", "tv", "wasserstein", "h1", "h2", "surprise", "random"}
+    assert values["method.reference"] == {"position", "leave-one-out", "sequence", "group"}
+    assert values["method.scope"] == {"sequence", "group", "batch"}
+    assert values["method.warmup_steps"] == {"0", "5", "10", "20"}  # 40 where there are as many steps
+    assert values["training.group_size"] == {"4", "8", "16"}
+    assert values["method.normaliser"] == {"kept", "response"}
+    assert values["method.tau_h"] == {"0.2", "0.8"}
+    assert values.keys() >= {"method.keep", "method.random_reward", "method.replica"}
+    paper = load_study(PROJECT / "studies/paper-ablations.yaml")
+    assert paper.methods["ict-10-w40"].warmup_steps == 40 and paper.methods["ict-10"].warmup_steps == 10

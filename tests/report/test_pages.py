@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ict_core.evidence.settings import Settings
+from ict_core.evidence.settings import Arm, Settings
 from ict_core.records import COMPUTE
 from ict_core.report.claims import claims_page, estimate_text
 from ict_core.report.manifests import manifest_page, warning
@@ -63,7 +63,12 @@ WHOLE = {
 
 def settings(**changes) -> Settings:
     whole = WHOLE | changes
-    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), {"mini-word": "GSM8K"}, 0.02, 0.8, whole)
+    arms = {
+        "kl-10": Arm("ict-10", "score", (("method.score", "js", "kl"),), 50),
+        "g4": Arm("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 49),
+        "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
+    }
+    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), {"mini-word": "GSM8K"}, 0.02, 0.8, arms, whole)
 
 
 def compute() -> pd.DataFrame:
@@ -96,6 +101,9 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
         "Of 2 claims and questions of the ledger: 1 not resolved, 1 supported.",
         "| A gain. | +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | **not resolved** |",
         "within ±2 points",
+        "| kl-10 | ict-10 | score | method.score: js → kl | 50 |",
+        "| g4 | grpo | group_size | method.group_size: none → 4; training.group_size: 8 → 4 | 49 |",
+        "| ict-10 | grpo | — | method.selector: grpo → top-score | 44 |",
         "| training.learning_rate | 0.0003 |",
         "| methods/grpo | selector grpo, normaliser response |",
     ):

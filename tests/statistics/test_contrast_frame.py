@@ -29,9 +29,11 @@ def study(metrics=("pass@1",), **runs):
     return {metric: {("m", v.replace("_", "-")): arm(v, r) for v, r in runs.items()} for metric in metrics}
 
 
-def contrasts(arms, baselines=("grpo",), declared=(), margin=MARGIN, **shown):
+def contrasts(arms, baselines=("grpo",), declared=(), varied=(), margin=MARGIN, **shown):
     ran = {model: [v for m, v in next(iter(arms.values())) if m == model] for model in ("m", "l")}
-    return contrast_frame(arms, {m: v for m, v in ran.items() if v}, baselines, declared, margin, POWER, **shown)
+    return contrast_frame(
+        arms, {m: v for m, v in ran.items() if v}, baselines, declared, varied, margin, POWER, **shown
+    )
 
 
 def average(frame, variant="ict"):
@@ -48,6 +50,20 @@ def test_pairs():
     turned = [("grpo", "stapo"), *usual[1:], ("ict", "random")]
     assert pairs(variants, baselines, [*declared, ("ict", "ict-5", "pass@4")]) == turned
     assert pairs(["grpo", "ict"], baselines, declared) == [("ict", "grpo")]
+
+
+def test_a_variant_meets_the_one_that_it_varies_once():
+    variants, declared = ["grpo", "ict", "kl", "tv"], [("ict", "kl", "pass@4")]
+    varied = [("kl", "ict"), ("tv", "ict"), ("tv", "grpo"), ("wasserstein", "ict")]
+    usual = [("ict", "grpo"), ("kl", "grpo"), ("tv", "grpo"), ("ict", "kl")]
+    assert pairs(variants, ["grpo"], declared, varied) == [*usual, ("tv", "ict")]
+
+
+def test_a_varied_pair_is_exploratory():
+    frame = contrasts(study(grpo=[0.3, 0.4], ict=[0.5, 0.5], kl=[0.4, 0.5]), varied=[("kl", "ict")])
+    row = frame[(frame["baseline"] == "ict") & (frame["benchmark"] == "average")].iloc[0]
+    assert (row["variant"], row["family"]) == ("kl", "exploratory")
+    assert row["difference"] == pytest.approx(-0.05)
 
 
 def test_a_row_agrees_with_scipy():

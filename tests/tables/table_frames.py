@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import synthetic
 
+from ict_core.evidence.settings import Arm
 from ict_core.records import CONTAMINATION, NEAR_DUPLICATES
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
@@ -21,11 +22,16 @@ MIRRORS = dict(
         strict=True,
     )
 )
+ARMS = {
+    "ict-20": Arm("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": Arm("ict-10", "score", (("method.score", "js", "random"),), 50),
+}
+VARIED = [(variant, arm.of) for variant, arm in ARMS.items()]
 DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES, "random-10")]
 
 
 def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS):
-    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER)
+    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER, ARMS)
 
 
 def compute(cells):
@@ -62,7 +68,7 @@ def near_duplicates(count=12):
 
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
-    found = analyse(scores, list(variants), list(baselines), declared, 0.02, 0.8, generator(0, "tables"))
+    found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
     cells = scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None)
     parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
     return Frames(scores, *parts, contamination(scores["benchmark"].unique()), near_duplicates())

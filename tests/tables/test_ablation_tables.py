@@ -1,16 +1,29 @@
 import table_frames as made
 
-from ict_core.tables.ablation import controls_table, metrics_table
+from ict_core.config.methods import Factor
+from ict_core.evidence.settings import Arm
+from ict_core.tables.ablation import FACTORS, ablation_numbers, ablation_table
 
+ARMS = {
+    "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 40),
+    "ict-10-g4": Arm("ict-10", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48),
+    "random-10": Arm("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "kl-10": Arm("ict-10", "score", (("method.score", "js", "kl"),), 50),
+    "grpo-g4": Arm("grpo", "group_size", (("method.group_size", None, 4),), 48),
+}
 LEVELS = made.levels(
     ("tiny", "ict-10", "average", "pass@1", 0.30, 0.27, 0.33),
-    ("tiny", "entropy-10", "average", "pass@1", 0.25, 0.22, 0.28),
+    ("tiny", "grpo", "average", "pass@1", 0.35, 0.32, 0.38),
+    ("tiny", "kl-10", "average", "pass@1", 0.25, 0.22, 0.28),
     ("tiny", "random-10", "average", "pass@1", 0.28, 0.25, 0.31),
+    ("tiny", "grpo-g4", "average", "pass@1", 0.34, 0.31, 0.37),
     ("small", "ict-10", "average", "pass@1", 0.40, 0.37, 0.43),
 )
 TESTS = made.contrasts(
-    made.contrast("entropy-10", "ict-10", difference=-0.05, low=-0.07, high=-0.03, verdict="worse"),
-    made.contrast("ict-10", "random-10", difference=0.02, low=0.0, high=0.04, verdict="underpowered"),
+    made.contrast("kl-10", "ict-10", difference=-0.05, low=-0.07, high=-0.03, verdict="worse"),
+    made.contrast("kl-10", "grpo", difference=-0.10, low=-0.12, high=-0.08, verdict="worse"),
+    made.contrast("ict-10", "random-10", difference=0.02, low=0.0, high=0.04, verdict="better"),
+    made.contrast("grpo-g4", "grpo", difference=-0.01, low=-0.03, high=0.01, verdict="underpowered"),
 )
 
 
@@ -18,48 +31,44 @@ def rows(table):
     return table.shown.set_index(["model", "variant"])
 
 
-def test_the_difference_is_icts_from_the_variant():
-    shown = rows(metrics_table(LEVELS, TESTS))
-    of_entropy = shown.loc[("tiny", "entropy-10"), ["seeds", "pass@1", "Δ pass@1", "pass@1 verdict"]].tolist()
-    assert of_entropy == ["3", "25.0 ± 3.0", "+5.0 ± 2.0", "better"]  # the contrast was made the other way round
-    assert shown.loc[("tiny", "ict-10"), "pass@1 verdict"] == "reference"
-
-
-def test_what_was_not_run_is_listed():
-    table = metrics_table(LEVELS, TESTS)
+def test_every_variant_stands_beside_the_one_it_varies_by_factor():
+    table = ablation_table(LEVELS, TESTS, ARMS)
     shown = rows(table)
-    assert shown.loc["tiny"].index.tolist() == [
-        "ict-10",
-        "entropy-10",
-        "kl-10",
-        "wasserstein-10",
-        "tv-10",
-        "probability-10",
+    assert shown.loc["tiny"].index.tolist() == ["ict-10", "grpo", "random-10", "kl-10", "ict-10-g4", "grpo-g4"]
+    kl = shown.loc[("tiny", "kl-10"), ["factor", "change", "reference", "seeds", "pass@1", "Δ pass@1"]].tolist()
+    assert kl == ["score", "js → kl", "ict-10", "3", "25.0 ± 3.0", "−5.0 ± 2.0"]
+    assert shown.loc[("tiny", "grpo-g4"), ["change", "reference", "Δ pass@1"]].tolist() == [
+        "none → 4",
+        "grpo",
+        "−1.0 ± 2.0",
     ]
-    absent = shown.loc[("tiny", "kl-10")]
+    assert shown.loc[("tiny", "ict-10"), ["change", "pass@1 verdict"]].tolist() == ["", "reference"]
+    assert "3 of 3" not in table.caption and "2 of 3 comparisons are resolved" in table.caption
+
+
+def test_the_difference_is_the_variants_whichever_way_it_was_tested():
+    shown = rows(ablation_table(LEVELS, TESTS, ARMS))
+    assert shown.loc[("tiny", "random-10"), ["Δ pass@1", "pass@1 verdict"]].tolist() == ["−2.0 ± 2.0", "worse"]
+
+
+def test_what_was_not_run_says_so():
+    shown = rows(ablation_table(LEVELS, TESTS, ARMS))
+    assert shown.loc[("small", "kl-10"), "pass@1 verdict"] == "not run on this model"
+    absent = shown.loc[("tiny", "ict-10-g4")]
     assert absent[["seeds", "pass@1", "Δ pass@1", "pass@4", "Δ pass@4"]].eq("—").all()
-    assert absent[["pass@1 verdict", "pass@4 verdict"]].eq("not in this study").all()
-    assert shown.loc[("small", "entropy-10"), "pass@1 verdict"] == "not run on this model"
-    assert "Not in this study: `kl-10`, `wasserstein-10`, `tv-10` and `probability-10`." in table.caption
-    assert "0 of 1" not in table.caption and "1 of 1 comparisons is resolved" in table.caption
-
-
-def test_controls():
-    shown = rows(controls_table(LEVELS, TESTS))
-    assert shown.loc["tiny"].index.tolist() == ["ict-10", "random-10", "frequent-90", "random-reward", "null"]
-    assert shown.loc[("tiny", "random-10"), ["Δ pass@1", "pass@1 verdict"]].tolist() == ["+2.0 ± 2.0", "underpowered"]
-    assert shown.loc[("small", "random-reward"), "pass@4 verdict"] == "not in this study"
+    assert absent["pass@1 verdict"] == "not in this study"
 
 
 def test_a_pair_without_a_contrast_is_said_to_be_so():
-    table = controls_table(LEVELS, made.contrasts())
+    table = ablation_table(LEVELS, made.contrasts(), ARMS)
     assert rows(table).loc[("tiny", "random-10"), "pass@1 verdict"] == "not compared"
     assert "The study makes no such comparison." in table.caption
 
 
-def test_a_study_without_ict_has_levels_only():
-    levels = LEVELS[LEVELS["variant"] != "ict-10"]
-    shown = rows(metrics_table(levels, made.contrasts()))
-    assert shown.loc[("tiny", "ict-10"), "pass@1 verdict"] == "not in this study"
-    assert shown.loc[("tiny", "entropy-10"), ["pass@1", "Δ pass@1"]].tolist() == ["25.0 ± 3.0", "—"]
-    assert metrics_table(levels, made.contrasts()).numbers["seeds"].isna().sum() == 6 + 5
+def test_a_study_without_ablations_has_an_empty_table():
+    assert ablation_numbers(LEVELS, TESTS, {"ict-10": ARMS["ict-10"]}).empty
+    assert ablation_table(LEVELS, TESTS, {}).shown.empty
+
+
+def test_every_factor_has_a_name():
+    assert set(FACTORS) == set(Factor.__args__)

@@ -188,6 +188,39 @@ def test_the_log_fits_its_schema_and_the_shared_start_has_no_divergence(tiny_che
     assert log.steps()["kl"].iloc[-1] > 0
 
 
+def test_the_sample_is_looked_at_again_after_the_update(tiny_checkpoint, problems, tmp_path):
+    rule = top(Fraction(1, 5))
+    _, still = run(tiny_checkpoint, problems, recipe(steps=1, learning_rate=1e-30), rule, tmp_path)
+    tokens = still.tokens()
+    for name in ("logprob", "h1", "h2"):  # the same tokens in the same states under the same weights
+        assert tokens[f"{name}_after"].equals(tokens[name])
+    _, moved = run(tiny_checkpoint, problems, recipe(steps=1), GRPO, tmp_path)
+    tokens = moved.tokens()
+    gain = tokens["logprob_after"] - tokens["logprob"]
+    assert gain[tokens["advantage"] > 0].mean() > 0 > gain[tokens["advantage"] < 0].mean()
+
+
+def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):
+    rule = Rule("grpo", "response", random_reward=0.5)
+    rewards = []
+    for seed in (0, 0, 1):
+        trainer, log = build_trainer(tiny_checkpoint, problems, recipe(), rule, seed, None, tmp_path / "scratch")
+        trainer.train()
+        rewards.append(log.steps()["reward"].tolist())
+    assert rewards[0] == rewards[1] != rewards[2]
+    assert len(set(rewards[0])) > 1 and all(0 <= reward <= 1 for reward in rewards[0])
+
+
+def test_known_forks_are_marked_where_the_problems_have_them(tiny_checkpoint, problems, tmp_path):
+    marks = []
+    for known in (False, True):
+        arguments = (tiny_checkpoint, problems, recipe(steps=1), GRPO, 0, LengthPool(), tmp_path / "scratch")
+        trainer, log = build_trainer(*arguments, known_forks=known)
+        trainer.train()
+        marks.append(log.tokens()["fork"])
+    assert marks[0].isna().all() and marks[1].isin([0, 1]).all()
+
+
 def test_bfloat16_rounds_the_passes_and_keeps_the_weights_in_float32(tiny_checkpoint, problems, tmp_path):
     method = top(Fraction(1, 5))
     training = recipe(steps=1, kl_coef=0.05)
