@@ -45,6 +45,10 @@ def check_grid(file: Path, study: StudyFile, problems: Problems) -> None:
                 file, f"grid[{index}]", f"{cells}{more} already stand in another block; allowed: each cell once"
             )
     _check_baselines(file, study, problems)
+    ran = {variant for block in study.grid for variant in block.methods}
+    for index, variant in enumerate(study.shown or ()):
+        if variant not in ran:
+            problems.add(file, f"shown[{index}]", f"{variant!r} is not in the grid; {closest(variant, ran)}")
 
 
 def _check_baselines(file: Path, study: StudyFile, problems: Problems) -> None:

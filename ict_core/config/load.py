@@ -102,7 +102,7 @@ def load_study(path: Path) -> Study:
         train_sets=train_sets.found,
         **{
             key: getattr(file, key)
-            for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines")
+            for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "shown")
         },
     )
 

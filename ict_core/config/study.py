@@ -101,6 +101,7 @@ class StudyFile(Section):
     evidence: Evidence
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
+    shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
 
 
 class Cell(NamedTuple):
@@ -130,6 +131,7 @@ class Study:
         train_sets: the published training sets by name, in the study's order; empty where problems are generated.
         grid: the blocks as written.
         baselines: the variants that every other one is compared with.
+        shown: those of the figures in which every variant has a line; None for those that every model runs.
     """
 
     name: str
@@ -146,6 +148,7 @@ class Study:
     evidence: Evidence
     grid: tuple[Block, ...]
     baselines: tuple[str, ...]
+    shown: tuple[str, ...] | None
 
     def cells(self) -> list[Cell]:
         """Every trained cell once, in the grid's order."""
@@ -181,7 +184,9 @@ class Study:
         return cell.seed if replica is None else derive_seed(cell.seed, "replica", replica)
 
     def shared_methods(self) -> list[str]:
-        """The variants that every model runs, in the grid's order: what the main figures show."""
+        """What the main figures show: the variants that the study names, else those that every model runs."""
+        if self.shown is not None:
+            return list(self.shown)
         ran = {(cell.model, cell.variant) for cell in self.cells()}
         return [variant for variant in self.methods if all((model, variant) in ran for model in self.models)]
 
@@ -271,6 +276,7 @@ class Study:
             "evidence": self.evidence.dump(),
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
+            "shown": self.shared_methods(),
         }
 
     def _model(self, name: str, **fields: Any) -> dict[str, Any]:

@@ -24,6 +24,15 @@ class Arm(NamedTuple):
     different: tuple[tuple[str, Any, Any], ...]
     equal: int
 
+    def values(self) -> tuple[Any, Any]:
+        """Of the declared factor: in `of` and in the variant."""
+        return next((of, value) for key, of, value in self.different if key == f"method.{self.factor}")
+
+
+def words(value: object) -> str:
+    """A configured value as a reader sees it."""
+    return "none" if value is None else str(value)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -33,7 +42,7 @@ class Settings:
         name: the study's.
         note: a sentence that every table, figure and page shows.
         variants: the trained variants, in the study's order.
-        shared: those that every model ran: what the main figures show.
+        shared: what the main figures show: those that the study names, else those that every model ran.
         baselines: the variants that every other one is compared with.
         mirrors: for each benchmark, in order, the paper's benchmark whose place it takes.
         margin: the smallest difference of interest, a share.
@@ -62,13 +71,12 @@ def read_settings(path: Path) -> Settings:
     """
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))
-        ran = {(m, v) for block in whole["grid"] for m in block["models"] for v in block["methods"]}
         variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
         return Settings(
             name=whole["study"],
             note=whole["note"],
             variants=variants,
-            shared=tuple(v for v in variants if all((m, v) in ran for m in whole["models"])),
+            shared=tuple(whole["shown"]),
             baselines=tuple(whole["baselines"]),
             mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
             margin=whole["evidence"]["margin_points"] / 100,

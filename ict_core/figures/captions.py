@@ -34,6 +34,14 @@ _TEXTS = {
         "on new problems), every small dot is one pair of runs with the same seed. Filled markers are the comparisons "
         "declared in the ledger of claims; the word at the right is the verdict after the correction for all tests.",
     ),
+    "ablations": (
+        "Ablations and controls",
+        "Each variant minus the one from which it differs in one factor alone, on the average over the benchmarks, in "
+        "percent points. A heading names the factor, the variant that is varied and its value in brackets; a line the "
+        "value in its place. Thick bars are 95 % t intervals over paired training seeds (new runs on these problems), "
+        "thin ones 95 % two-way intervals (new runs on new problems), every small dot is one pair of runs with one seed. "
+        "The word at the right is the verdict on the variant after the correction for all tests.",
+    ),
     "elbow": (
         "Where the sorted scores bend",
         "The score u (Jensen-Shannon divergence between a token's distribution and its group's mean) of the tokens of "

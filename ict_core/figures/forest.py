@@ -1,6 +1,7 @@
 """Forest plot: every method's difference to every baseline on the average over the benchmarks."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,15 +37,11 @@ def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     return rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
 
 
-def lines_of(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """(model, baseline, variant) from top to bottom; a heading lacks the variant, a model's the baseline too."""
-    lines = []
-    for model, of_model in rows.groupby("model", sort=False):
-        lines.append((str(model), "", ""))
-        for baseline, of_baseline in of_model.groupby("baseline", sort=False):
-            lines.append((str(model), str(baseline), ""))
-            lines += [(str(model), str(baseline), str(v)) for v in of_baseline["variant"].unique()]
-    return lines
+class Line(NamedTuple):
+    """A line of the plot from top to bottom: a heading of a model (0) or of a group (1), or a contrast (2)."""
+
+    text: str
+    depth: int
 
 
 def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
@@ -100,14 +97,59 @@ def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float
     return low - ROOM * (high - low), high + ROOM * (high - low)
 
 
+def draw_lines(
+    rows: pd.DataFrame, heights: Sequence[int], lines: Sequence[Line], runs: pd.DataFrame, margin: float | None
+) -> Figure:
+    """Draw contrasts in percent points, pass@1 at the left and pass@4 at the right.
+
+    Args:
+        rows: of a frame of `schemas.CONTRASTS`, of the average.
+        heights: of each row the line on which it stands.
+        lines: from top to bottom.
+        runs: a frame of `schemas.RUNS`.
+        margin: of equivalence, a share: drawn as a grey band around 0.
+    """
+    runs = runs[runs["benchmark"] == AVERAGE]
+    differences = [_run_differences(runs, row) for _, row in rows.iterrows()]
+    limits = _limits(rows, differences, margin)
+    line = float(np.clip(TALLEST / len(lines), *LINES))
+    with rc_context(RC):
+        figure, axes = row_panels(1, METRICS, [[text for text, _ in lines]], line=line)
+        for axis, metric in zip(axes[0], METRICS, strict=True):
+            if margin is not None:
+                axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
+            axis.axvline(0, color="#444444", linewidth=0.7, zorder=1)
+            for height, (_, row), of_row in zip(heights, rows.iterrows(), differences, strict=True):
+                if row["metric"] == metric:
+                    _draw_contrast(axis, height, row, of_row)
+            for height, (_, depth) in enumerate(lines):
+                if height and depth == 0:
+                    axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
+            axis.set_xlim(*limits)
+            axis.set_xlabel("Difference (percent points)")
+        for text, (_, depth) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
+            text.set(
+                size=7 if line > 0.13 else 6,
+                weight="bold" if depth == 0 else "normal",
+                style="italic" if depth == 1 else "normal",
+            )
+        _legend(figure, margin)
+    return figure
+
+
+def heading(model: str, rows: pd.DataFrame) -> Line:
+    """A model's line: its name and over how many seeds its contrasts were made."""
+    return Line(f"{model} ({seed_range(rows['seeds'])})", 0)
+
+
 def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float | None = None) -> Figure:
-    """Draw variant - baseline of the average in percent points, pass@1 at the left and pass@4 at the right.
+    """Draw variant - baseline of the average, by model and baseline.
 
     Args:
         contrasts: a frame of `schemas.CONTRASTS`.
         runs: a frame of `schemas.RUNS`.
         variants: the variants to show; those with a declared contrast are added.
-        margin: of equivalence, a share: drawn as a grey band around 0.
+        margin: see :func:`draw_lines`.
 
     Raises:
         UserError: there are contrasts, but none of the average.
@@ -115,32 +157,14 @@ def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], m
     rows = rows_of(contrasts, variants)
     if rows.empty:
         return sentence("This study has no two methods to compare.")
-    runs = runs[runs["benchmark"] == AVERAGE]
-    lines = lines_of(rows)
-    seeds = {str(m): seed_range(of_model["seeds"]) for m, of_model in rows.groupby("model")}
-    names = [label(v) if v else f"against {label(b)}" if b else f"{m} ({seeds[m]})" for m, b, v in lines]
-    differences = [_run_differences(runs, row) for _, row in rows.iterrows()]
-    limits = _limits(rows, differences, margin)
-    line = float(np.clip(TALLEST / len(lines), *LINES))
-    with rc_context(RC):
-        figure, axes = row_panels(1, METRICS, [names], line=line)
-        for axis, metric in zip(axes[0], METRICS, strict=True):
-            if margin is not None:
-                axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
-            axis.axvline(0, color="#444444", linewidth=0.7, zorder=1)
-            for (_, row), of_row in zip(rows.iterrows(), differences, strict=True):
-                if row["metric"] == metric:
-                    _draw_contrast(axis, lines.index((row["model"], row["baseline"], row["variant"])), row, of_row)
-            for height, (_, baseline, _) in enumerate(lines):
-                if height and not baseline:
-                    axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
-            axis.set_xlim(*limits)
-            axis.set_xlabel("Difference (percent points)")
-        for text, (_, baseline, variant) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
-            text.set(
-                size=7 if line > 0.13 else 6,
-                weight="normal" if baseline else "bold",
-                style="italic" if baseline and not variant else "normal",
-            )
-        _legend(figure, margin)
-    return figure
+    lines: list[Line] = []
+    height: dict[tuple[str, str, str], int] = {}
+    for model, of_model in rows.groupby("model", sort=False):
+        lines.append(heading(str(model), of_model))
+        for baseline, of_baseline in of_model.groupby("baseline", sort=False):
+            lines.append(Line(f"against {label(str(baseline))}", 1))
+            for variant in of_baseline["variant"].unique():
+                height[str(model), str(baseline), str(variant)] = len(lines)
+                lines.append(Line(label(str(variant)), 2))
+    places = [height[key] for key in zip(rows["model"], rows["baseline"], rows["variant"], strict=True)]
+    return draw_lines(rows, places, lines, runs, margin)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from ict_core.evidence.stored import Stored
 from ict_core.figures import (
+    ablations,
     components,
     composition,
     elbow,
@@ -38,7 +39,7 @@ class Entry(NamedTuple):
     inputs: tuple[Frame, ...]
     title: str
     caption: str
-    settings: tuple[Literal["margin"], ...] = ()
+    settings: tuple[Literal["margin", "arms"], ...] = ()
 
 
 _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
@@ -47,6 +48,7 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
     "pass_at_k": (pass_at_k.draw, ("levels", "runs")),
     "thresholds": (thresholds.draw, ("levels", "runs")),
     "forest": (forest.draw, ("contrasts", "runs")),
+    "ablations": (ablations.draw, ("contrasts", "runs")),
     "elbow": (elbow.draw, ("tokens",)),
     "purity": (purity.draw, ("tokens",)),
     "composition": (composition.draw, ("tokens",)),
@@ -54,8 +56,10 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
     "length": (length.draw, ("log",)),
 }
 
+_SETTINGS: dict[str, tuple[Literal["margin", "arms"], ...]] = {"forest": ("margin",), "ablations": ("margin", "arms")}
+
 FIGURES: dict[str, Entry] = {
-    name: Entry(draw, inputs, TITLES[name], CAPTIONS[name], ("margin",) if name == "forest" else ())
+    name: Entry(draw, inputs, TITLES[name], CAPTIONS[name], _SETTINGS.get(name, ()))
     for name, (draw, inputs) in _DRAWN.items()
 }
 

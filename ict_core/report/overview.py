@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence.settings import Settings
+from ict_core.evidence.settings import Settings, words
 from ict_core.report.claims import estimate_text
 from ict_core.report.manifests import warning
 from ict_core.report.text import table
@@ -92,7 +92,7 @@ def _arms(settings: Settings) -> str:
             variant,
             arm.of,
             arm.factor or "—",
-            "; ".join(f"{key}: {_value(of)} → {_value(value)}" for key, of, value in arm.different),
+            "; ".join(f"{key}: {words(of)} → {words(value)}" for key, of, value in arm.different),
             arm.equal,
         )
         for variant, arm in settings.arms.items()
@@ -104,10 +104,6 @@ def _arms(settings: Settings) -> str:
         "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
         + table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, right=(4,))
     )
-
-
-def _value(value: object) -> str:
-    return "none" if value is None else str(value)
 
 
 def _trust(settings: Settings) -> str:

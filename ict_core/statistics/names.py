@@ -8,6 +8,20 @@ import pandas as pd
 BASE = "base"  # the untrained model: evaluated once, no training seeds
 AVERAGE = "average"  # the benchmark name of the macro-average: every benchmark weighs the same, whatever its size
 CELL = ["model", "variant", "seed"]
+FACTORS = {
+    "score": "score",
+    "keep": "tokens kept",
+    "percent": "share kept, %",
+    "reference": "reference distribution",
+    "scope": "scope of the threshold",
+    "normaliser": "normaliser",
+    "warmup_steps": "warm-up, steps",
+    "group_size": "group size",
+    "tau_h": "τ_h",
+    "random_reward": "chance of a random reward",
+    "replica": "random numbers",
+}
+"""What a variant's declared factor is called, in the order in which they are shown."""
 
 
 def selector_and_percent(variant: str) -> tuple[str, int] | None:

@@ -4,25 +4,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.evidence.settings import Arm
+from ict_core.evidence.settings import Arm, words
+from ict_core.statistics.names import FACTORS
 from ict_core.tables.comparison import compared, resolved, side_by_side
 from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
-
-FACTORS = {
-    "score": "score",
-    "keep": "tokens kept",
-    "percent": "share kept, %",
-    "reference": "reference distribution",
-    "scope": "scope of the threshold",
-    "normaliser": "normaliser",
-    "warmup_steps": "warm-up, steps",
-    "group_size": "group size",
-    "tau_h": "τ_h",
-    "random_reward": "chance of a random reward",
-    "replica": "random numbers",
-}
-"""What a variant's declared factor is called, in the order of the table."""
 
 _COLUMNS = ["model", "factor", "variant", "reference", "value", "value in reference"]
 
@@ -47,13 +33,9 @@ def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mappin
         rows += [(model, "", reference, reference, "", "") for reference in references]
         for variant in ordered:
             arm = declared[variant]
-            of, value = next((a, b) for key, a, b in arm.different if key == f"method.{arm.factor}")
-            rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, _words(value), _words(of)))
+            of, value = map(words, arm.values())
+            rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, value, of))
     return compared(levels, contrasts, pd.DataFrame(rows, columns=_COLUMNS))
-
-
-def _words(value: object) -> str:
-    return "none" if value is None else str(value)
 
 
 def ablation_table(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Arm]) -> Table:

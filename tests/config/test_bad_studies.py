@@ -29,6 +29,7 @@ CASES = {
     "unknown normaliser": (ICT, "normaliser: kept", "normaliser: all", ["normaliser", "'all'", "kept, response, batch_tokens"]),
     "warm-up never ends": (ICT, "score: js", "score: js\nwarmup_steps: 40", ["warmup_steps", "40", "less than the 40 steps", "'mini'"]),
     "typo in a method": (ICT, "score: js", "score: js\nwarmup_step: 5", ["warmup_step", "5", "did you mean 'warmup_steps'"]),
+    "shows what is not run": (MINI, "baselines:", "shown: [grpo, ict-11]\nbaselines:", ["shown[1]", "'ict-11' is not in the grid", "did you mean"]),
     "no warm-up": (MINI, "selection_warmup_steps: 5\n", "", ["selection_warmup_steps", "missing", "ict-10", "random-10", "state no warmup_steps"]),
     "reference without a distribution": (ICT, "score: js", "score: h1\nreference: group", ["reference", "group", "position, as the score is h1"]),
     "group size": (ICT, "score: js", "score: js\ngroup_size: 7", ["group_size", "7", "a divisor of the 128 rollouts"]),

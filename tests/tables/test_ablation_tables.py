@@ -2,7 +2,8 @@ import table_frames as made
 
 from ict_core.config.methods import Factor
 from ict_core.evidence.settings import Arm
-from ict_core.tables.ablation import FACTORS, ablation_numbers, ablation_table
+from ict_core.statistics.names import FACTORS
+from ict_core.tables.ablation import ablation_numbers, ablation_table
 
 ARMS = {
     "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 40),

@@ -22,6 +22,9 @@ FIGURES = {
     "forest": [
         f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")
     ],
+    "ablations": [
+        f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")
+    ],
     "elbow": [f"{STORED}/tokens.parquet"],
     "purity": [f"{STORED}/tokens.parquet"],
     "composition": [f"{STORED}/tokens.parquet"],
@@ -29,6 +32,7 @@ FIGURES = {
     "length": [f"{STORED}/train_log.parquet"],
 }
 ALSO = {  # library files that a figure computes with
+    "ablations": ["figures/forest.py"],
     "elbow": ["evidence/measures.py", "statistics/elbow.py"],
     "composition": ["evidence/measures.py", "statistics/intervals.py"],
 }
