@@ -121,7 +121,7 @@ def hash_tree(paths: Iterable[Path]) -> str:
 
 
 def _files(path: Path) -> Iterator[tuple[str, Path]]:
-    """Each file with its name from the path's own name on: `selection/ict.py`."""
+    """Each file with its name from the path's own name on: `selection/stapo.py`."""
     path = path.resolve(strict=True)
     for file in [path] if path.is_file() else path.rglob("*"):
         name = file.relative_to(path.parent)

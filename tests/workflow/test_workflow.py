@@ -110,9 +110,9 @@ def test_every_output_is_there_and_a_second_run_does_nothing(finished):
 
 @pytest.mark.slow
 def test_a_selector_retrains_its_own_cells_only(finished):
-    finished.append("ict_core/selection/ict.py")
+    finished.append("ict_core/selection/top_score.py")
     jobs = finished.planned(*SMOKE)
-    restore(finished, "ict_core/selection/ict.py")
+    restore(finished, "ict_core/selection/top_score.py")
     trained = [(variant, reason) for rule, variant, reason in jobs if rule == "train"]
     assert [variant for variant, _ in trained] == ["ict-10"] * 2
     assert all("Params have changed" in reason or "params" in reason.lower() for _, reason in trained)
@@ -129,9 +129,9 @@ def test_the_plan_tells_what_an_edit_reruns_and_what_was_measured(finished):
     before = plan()
     assert "Nothing would run: results/smoke is complete and up to date." in before
     assert "| train | mini-xs | measured (4) |" in before
-    finished.append("ict_core/selection/ict.py")
+    finished.append("ict_core/selection/top_score.py")
     after = plan()
-    restore(finished, "ict_core/selection/ict.py")
+    restore(finished, "ict_core/selection/top_score.py")
     assert "| train | 4 | 2 | params have changed since last execution (2) |" in after
     assert "| grade | 5 | 2 | input files updated by another job (2) |" in after
     assert "| pretrain | 1 | 0 | |" in after
