@@ -52,13 +52,16 @@ def generate(
     return frame.join(pd.DataFrame(engine.sample(requests, sampling)))
 
 
-def context_length(model: Path, problems: pd.DataFrame, max_new_tokens: int) -> int:
+def context_length(
+    model: Path, problems: pd.DataFrame, max_new_tokens: int, key: str = "evaluation.max_new_tokens"
+) -> int:
     """The longest prompt plus completion that these problems need, in tokens.
 
     Args:
         model: a checkpoint folder.
         problems: ``records.PROBLEMS``.
         max_new_tokens: the longest completion.
+        key: what sets it, for the message.
 
     Raises:
         UserError: it is more than the checkpoint's config allows; the problem is named.
@@ -73,7 +76,7 @@ def context_length(model: Path, problems: pd.DataFrame, max_new_tokens: int) -> 
         row = problems.iloc[lengths.index(longest)]
         raise UserError(
             f"{row['benchmark']}, problem {row['problem']}: a prompt of {longest} tokens and "
-            f"evaluation.max_new_tokens: {max_new_tokens} are more than the {most} tokens that the model can hold; "
+            f"{key}: {max_new_tokens} are more than the {most} tokens that the model can hold; "
             f"allowed: at most {most - longest}"
         )
     return longest + max_new_tokens

@@ -6,7 +6,14 @@ from pathlib import Path
 import torch
 import transformers
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedTokenizerBase,
+    TopPLogitsWarper,
+)
 
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Request, Sampling
@@ -43,7 +50,12 @@ class SeededSampling(LogitsProcessor):
 
 
 class TransformersEngine:
-    """One model on the CPU, or on a GPU where one is visible."""
+    """One model on the CPU, or on a GPU where one is visible.
+
+    Attributes:
+        model: in evaluation mode.
+        tokenizer: pads on the left.
+    """
 
     name = "transformers"
     version = transformers.__version__
@@ -51,38 +63,42 @@ class TransformersEngine:
     def __init__(self, path: Path, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
-        if self._tokenizer.pad_token is None:
-            self._tokenizer.pad_token = self._tokenizer.eos_token  # what stands there is masked
+        self.tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(path, padding_side="left")
+        if self.tokenizer.pad_token is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token  # what stands there is masked
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
-        self._model = model.to(torch.device(self._device))
+        self.model = model.to(torch.device(self._device))
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """See :class:`ict_core.evaluation.engines.Engine`."""
-        completions: list[Completion] = []
-        for start in range(0, len(requests), _BATCH):
-            completions += self._batch(requests[start : start + _BATCH], sampling)
+        completions = []
+        for ids, log_probs in self.sample_ids(requests, sampling):
+            text = self.tokenizer.decode(ids, skip_special_tokens=True)
+            reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"
+            completions.append(Completion(str(text), len(ids), reason, log_probs.double().sum().item()))
         return completions
 
+    def sample_ids(self, requests: Sequence[Request], sampling: Sampling) -> list[tuple[Tensor, Tensor]]:
+        """The sampled tokens of each request, its stop token included, and their log-probabilities; (T,) each."""
+        sampled: list[tuple[Tensor, Tensor]] = []
+        for start in range(0, len(requests), _BATCH):
+            sampled += self._batch(requests[start : start + _BATCH], sampling)
+        return sampled
+
     @torch.no_grad()
-    def _batch(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        inputs = self._tokenizer([r.prompt for r in requests], return_tensors="pt", padding=True).to(self._device)
+    def _batch(self, requests: Sequence[Request], sampling: Sampling) -> list[tuple[Tensor, Tensor]]:
+        inputs = self.tokenizer([r.prompt for r in requests], return_tensors="pt", padding=True).to(self._device)
         sampler = SeededSampling([r.seed for r in requests], sampling)
-        sequences = self._model.generate(
+        sequences = self.model.generate(
             **inputs,
             do_sample=False,
             temperature=None,
             max_new_tokens=sampling.max_new_tokens,
             eos_token_id=list(sampling.stop_token_ids),
-            pad_token_id=self._tokenizer.pad_token_id,
+            pad_token_id=self.tokenizer.pad_token_id,
             logits_processor=LogitsProcessorList([sampler]),
         )[:, inputs["input_ids"].size(1) :]
         log_probs = torch.cat(sampler.log_probs, dim=1)
         stops = torch.isin(sequences, torch.tensor(sampling.stop_token_ids, device=sequences.device))
-        return [self._completion(*row) for row in zip(sequences, log_probs, stops, strict=True)]
-
-    def _completion(self, ids: Tensor, log_probs: Tensor, stops: Tensor) -> Completion:
-        stopped = bool(stops.any())
-        length = int(stops.int().argmax()) + 1 if stopped else len(ids)
-        text = self._tokenizer.decode(ids[:length], skip_special_tokens=True)
-        return Completion(str(text), length, "stop" if stopped else "length", log_probs[:length].double().sum().item())
+        kept = stops.cumsum(-1) - stops.int() == 0  # up to the first stop token, which belongs to it
+        return [(ids[on], values[on]) for ids, values, on in zip(sequences, log_probs, kept, strict=True)]
