@@ -15,6 +15,7 @@ _PATHS = {
     "stored": "the folder of study.json, scores.parquet, ...",
     "results": "the folder of statistics/, tables/, ...",
 }
+_METHOD = "configs/methods/<variant>.yaml: mark what this rule keeps as well; may be given several times"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,6 +75,17 @@ def _add_tools(commands: Any) -> None:
     diff.add_argument("second", metavar="B", help="another one")
     diff.add_argument("--study", type=Path, required=True, help=_PATHS["study"])
     diff.set_defaults(run=tools.diff)
+    tokens = commands.add_parser("tokens", help=tools.tokens.__doc__, description=tools.tokens.__doc__)
+    tokens.add_argument("cell", type=Path, help="results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base")
+    tokens.add_argument("--study", type=Path, help="configs/studies/<study>.yaml, for a base model")
+    tokens.add_argument("--problems", type=Path, help="a file of problems (default: the study's data/eval.parquet)")
+    tokens.add_argument("--benchmark", help="problems of this benchmark only")
+    tokens.add_argument("--count", type=int, default=4, help="prompts, drawn at random (default: 4)")
+    tokens.add_argument("--seed", type=int, default=0, help="of the draw and the rollouts (default: 0)")
+    tokens.add_argument("--method", type=Path, action="append", default=[], help=_METHOD)
+    tokens.add_argument("--alternatives", type=int, default=5, help="likeliest tokens at each position (default: 5)")
+    tokens.add_argument("--out", type=Path, help="the page (default: CELL/tokens.html)")
+    tokens.set_defaults(run=tools.tokens)
     lease = commands.add_parser("lease", help=tools.lease.__doc__, description=tools.lease.__doc__)
     lease.add_argument("--gpus", type=int, required=True, help="how many; with 0 the command sees none")
     lease.add_argument("command", nargs="+", help="after --")

@@ -13,7 +13,7 @@ from ict_core.config.models import Model, ScratchModel
 from ict_core.errors import UserError
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Set what libraries read when they are imported; the stages that may download do not call this."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
@@ -81,7 +81,7 @@ def fetch_model(options: argparse.Namespace) -> None:
 def pretrain(options: argparse.Namespace) -> None:
     """Pretrain a base model."""
     study = load_study(options.study)
-    _prepare()
+    prepare()
     from ict_core import records
     from ict_core.training.pretrain import pretrain
 
@@ -100,7 +100,7 @@ def pretrain(options: argparse.Namespace) -> None:
 def train(options: argparse.Namespace) -> None:
     """Train one cell."""
     study = load_study(options.study)
-    _prepare()
+    prepare()
     from ict_core import records
     from ict_core.training.run import train
 
@@ -122,7 +122,7 @@ def train(options: argparse.Namespace) -> None:
 def generate(options: argparse.Namespace) -> None:
     """Sample a cell's completions."""
     study = load_study(options.study)
-    _prepare()
+    prepare()
     from ict_core import records
     from ict_core.benchmarks.templates import templated
     from ict_core.evaluation.engines import Sampling, load_engine
@@ -156,7 +156,7 @@ def generate(options: argparse.Namespace) -> None:
 def completion_probe(options: argparse.Namespace) -> None:
     """Ask a base model for the rest of partial questions."""
     study = load_study(options.study)
-    _prepare()
+    prepare()
     from ict_core import records
     from ict_core.contamination.completion_probe import completion_probe
     from ict_core.contamination.questions import templates
@@ -191,7 +191,7 @@ def grade(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.grading.grade import grade_completions
 
-    _prepare()
+    prepare()
     study = load_study(options.study)
     completions = records.read_frame(options.completions, records.COMPLETIONS)
     problems = records.read_frame(options.problems, records.PROBLEMS)

@@ -1,8 +1,8 @@
-"""The subcommands beside the stages: what a study would cost, how two arms differ, a lease of GPUs for a job."""
+"""The subcommands beside the stages: cost, how two arms differ, a look at tokens, a lease of GPUs for a job."""
 
 import argparse
 
-from ict_core.commands.stages import repository
+from ict_core.commands.stages import prepare, repository
 from ict_core.config import load_study
 from ict_core.errors import UserError
 
@@ -41,6 +41,23 @@ def diff(options: argparse.Namespace) -> None:
     for key, first, second in different:
         print(f"{key}: {first} -> {second}")
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")
+
+
+def tokens(options: argparse.Namespace) -> None:
+    """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
+    from ict_core.inspection.cell import inspected
+
+    cell = inspected(options.cell, options.study)
+    prepare()
+    from ict_core.files import write_text
+    from ict_core.inspection.tokens import chosen_problems, tokens_page, with_rules
+
+    rules = with_rules(cell, options.method)
+    file = options.problems or cell.study / "data" / "eval.parquet"
+    problems = chosen_problems(file, options.benchmark, options.count, options.seed)
+    out = options.out or options.cell / "tokens.html"
+    write_text(out, tokens_page(cell, rules, problems, options.seed, options.alternatives))
+    print(out)
 
 
 def lease(options: argparse.Namespace) -> None:

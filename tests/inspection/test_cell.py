@@ -1,0 +1,71 @@
+"""What a cell's manifest says of its training, read back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ict_core.cli import main
+from ict_core.config import Cell, load_study
+from ict_core.config.models import Template
+from ict_core.errors import UserError
+from ict_core.inspection.cell import inspected
+
+STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
+
+
+def write_cell(folder: Path, config: dict) -> Path:
+    (folder / "train").mkdir(parents=True)
+    (folder / "train" / "manifest.json").write_text(json.dumps({"config": config}))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["mini", "mini-ablations"])
+def test_a_manifest_gives_back_every_variants_training(name, tmp_path):
+    study = load_study(STUDIES / f"{name}.yaml")
+    for variant, method in study.methods.items():
+        folder = tmp_path / name / "mini-s" / variant / "seed-1"
+        found = inspected(write_cell(folder, study.resolve(Cell("mini-s", variant, 1))))
+        assert found.name == f"{name}/mini-s/{variant}/seed-1"
+        assert found.rules == {variant: method.model_copy(update={"ablation": None})}
+        assert found.training == study.training_of("mini-s", variant)
+        assert (found.grading, found.known_forks, found.template) == (study.grading.dump(), True, None)
+        assert (found.study, found.checkpoint) == (tmp_path / name, folder / "train" / "model")
+
+
+def test_published_problems_have_no_known_forks_and_a_model_its_template(tmp_path):
+    study = load_study(STUDIES / "paper.yaml")
+    config = study.resolve(next(cell for cell in study.cells()))
+    config["model"]["prompt"] = {"template": "<|user|>{prompt}", "source": "a test"}
+    found = inspected(write_cell(tmp_path / "s/m/v/seed-0", config))
+    assert not found.known_forks and found.template == Template(template="<|user|>{prompt}", source="a test")
+
+
+def test_a_base_model_takes_its_recipe_from_the_study(tmp_path):
+    study = load_study(STUDIES / "mini.yaml")
+    model = tmp_path / "mini" / "mini-m" / "base" / "model"
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}")
+    found = inspected(model.parent, STUDIES / "mini.yaml")
+    assert (found.name, found.rules, found.checkpoint) == ("mini/mini-m/base", {}, model)
+    assert (found.training, found.study, found.known_forks) == (study.training, tmp_path / "mini", True)
+    with pytest.raises(UserError, match="no recipe of its own; name its study: --study"):
+        inspected(model.parent)
+    other = model.parent.parent.rename(tmp_path / "mini" / "mini-x") / "base"
+    with pytest.raises(UserError, match="no model 'mini-x' in its grid; allowed: mini-s, mini-m"):
+        inspected(other, STUDIES / "mini.yaml")
+
+
+def test_what_is_no_cell_is_refused(tmp_path, capsys):
+    assert main(["tokens", str(tmp_path)]) == 2
+    assert "neither a trained cell nor a base model; allowed: results/STUDY/MODEL/" in capsys.readouterr().err
+    config = load_study(STUDIES / "mini.yaml").resolve(Cell("mini-s", "ict-10", 0))
+    cell = write_cell(tmp_path / "s/m/ict-10/seed-0", config)
+    with pytest.raises(UserError, match="has its recipe in .*manifest.json; leave it out"):
+        inspected(cell, STUDIES / "mini.yaml")
+    old = config | {"method": config["method"] | {"selector": "ict"}}
+    with pytest.raises(UserError, match="config.method: .*'ict'.* by another version: train the cell again"):
+        inspected(write_cell(tmp_path / "s/m/ict-10/seed-1", old))
+    short = config | {"training": {k: v for k, v in config["training"].items() if k != "temperature"}}
+    with pytest.raises(UserError, match="config.training.temperature: Field required"):
+        inspected(write_cell(tmp_path / "s/m/ict-10/seed-2", short))
