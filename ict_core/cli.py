@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     add("grade", stages.grade, "study completions problems out")
     add("settings", stages.settings, "study out")
     add("collect", stages.collect, "study results")
+    add("shadow-study", stages.shadow_study, "study tokens shadow overlap")
     add("statistics", evidence.statistics, "stored results claims")
     add("tables", evidence.tables, "stored results paper")
     add("figure", evidence.figure, "stored results", name=str)

@@ -117,6 +117,34 @@ TOKENS = {
     "h2_after": "float",
 }
 STUDY_TOKENS = {**_CELL, "selecting": "bool", **TOKENS}
+# Every rule on the same tokens of one sampled step (`shadow.score`): shares and means, NaN over nothing.
+SHADOW = {
+    "step": "int",
+    "rule": "str",
+    "tokens": "int",
+    **dict.fromkeys(
+        (
+            "kept_share",
+            "forks",  # known decision points among the tokens; NaN where none is known
+            "fork_recall",
+            "fork_precision",
+            "gradient_share",
+            "surprise_share",
+            "positive_share",
+            "negative_share",
+            "high_h1_share",
+            "high_h2_share",
+            "position",
+            "probability",
+            "purity",
+            "distance",
+        ),
+        "float",
+    ),
+}
+OVERLAP = {"step": "int", "rule": "str", "other": "str", "jaccard": "float", "rank_correlation": "float"}
+STUDY_SHADOW = {**_CELL, **SHADOW}  # the cell is that of the rollouts, whatever rule trained it
+STUDY_OVERLAP = {**_CELL, **OVERLAP}
 STAGES = ("pretrain", "fetch", "train", "generate")
 COMPUTE = {
     **_CELL,

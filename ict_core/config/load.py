@@ -23,6 +23,7 @@ from ict_core.config.published import TrainingSet
 from ict_core.config.study import BASE_VARIANT, Study, StudyFile
 from ict_core.config.training import Training
 from ict_core.config.yaml_file import read_section
+from ict_core.errors import UserError
 
 
 class _Folder:
@@ -105,6 +106,25 @@ def load_study(path: Path) -> Study:
             for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "shown")
         },
     )
+
+
+def load_methods(folder: Path) -> dict[str, Method]:
+    """Every variant of a folder of methods by name, in the order of the names.
+
+    Args:
+        folder: `configs/methods`.
+
+    Raises:
+        UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
+    """
+    problems = Problems()
+    methods = _Folder(folder.parent, folder.name, Method, problems)
+    if not methods.files:
+        raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
+    for name in sorted(methods.files):
+        methods.read(name, folder, "")
+    problems.raise_if_any()
+    return methods.good()
 
 
 def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:

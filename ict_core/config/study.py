@@ -25,7 +25,7 @@ _NOT_OF_THE_TRAINING = {
     "hardware": {"memory_gib", "train_hours", "generate_hours"},  # what a scheduler is told
 }
 
-Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "evidence"]
+Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "shadow", "evidence"]
 
 
 class Data(Section):
@@ -258,6 +258,9 @@ class Study:
             }
         if stage == "grade":
             return self.grading.dump()
+        if stage == "shadow":
+            rules = {v: [m.selector, {k: str(x) for k, x in m.parameters().items()}] for v, m in self.methods.items()}
+            return {"rules": rules, "baseline": self.baselines[0]}
         if stage != "evidence":  # which shows what was run, so reads everything
             raise ValueError(f"there is no stage {stage!r}")
         return {

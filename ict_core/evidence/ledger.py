@@ -156,7 +156,11 @@ def _absent(claim: Claim, evidence: Evidence) -> Entry:
     else:
         ran = set(evidence.runs["variant"])
         missing = [v for v in _variants(claim) if v not in ran]
-        remark = f"without {', '.join(missing)}" if missing else "no model ran both arms on its benchmarks"
+        remark = "no model ran both arms on its benchmarks"
+        if missing:
+            remark = f"without {', '.join(missing)}"
+        elif isinstance(claim.test, Measure):
+            remark = "no run has the quantity of both arms, as where no forks are known"
     return Entry(claim, describe(claim), _unit(claim), (), 0, nan, nan, nan, {}, nan, nan, NOT_TESTED, remark, nan)
 
 

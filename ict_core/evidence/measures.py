@@ -50,6 +50,16 @@ def distance_from_beta(tokens: pd.DataFrame) -> float:
     return float(distance[tokens["kept"]].mean() - distance[~tokens["kept"]].mean())
 
 
+def fork_recall(tokens: pd.DataFrame) -> float:
+    """Share of the known forks that are kept; NaN where none is known."""
+    return float(tokens.loc[tokens["fork"] == 1, "kept"].mean())
+
+
+def fork_precision(tokens: pd.DataFrame) -> float:
+    """Share of the kept tokens that are known forks; NaN where none is known."""
+    return float(tokens.loc[tokens["kept"], "fork"].mean())
+
+
 def sorted_curve(tokens: pd.DataFrame) -> NDArray[np.float64]:
     """The mean over a run's sequences of their scores u sorted from high to low (`statistics.elbow`)."""
     sequence = tokens.groupby(["step", "group", "rollout"]).ngroup()
@@ -65,6 +75,8 @@ QUANTITIES = {
     "probability_of_kept": Quantity(mean_probability_kept, "tokens", "probability"),
     "high_entropy_share_of_kept": Quantity(high_entropy_share, "tokens", "share of the kept tokens"),
     "distance_from_beta": Quantity(distance_from_beta, "tokens", "probability, kept less dropped"),
+    "fork_recall": Quantity(fork_recall, "tokens", "share of the known forks"),
+    "fork_precision": Quantity(fork_precision, "tokens", "share of the kept tokens"),
     "elbow": Quantity(elbow_of_run, "tokens", "share of the tokens"),
     "h1_change": Quantity(_change("h1"), "log", "relative change"),
     "h2_change": Quantity(_change("h2"), "log", "relative change"),

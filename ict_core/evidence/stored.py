@@ -15,6 +15,8 @@ _STORED = {
     "scores": (collect.SCORES, records.SCORES),
     "log": (collect.LOG, records.STUDY_LOG),
     "tokens": (collect.TOKENS, records.STUDY_TOKENS),
+    "shadow": ("shadow.parquet", records.STUDY_SHADOW),
+    "overlap": ("overlap.parquet", records.STUDY_OVERLAP),
     "compute": (collect.COMPUTE, records.COMPUTE),
     "contamination": ("contamination.parquet", records.CONTAMINATION),
     "near_duplicates": ("near_duplicates.parquet", records.NEAR_DUPLICATES),
@@ -26,7 +28,8 @@ class Stored:
 
     Args:
         stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet`,
-            `compute.parquet`, `contamination.parquet` and `near_duplicates.parquet`.
+            `shadow.parquet`, `overlap.parquet`, `compute.parquet`, `contamination.parquet` and
+            `near_duplicates.parquet`.
         results: the folder into whose `statistics/` the statistics stage wrote; None where it has not run.
     """
 
@@ -40,7 +43,7 @@ class Stored:
         return read_settings(self._stored / SETTINGS)
 
     def _read(self, name: str) -> pd.DataFrame:
-        """`scores`, `log`, `tokens`, `compute`, `contamination`, `near_duplicates`, or a frame of `schemas.STATISTICS`.
+        """A study's frame: one of :data:`_STORED` or of `schemas.STATISTICS`.
 
         Raises:
             UserError: there is no such frame, or its file is missing or of another schema.

@@ -11,7 +11,7 @@ from ict_core.config.methods import TopScore
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
-STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "evidence")
+STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "shadow", "evidence")
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)

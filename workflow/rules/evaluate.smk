@@ -72,6 +72,25 @@ rule collect:
         "ict collect --study {params.study} --results {params.results} &> {log}"
 
 
+rule shadow:
+    input:
+        tokens=f"{RESULTS}/tokens.parquet",
+    output:
+        shadow=f"{RESULTS}/shadow.parquet",
+        overlap=f"{RESULTS}/overlap.parquet",
+    log:
+        f"{RESULTS}/logs/shadow.log",
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        config=lambda w: settings("shadow"),
+        code=code("shadow", "selection", "tokens"),
+    shell:
+        "ict shadow-study --study {params.study} --tokens {input.tokens}"
+        " --shadow {output.shadow} --overlap {output.overlap} &> {log}"
+
+
 rule study_settings:
     output:
         f"{RESULTS}/study.json",

@@ -1,0 +1,1 @@
+"""Shadow scoring: every selection rule side by side on the same rollouts."""

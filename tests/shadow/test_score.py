@@ -1,0 +1,137 @@
+"""The composition of kept sets by hand and by a derivative, their overlap by scipy, a study's frames."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.stats import spearmanr
+from shadow_frames import METHODS, sample
+
+from ict_core import records
+from ict_core.shadow.rules import distinct_rules
+from ict_core.shadow.score import composition, overlap, rule_seed, score_step, score_study
+
+RULES = distinct_rules(METHODS)
+SHARES = ["kept_share", "fork_recall", "surprise_share", "gradient_share"]
+
+
+def rows(**columns) -> pd.DataFrame:
+    zero = dict.fromkeys(("step", "group", "rollout", "fork", "h1", "h2", "logprob", "advantage"), 0.0)
+    return pd.DataFrame({**zero, **columns})
+
+
+def test_composition_by_hand():
+    frame = rows(
+        rollout=[0, 0, 0, 1],
+        position=[0, 1, 2, 0],
+        fork=[1.0, 0.0, 1.0, 0.0],
+        logprob=np.log([0.5, 0.8, 0.9, 0.2]),
+        h1=[3.0, 1.0, 2.0, 4.0],
+        h2=-np.log([0.5, 0.68, 0.82, 0.3]),
+        advantage=[2.0, 2.0, 2.0, -1.0],
+    )
+    found = composition(frame, np.array([[True, False, False, True], [False] * 4, [True] * 4]))
+    norms = [2 * math.sqrt(0.5), 2 * math.sqrt(0.08), 2 * math.sqrt(0.02), math.sqrt(0.9)]
+    assert found.iloc[0].to_dict() == pytest.approx(
+        {
+            "kept_share": 0.5,
+            "forks": 2.0,
+            "fork_recall": 0.5,
+            "fork_precision": 0.5,
+            "surprise_share": 1.3 / 1.6,
+            "gradient_share": (norms[0] + norms[3]) / sum(norms),
+            "positive_share": 0.5,
+            "negative_share": 0.5,
+            "high_h1_share": 1.0,
+            "high_h2_share": 1.0,
+            "position": 0.0,
+            "probability": 0.35,
+            "purity": 0.4,
+            "distance": 0.05,
+        }
+    )
+    nothing = found.iloc[1]
+    assert nothing[SHARES].tolist() == [0, 0, 0, 0]
+    assert nothing[["fork_precision", "position", "probability"]].isna().all()
+    whole = found.iloc[2]
+    assert whole[SHARES].tolist() == pytest.approx([1, 1, 1, 1])
+    assert whole["position"] == pytest.approx((0 + 0.5 + 1 + 0) / 4) and whole["high_h1_share"] == 0.5
+
+
+def test_where_there_is_nothing_to_share_there_is_no_share():
+    frame = rows(position=range(3), fork=float("nan"), h1=[1.0, 1.0, 2.0])
+    found = composition(frame, np.array([[True, False, False]])).iloc[0]
+    assert found[["forks", "fork_recall", "fork_precision", "gradient_share", "surprise_share"]].isna().all()
+    assert found["high_h1_share"] == 0.5  # at the median
+    assert math.isnan(composition(frame.assign(fork=0.0), np.ones((1, 3), bool))["fork_recall"].iloc[0])
+
+
+def test_the_gradient_is_that_of_the_policy_with_respect_to_the_logits():
+    g = torch.Generator().manual_seed(0)
+    logits = (2 * torch.randn(6, 9, generator=g, dtype=torch.float64)).requires_grad_()
+    drawn, advantage = torch.randint(0, 9, (6,), generator=g), torch.randn(6, generator=g, dtype=torch.float64)
+    logprob = torch.log_softmax(logits, -1).gather(1, drawn[:, None]).squeeze(1)
+    (advantage * logprob).sum().backward()
+    norms = logits.grad.norm(dim=1).numpy()
+    h2 = -torch.softmax(logits, -1).square().sum(-1).log()
+    columns = {"logprob": logprob.detach(), "h2": h2.detach(), "advantage": advantage}
+    frame = rows(position=range(6), **{name: values.numpy() for name, values in columns.items()})
+    found = composition(frame, np.eye(6, dtype=bool))["gradient_share"]
+    assert found.to_numpy() == pytest.approx(norms / norms.sum())
+
+
+def test_overlap_is_jaccard_and_spearman():
+    rng = np.random.default_rng(0)
+    kept = rng.random((3, 40)) < 0.3
+    scores = [rng.integers(0, 9, 40).astype(float), rng.random(40), None]
+    found = overlap(kept, scores, ["a", "b", "c"])
+    assert found[["rule", "other"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
+    sets = [set(np.flatnonzero(row)) for row in kept]
+    assert found["jaccard"].tolist() == [len(x & y) / len(x | y) for x, y in combinations(sets, 2)]
+    assert found["rank_correlation"].iloc[0] == pytest.approx(spearmanr(scores[0], scores[1]).statistic)
+    assert found["rank_correlation"].iloc[1:].isna().all()
+
+
+def test_empty_sets_and_level_scores_have_no_overlap():
+    found = overlap(np.zeros((2, 3), bool), [np.zeros(3), np.arange(3.0)], ["a", "b"])
+    assert found[["jaccard", "rank_correlation"]].isna().all(axis=None)
+
+
+def test_the_complement_ranks_the_other_way_round():
+    found = score_step(sample("ict-10", 0), RULES, 0)[1].set_index(["rule", "other"])
+    assert found.loc[("frequent-90", "ict-10"), ["jaccard", "rank_correlation"]].tolist() == pytest.approx([0, -1])
+    assert found.loc[("ict-10", "ict-20"), "rank_correlation"] == pytest.approx(1)
+
+
+def test_a_step_has_a_row_a_rule_and_a_row_a_pair():
+    frame = sample("entropy-10", 3)
+    shadow, pairs = score_step(frame, RULES, 5)
+    assert shadow["rule"].tolist() == [rule.name for rule in RULES] and (shadow["step"] == 10).all()
+    assert len(pairs) == 22 * 21 / 2 and (shadow["tokens"] == len(frame)).all()
+    own = shadow.set_index("rule").loc["entropy-10"]
+    assert own["kept_share"] == pytest.approx(frame["kept"].mean())
+    assert own["fork_recall"] == pytest.approx(frame.loc[frame["fork"] == 1, "kept"].mean())
+    assert own["fork_precision"] == pytest.approx(frame.loc[frame["kept"], "fork"].mean())
+    again, _ = score_step(frame.sample(frac=1, random_state=0), RULES[::-1], 5)
+    pd.testing.assert_frame_equal(again[::-1].reset_index(drop=True), shadow)
+
+
+def test_every_rule_and_step_has_draws_of_its_own():
+    assert len({rule_seed(0, rule, step) for rule in RULES for step in (0, 10)}) == 44
+
+
+def test_a_study_is_scored_on_all_cells_and_compared_on_the_baseline(tmp_path):
+    parts = [
+        sample(variant, seed, step=step).assign(model="m", variant=variant, seed=seed, selecting=True)
+        for variant, seed in [("grpo", 0), ("grpo", 1), ("ict-10", 0)]
+        for step in (0, 10)
+    ]
+    shadow, pairs = score_study(pd.concat(parts), RULES, "grpo")
+    records.write_frame(shadow, tmp_path / "shadow.parquet", records.STUDY_SHADOW)
+    records.write_frame(pairs, tmp_path / "overlap.parquet", records.STUDY_OVERLAP)
+    assert len(shadow) == 3 * 2 * 22 and set(pairs["variant"]) == {"grpo"} and len(pairs) == 2 * 2 * 231
+    last = shadow.query("variant == 'ict-10' and step == 10")[list(records.SHADOW)]
+    pd.testing.assert_frame_equal(last.reset_index(drop=True), score_step(parts[-1], RULES, 0)[0])
