@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core.commands import evidence, stages, tools
+from ict_core.commands import evidence, shadow, stages, tools
 from ict_core.errors import UserError
 
 _CELL = {"model": str, "variant": str, "seed": int}
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     add("grade", stages.grade, "study completions problems out")
     add("settings", stages.settings, "study out")
     add("collect", stages.collect, "study results")
-    add("shadow-study", stages.shadow_study, "study tokens shadow overlap")
+    add("shadow-study", shadow.shadow_study, "study tokens shadow overlap")
     add("statistics", evidence.statistics, "stored results claims")
     add("tables", evidence.tables, "stored results paper")
     add("figure", evidence.figure, "stored results", name=str)
@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     add("notebook", evidence.notebook, "stored results notebook")
     add("report", evidence.report, "stored results")
     _add_tools(commands)
+    _add_shadow(commands)
     return parser
 
 
@@ -91,6 +92,24 @@ def _add_tools(commands: Any) -> None:
     lease.add_argument("--gpus", type=int, required=True, help="how many; with 0 the command sees none")
     lease.add_argument("command", nargs="+", help="after --")
     lease.set_defaults(run=tools.lease)
+
+
+def _add_shadow(commands: Any) -> None:
+    command = commands.add_parser("shadow", help=shadow.shadow.__doc__, description=shadow.shadow.__doc__)
+    command.add_argument("checkpoint", type=Path, help="a Hugging Face checkpoint folder")
+    command.add_argument("--problems", type=Path, required=True, help="data/train.parquet or eval.parquet of a study")
+    command.add_argument("--benchmark", help="draw from this benchmark's problems only")
+    command.add_argument("--model", type=Path, help="configs/models/<model>.yaml, whose template the prompts stand in")
+    command.add_argument("--methods", type=Path, default=Path("configs/methods"), help="(default: %(default)s)")
+    command.add_argument("--groups", type=int, default=16, help="prompts, drawn at random (default: %(default)s)")
+    command.add_argument("--group-size", type=int, default=8, help="rollouts a prompt (default: %(default)s)")
+    command.add_argument("--temperature", type=float, default=1.0, help="of the rollouts (default: %(default)s)")
+    command.add_argument("--max-new-tokens", type=int, default=112, help="of a rollout (default: %(default)s)")
+    command.add_argument("--known-forks", action="store_true", help="the problems are the mini world's: mark its forks")
+    command.add_argument("--seed", type=int, default=0, help="of prompts, rollouts and draws (default: %(default)s)")
+    command.add_argument("--threads", type=int, default=1, help="of the CPU (default: %(default)s)")
+    command.add_argument("--out", type=Path, required=True, help="receives tokens, shadow, overlap, gradients.parquet")
+    command.set_defaults(run=shadow.shadow)
 
 
 if __name__ == "__main__":

@@ -143,6 +143,7 @@ SHADOW = {
     ),
 }
 OVERLAP = {"step": "int", "rule": "str", "other": "str", "jaccard": "float", "rank_correlation": "float"}
+GRADIENTS = {"rule": "str", "norm_share": "float", "cosine": "float"}  # `shadow.checkpoint`
 STUDY_SHADOW = {**_CELL, **SHADOW}  # the cell is that of the rollouts, whatever rule trained it
 STUDY_OVERLAP = {**_CELL, **OVERLAP}
 STAGES = ("pretrain", "fetch", "train", "generate")

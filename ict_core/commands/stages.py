@@ -215,20 +215,6 @@ def collect(options: argparse.Namespace) -> None:
     collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 
 
-def shadow_study(options: argparse.Namespace) -> None:
-    """Score every rule of a study on the tokens sampled from all its cells."""
-    from ict_core import records
-    from ict_core.shadow.rules import distinct_rules
-    from ict_core.shadow.score import score_study
-
-    study = load_study(options.study)
-    tokens = records.read_frame(options.tokens, records.STUDY_TOKENS)
-    shadow, overlap = score_study(tokens, distinct_rules(study.methods), study.baselines[0])
-    records.write_frame(overlap, options.overlap, records.STUDY_OVERLAP)
-    records.write_frame(shadow, options.shadow, records.STUDY_SHADOW)
-    print(f"{shadow['rule'].nunique()} rules on {len(shadow.groupby(['model', 'variant', 'seed']))} cells")
-
-
 def _model(study: Study, options: argparse.Namespace) -> Model:
     """The model that the options name; an error if the study has no such model."""
     if options.model not in study.models:

@@ -127,6 +127,19 @@ def load_methods(folder: Path) -> dict[str, Method]:
     return methods.good()
 
 
+def load_model(path: Path) -> Model:
+    """Read and check one model's file, `configs/models/<model>.yaml`.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    problems = Problems()
+    model: Model | None = read_section(path, Model, problems)
+    problems.raise_if_any()
+    assert model is not None
+    return model
+
+
 def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:
     """The benchmark with another number of problems; a published one has no more than its rows."""
     if override is None:

@@ -5,6 +5,8 @@ import torch
 from shadow_frames import METHODS, sample
 
 from ict_core import records
+from ict_core.config.load import load_methods
+from ict_core.errors import UserError
 from ict_core.shadow.rules import distinct_rules
 from ict_core.shadow.score import rebuilt
 
@@ -77,3 +79,11 @@ def test_random_draws_depend_on_the_seed():
     batch, random = rebuilt(sample("random-10", 0)), rule_of("random-10")
     assert torch.equal(random.kept(batch, 1), random.kept(batch, 1))
     assert not torch.equal(random.kept(batch, 1), random.kept(batch, 2))
+
+
+def test_a_folder_without_methods_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no methods"):
+        load_methods(tmp_path)
+    (tmp_path / "odd.yaml").write_text("selector: top-scroe\n")
+    with pytest.raises(UserError, match="top-score"):
+        load_methods(tmp_path)

@@ -1,0 +1,73 @@
+"""The subcommands that score every rule on the same rollouts: a study's own, and fresh ones of any checkpoint."""
+
+import argparse
+
+from ict_core.commands.stages import prepare
+from ict_core.config import load_study
+from ict_core.errors import UserError
+
+_GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
+
+
+def shadow_study(options: argparse.Namespace) -> None:
+    """Score every rule of a study on the tokens sampled from all its cells."""
+    from ict_core import records
+    from ict_core.shadow.rules import distinct_rules
+    from ict_core.shadow.score import score_study
+
+    study = load_study(options.study)
+    tokens = records.read_frame(options.tokens, records.STUDY_TOKENS)
+    shadow, overlap = score_study(tokens, distinct_rules(study.methods), study.baselines[0])
+    records.write_frame(overlap, options.overlap, records.STUDY_OVERLAP)
+    records.write_frame(shadow, options.shadow, records.STUDY_SHADOW)
+    print(f"{shadow['rule'].nunique()} rules on {len(shadow.groupby(['model', 'variant', 'seed']))} cells")
+
+
+def shadow(options: argparse.Namespace) -> None:
+    """Score every rule side by side on fresh rollouts of a checkpoint, without training."""
+    prepare()
+    from ict_core import records
+    from ict_core.benchmarks.templates import templated
+    from ict_core.config.load import load_methods, load_model
+    from ict_core.inspection.groups import sample_groups
+    from ict_core.seeding import generator
+    from ict_core.shadow.checkpoint import score_groups, side_by_side
+    from ict_core.shadow.rules import distinct_rules
+
+    for option, value, least in (
+        ("--group-size", options.group_size, 2),
+        ("--max-new-tokens", options.max_new_tokens, 1),
+    ):
+        if value < least:
+            raise UserError(f"{option}: {value} is not allowed; allowed: at least {least}")
+    if options.temperature <= 0:
+        raise UserError(f"--temperature: {options.temperature} is not allowed; allowed: more than 0")
+    rules = distinct_rules(load_methods(options.methods))
+    template = load_model(options.model).prompt if options.model else None
+    problems = records.read_frame(options.problems, records.PROBLEMS)
+    if options.benchmark:
+        known = problems["benchmark"].unique()
+        problems = problems[problems["benchmark"] == options.benchmark]
+        if problems.empty:
+            raise UserError(f"--benchmark: {options.benchmark!r} is not allowed; allowed: {', '.join(known)}")
+    if not 0 < options.groups <= len(problems):
+        raise UserError(f"--groups: {options.groups} is not allowed; allowed: 1 to {len(problems)}")
+    drawn = generator(options.seed, "shadow problems").choice(len(problems), options.groups, replace=False)
+    problems = problems.iloc[drawn]
+    groups = sample_groups(
+        options.checkpoint,
+        problems.assign(prompt=templated(template, problems["prompt"])),
+        group_size=options.group_size,
+        temperature=options.temperature,
+        max_new_tokens=options.max_new_tokens,
+        seed=options.seed,
+        grading=_GRADING,
+        known_forks=options.known_forks,
+        threads=options.threads,
+    )
+    scored = score_groups(groups, rules, options.seed, options.temperature)
+    for name in ("tokens", "shadow", "overlap", "gradients"):
+        records.write_frame(getattr(scored, name), options.out / f"{name}.parquet", getattr(records, name.upper()))
+    right = groups.rewards.nanmean().item()
+    print(f"{len(scored.tokens)} tokens of {len(groups.rewards)} rollouts, of which {right:.0%} are right")
+    print(side_by_side(scored))

@@ -1,0 +1,115 @@
+"""Every rule on a checkpoint's own rollouts: the frames, and the parameters' gradient against autograd in float64."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from shadow_frames import METHODS
+from transformers import AutoModelForCausalLM
+
+from ict_core import records
+from ict_core.benchmarks.mini.corpus import evaluation_problems
+from ict_core.cli import main
+from ict_core.inspection.groups import sample_groups
+from ict_core.shadow.checkpoint import gradients, score_groups
+from ict_core.shadow.rules import distinct_rules
+from ict_core.shadow.score import rebuilt
+
+RULES = distinct_rules(METHODS)
+CONFIGS = Path(__file__).parents[2] / "configs"
+TEMPERATURE = 0.8
+
+
+@pytest.fixture(scope="module")
+def problems():
+    return evaluation_problems(0, {"mini-word": ("word", 3), "mini-stem": ("stem", 3)})
+
+
+@pytest.fixture(scope="module")
+def groups(tiny_checkpoint, problems):
+    """Rollouts of a random model, with advantages as if some had been right."""
+    found = sample_groups(
+        tiny_checkpoint,
+        problems[:2],
+        group_size=3,
+        temperature=TEMPERATURE,
+        max_new_tokens=10,
+        seed=1,
+        grading={"seconds": 5.0, "memory_mib": 1024},
+        known_forks=True,
+    )
+    lengths = torch.tensor([10, 4, 7, 2, 10, 1])
+    mask = torch.arange(found.completion_ids.size(1)) < lengths[:, None]
+    return dataclasses.replace(found, completion_mask=mask, advantages=torch.tensor([1.0, -0.5, -0.5, 0.0, 2.0, -2.0]))
+
+
+def oracle(checkpoint, groups, kept):
+    """The gradient from each rollout by itself, without padding."""
+    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float64)
+    for row, live in enumerate(groups.completion_mask):
+        prompt, response = groups.prompt_ids[row][groups.prompt_mask[row]], groups.completion_ids[row][live]
+        logits = model(torch.cat([prompt, response])[None]).logits[0, len(prompt) - 1 : -1] / TEMPERATURE
+        logprob = torch.log_softmax(logits, -1).gather(1, response[:, None]).squeeze(1)
+        weight = groups.advantages[row].double() / len(response)
+        (weight * logprob * kept[row][live]).sum().backward()
+    return torch.cat([p.grad.flatten() for p in model.parameters()]).numpy()
+
+
+def test_the_gradient_is_autograds(groups, tiny_checkpoint):
+    g = torch.Generator().manual_seed(0)
+    half = groups.completion_mask & (torch.rand(groups.completion_mask.shape, generator=g) < 0.5)
+    found = gradients(groups, [groups.completion_mask, half, torch.zeros_like(half)], TEMPERATURE)
+    whole, part = (oracle(tiny_checkpoint, groups, kept) for kept in (groups.completion_mask, half))
+    norms = np.linalg.norm(part), np.linalg.norm(whole)
+    assert found["norm_share"].tolist() == pytest.approx([1, norms[0] / norms[1], 0], abs=1e-5)
+    assert found["cosine"].tolist()[:2] == pytest.approx([1, part @ whole / np.prod(norms)], abs=1e-5)
+    assert np.isnan(found["cosine"].iloc[2]) and all(p.grad is None for p in groups.model.parameters())
+
+
+def test_without_an_advantage_there_is_no_gradient_to_carry(groups):
+    level = dataclasses.replace(groups, advantages=torch.zeros(6))
+    assert gradients(level, [groups.completion_mask], TEMPERATURE).isna().all(axis=None)
+
+
+def test_scored_frames_are_those_of_the_sampled_groups(groups):
+    scored = score_groups(groups, RULES, 3, TEMPERATURE)
+    assert len(scored.tokens) == 34 and scored.tokens["kept"].all()
+    batch = rebuilt(scored.tokens)
+    assert torch.equal(batch.mask, groups.completion_mask) and torch.equal(batch.advantages, groups.advantages)
+    assert torch.equal(batch.statistics.h1, groups.statistics.h1 * batch.mask)
+    assert scored.tokens["fork"].tolist() == groups.forks[groups.completion_mask].tolist()
+    whole = scored.gradients.set_index("rule").loc["grpo"]
+    assert whole.tolist() == pytest.approx([1, 1])
+    assert scored.gradients["rule"].tolist() == scored.shadow["rule"].tolist() == [rule.name for rule in RULES]
+
+
+def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, capsys):
+    records.write_frame(problems, tmp_path / "problems.parquet", records.PROBLEMS)
+    methods = tmp_path / "methods"
+    methods.mkdir()
+    for name in ("grpo", "ict-10", "random-10"):
+        shutil.copy(CONFIGS / "methods" / f"{name}.yaml", methods)
+    arguments = ["shadow", tiny_checkpoint, "--problems", tmp_path / "problems.parquet", "--methods", methods]
+    arguments += ["--benchmark", "mini-stem", "--groups", 2, "--group-size", 3, "--max-new-tokens", 8]
+
+    def run(*more):
+        return main([str(a) for a in [*arguments, *more]])
+
+    assert run("--out", tmp_path / "a") == 0 and run("--out", tmp_path / "b") == 0
+    assert "norm_share" in (out := capsys.readouterr().out) and "random-10" in out and "of 6 rollouts" in out
+    for name in ("tokens", "shadow", "overlap", "gradients"):
+        one, two = (tmp_path / folder / f"{name}.parquet" for folder in "ab")
+        assert one.read_bytes() == two.read_bytes()
+        assert len(records.read_frame(one, getattr(records, name.upper()))) >= 3
+    assert pd.read_parquet(one.with_name("shadow.parquet"))["forks"].isna().all()  # not said to be the mini world's
+    for option, value, words in (
+        ("benchmark", "gsm8k", "mini-stem, mini-word"),
+        ("groups", 4, "1 to 3"),
+        ("temperature", 0, "more"),
+    ):
+        assert run("--out", tmp_path / "c", f"--{option}", value) == 2
+        assert words in capsys.readouterr().err
