@@ -65,6 +65,23 @@ _TEXTS = {
         "one run, the bar a 95 % t interval over the training seeds that each panel names: it speaks for new runs on "
         "these prompts. A rule that keeps every token has half of them above the median by construction, but for ties.",
     ),
+    "forks": (
+        "Known forks among the kept tokens",
+        "Every rule on the same rollouts, those of the study's first baseline: the share of the known forks that a "
+        "rule keeps (recall, above) and the share of the kept tokens that are forks (precision, below) at every "
+        "sampled optimiser step, in percent. Forks are the tokens at which a response of the mini world chooses "
+        "between a direct and a worked step. Lines are means over the training seeds, bands run from the lowest to "
+        "the highest seed. The grey line is what as many tokens have that are drawn at random: a recall equal to the "
+        "share kept, a precision equal to the share of forks among all tokens.",
+    ),
+    "overlap": (
+        "How far any two rules agree",
+        "Every pair of rules on the same rollouts, those of the study's first baseline. Above the diagonal the Jaccard "
+        "index of the tokens that they keep: those that both keep over those that either keeps. Below it Spearman's "
+        "correlation of the scores that they rank the response tokens by; a rule that keeps the lowest scores ranks by "
+        "their negative, and a dash stands where a rule ranks none. Means over the sampled steps and the training "
+        "seeds; a rule whose scope is the batch has the sampled groups for its batch.",
+    ),
     "components": (
         "What the uncertainty of a level is made of",
         "A bar is the standard error of a method's average over the benchmarks for new runs on new problems, in "

@@ -13,7 +13,9 @@ from ict_core.figures import (
     elbow,
     entropy,
     forest,
+    forks,
     length,
+    overlap,
     pass_at_k,
     purity,
     reward,
@@ -21,7 +23,8 @@ from ict_core.figures import (
 )
 from ict_core.figures.captions import CAPTIONS, TITLES
 
-Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components"]
+Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components", "shadow", "overlap"]
+Setting = Literal["margin", "arms", "variants", "baselines"]
 
 
 class Entry(NamedTuple):
@@ -39,7 +42,7 @@ class Entry(NamedTuple):
     inputs: tuple[Frame, ...]
     title: str
     caption: str
-    settings: tuple[Literal["margin", "arms"], ...] = ()
+    settings: tuple[Setting, ...] = ()
 
 
 _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
@@ -52,11 +55,18 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
     "elbow": (elbow.draw, ("tokens",)),
     "purity": (purity.draw, ("tokens",)),
     "composition": (composition.draw, ("tokens",)),
+    "forks": (forks.draw, ("shadow",)),
+    "overlap": (overlap.draw, ("overlap",)),
     "components": (components.draw, ("components",)),
     "length": (length.draw, ("log",)),
 }
 
-_SETTINGS: dict[str, tuple[Literal["margin", "arms"], ...]] = {"forest": ("margin",), "ablations": ("margin", "arms")}
+_SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "forest": ("margin",),
+    "ablations": ("margin", "arms"),
+    "forks": ("variants", "baselines"),
+    "overlap": ("variants",),
+}
 
 FIGURES: dict[str, Entry] = {
     name: Entry(draw, inputs, TITLES[name], CAPTIONS[name], _SETTINGS.get(name, ()))
@@ -65,7 +75,9 @@ FIGURES: dict[str, Entry] = {
 
 
 def draw(name: str, study: Stored) -> Figure:
-    """The figure of that name from a study's stored frames, showing the variants that every model ran.
+    """The figure of that name from a study's stored frames; of the variants it shows those of the line figures.
+
+    One whose settings name `variants` shows all of them.
 
     Raises:
         UserError: a frame is missing or broken, or see the figure's own module.
@@ -73,4 +85,4 @@ def draw(name: str, study: Stored) -> Figure:
     entry = FIGURES[name]
     frames = [study.frame(frame) for frame in entry.inputs]
     settings = {setting: getattr(study.settings, setting) for setting in entry.settings}
-    return entry.draw(*frames, variants=study.settings.shared, **settings)
+    return entry.draw(*frames, **({"variants": study.settings.shared} | settings))

@@ -10,8 +10,10 @@ from ict_core.tables.components import components_table
 from ict_core.tables.compute import compute_table
 from ict_core.tables.contamination import contamination_table, near_duplicates_table
 from ict_core.tables.contrasts import contrasts_table
+from ict_core.tables.forks import fork_table
 from ict_core.tables.frames import Frames, TableSettings, restricted
 from ict_core.tables.main import main_table
+from ict_core.tables.shadow import shadow_table
 from ict_core.tables.statuses import status_table
 from ict_core.tables.table import Table
 from ict_core.tables.thresholds import threshold_table
@@ -34,6 +36,8 @@ TABLES = {
     "views": Entry(TITLES["views"], lambda f, s: views_table(f.views, s)),
     "thresholds": Entry(TITLES["thresholds"], lambda f, s: threshold_table(f.levels, f.contrasts, s.variants)),
     "ablations": Entry(TITLES["ablations"], lambda f, s: ablation_table(f.levels, f.contrasts, s.arms)),
+    "shadow": Entry(TITLES["shadow"], lambda f, s: shadow_table(f.shadow, s)),
+    "forks": Entry(TITLES["forks"], lambda f, s: fork_table(f.shadow, f.tokens, s)),
     "paper": Entry(TITLES["paper"], lambda f, s: paper_table(f.levels, s)),
     "compute": Entry(TITLES["compute"], lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
     "statuses": Entry(TITLES["statuses"], lambda f, s: status_table(f.scores, s.variants)),

@@ -28,6 +28,8 @@ class Frames:
     compute: pd.DataFrame
     contamination: pd.DataFrame
     near_duplicates: pd.DataFrame
+    tokens: pd.DataFrame
+    shadow: pd.DataFrame
 
 
 @dataclass(frozen=True)

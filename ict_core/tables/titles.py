@@ -6,6 +6,8 @@ TITLES = {
     "views": "Second views of the contrasts",
     "thresholds": "Fraction of tokens kept",
     "ablations": "Ablations and controls",
+    "shadow": "Rules on the same rollouts",
+    "forks": "Known forks among the kept tokens",
     "paper": "Beside the paper's figures",
     "compute": "Compute",
     "statuses": "Answer statuses",

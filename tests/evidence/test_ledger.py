@@ -108,8 +108,19 @@ def test_holm_runs_over_the_tested_claims_alone(evidence):
 def test_what_the_study_did_not_run_is_named(evidence):
     entries = {e.claim.id: e for e in ledger(read_claims(LEDGER), evidence, 0.02, 0.8)}
     assert entries["beats-kl"].verdict == NOT_TESTED and entries["beats-kl"].remark == "without kl-10"
-    assert entries["branching-points"].remark.startswith("needs recall and precision")
+    assert entries["branching-points"].unit == "share of the known forks" and entries["branching-points"].seeds == 3
     assert entries["gain-over-grpo"].seeds == 3 and entries["gain-over-grpo"].models == ("tiny", "small")
+
+
+def test_what_cannot_be_tested_yet_says_what_it_needs(evidence):
+    entry = ledger([claim(None, needs="a model")], evidence, 0.02, 0.8)[0]
+    assert entry.verdict == NOT_TESTED and entry.remark == "needs a model"
+
+
+def test_forks_that_are_not_known_leave_their_claim_untested(evidence):
+    unknown = Evidence(evidence.runs, evidence.log, evidence.tokens.assign(fork=float("nan")), MIRRORS)
+    entry = {e.claim.id: e for e in ledger(read_claims(LEDGER), unknown, 0.02, 0.8)}["branching-points"]
+    assert entry.verdict == NOT_TESTED and entry.remark.endswith("where no forks are known")
 
 
 def sure(mean: float) -> Evidence:

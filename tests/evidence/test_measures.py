@@ -45,6 +45,15 @@ def test_distance_from_beta_is_kept_less_dropped():
     assert value("distance_from_beta", log(), frame) == pytest.approx(0.1 - 0.3)
 
 
+def test_recall_and_precision_of_the_known_forks():
+    frame = tokens(fork=[1.0, 1.0, 1.0, 0.0, 0.0], kept=[True, False, False, True, True])
+    assert value("fork_recall", log(), frame) == pytest.approx(1 / 3)
+    assert value("fork_precision", log(), frame) == pytest.approx(1 / 3)
+    for fork, recall, precision in ((0.0, np.nan, 0.0), (np.nan, np.nan, np.nan)):  # none there, none known
+        found = [value(f"fork_{name}", log(), frame.assign(fork=fork)) for name in ("recall", "precision")]
+        assert found == pytest.approx([recall, precision], nan_ok=True)
+
+
 def test_the_elbow_is_that_of_the_mean_curve_over_sequences():
     scores = np.r_[np.linspace(1, 0.1, 10), np.linspace(0.1, 0, 90)]
     shuffled = np.random.default_rng(0).permutation(scores)

@@ -1,12 +1,14 @@
 """Small frames of every kind that the figures read, drawn from a known hierarchy."""
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import synthetic
 
-from ict_core.records import STUDY_TOKENS
+from ict_core.figures.registry import FIGURES
+from ict_core.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.seeding import generator
 from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE
@@ -102,6 +104,7 @@ def _sequence(variant, step, rollout, length, rng):
         "step": np.full(n, step),
         "rollout": np.full(n, rollout),
         "position": np.arange(n),
+        "fork": (np.arange(n) % 9 == 4).astype(float),
         "logprob": -0.35 * h1 - rng.gamma(0.3, 1.0, n) * np.sqrt(h1),  # pi squared is at most beta
         "h1": h1,
         "h2": 0.7 * h1,
@@ -120,7 +123,40 @@ def tokens(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3)
             columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
             cell = {"model": model, "variant": variant, "seed": seed, "group": 0, "token": 7, "advantage": 0.5}
             cells.append(pd.DataFrame({**cell, **columns}))
-    return pd.concat(cells, ignore_index=True)[list(STUDY_TOKENS)]
+    return pd.concat(cells, ignore_index=True).reindex(columns=list(STUDY_TOKENS))
+
+
+def shadow(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3), steps=(0, 10, 20)):
+    """Every variant as a rule on the rollouts of every variant: 200 tokens a step, ten of them forks."""
+    rows = []
+    for model, variant, numbers in arms(models, variants, seeds, base=False):
+        for seed in numbers:
+            rng = generator(seed, "shadow", model, variant)
+            for step in steps:
+                for rule in variants:
+                    percent = rule.rpartition("-")[2]
+                    kept = int(percent) / 100 if percent.isdigit() else 1.0
+                    hits = 10 if kept == 1 else int(rng.integers(0, 11))
+                    row = dict.fromkeys(STUDY_SHADOW, rng.uniform(0.2, 0.6)) | {
+                        "model": model, "variant": variant, "seed": seed, "step": step, "rule": rule, "tokens": 200,
+                        "kept_share": kept, "forks": 10.0, "fork_recall": hits / 10,
+                        "fork_precision": hits / (200 * kept),
+                    }  # fmt: skip
+                    rows.append(row)
+    return pd.DataFrame(rows)[list(STUDY_SHADOW)]
+
+
+def overlap(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3), steps=(0, 10, 20)):
+    """Every pair of rules on GRPO's rollouts; GRPO and STAPO rank no tokens."""
+    rows = []
+    for model, variant, numbers in arms(models, ["grpo"], seeds, base=False):
+        for seed in numbers:
+            rng = generator(seed, "overlap", model)
+            for step in steps:
+                for rule, other in combinations(variants, 2):
+                    rank = NAN if {rule, other} & {"grpo", "stapo"} else rng.uniform(-1, 1)
+                    rows.append((model, variant, seed, step, rule, other, rng.uniform(), rank))
+    return pd.DataFrame(rows, columns=list(STUDY_OVERLAP))
 
 
 def frames(**study):
@@ -133,7 +169,16 @@ def frames(**study):
         "levels": levels(of_runs),
         "contrasts": contrasts(of_runs),
         "components": components(of_runs),
+        "shadow": shadow(**study),
+        "overlap": overlap(**study),
     }
+
+
+def drawn(name, frames, variants=synthetic.VARIANTS):
+    """The figure of that name, with the settings that it cannot do without."""
+    entry = FIGURES[name]
+    more = {"baselines": synthetic.BASELINES} if "baselines" in entry.settings else {}
+    return entry.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
 
 
 @cache

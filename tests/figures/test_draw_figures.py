@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from figure_frames import drawn
 from matplotlib import rcParams
 from matplotlib.colors import to_hex
 
@@ -15,6 +16,7 @@ from ict_core.figures.registry import FIGURES, draw
 from ict_core.figures.style import RC, label, style
 
 LOG = ["reward", "entropy", "length"]
+WITHOUT_LINES = ("thresholds", "components", "purity", "overlap")  # of the variants asked for, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 
 
@@ -26,10 +28,6 @@ def frames():
 @pytest.fixture(scope="module")
 def smoke():
     return figure_frames.frames(models=["tiny"], variants=["grpo", "ict-10"], seeds=(1,))
-
-
-def drawn(name, frames, variants=synthetic.VARIANTS):
-    return FIGURES[name].draw(*(frames[i] for i in FIGURES[name].inputs), variants=variants)
 
 
 def line_of(axis, variant):
@@ -52,12 +50,14 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "elbow": ("tokens",),
         "purity": ("tokens",),
         "composition": ("tokens",),
+        "forks": ("shadow",),
+        "overlap": ("overlap",),
         "components": ("components",),
         "length": ("log",),
     }
     assert list(FIGURES) == list(TITLES) == list(CAPTIONS)
     assert all(e.title == TITLES[n] and e.caption == CAPTIONS[n] for n, e in FIGURES.items())
-    assert {n for n, e in FIGURES.items() if e.settings} == {"forest"}
+    assert {n for n, e in FIGURES.items() if e.settings} == {"forest", "ablations", "forks", "overlap"}
 
 
 class Study:
@@ -65,7 +65,10 @@ class Study:
 
     def __init__(self, frames):
         self.frame = frames.__getitem__
-        self.settings = SimpleNamespace(shared=("grpo", "ict-10"), margin=0.03)
+        shown = ("grpo", "ict-10")
+        self.settings = SimpleNamespace(
+            shared=shown, variants=shown, margin=0.03, baselines=synthetic.BASELINES, arms={}
+        )
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -100,7 +103,7 @@ def test_one_seed_and_one_model_are_enough(smoke, name):
     assert texts(figure)
 
 
-@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("thresholds", "components", "purity")])
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in WITHOUT_LINES])
 def test_only_the_variants_asked_for_are_drawn(frames, name):
     figure = drawn(name, frames, ["stapo", "missing"])
     methods = {style(v).colour for v in synthetic.VARIANTS}
@@ -131,7 +134,7 @@ def test_frames_stay_untouched(smoke, name):
 
 
 def test_a_method_has_one_colour_in_all_figures(smoke):
-    for name in [n for n in FIGURES if n not in ("thresholds", "components", "purity")]:
+    for name in [n for n in FIGURES if n not in WITHOUT_LINES]:
         figure = drawn(name, smoke, ["grpo", "ict-10"])
         assert style("ict-10").colour in {line.get_color() for a in figure.axes for line in a.lines}, name
 

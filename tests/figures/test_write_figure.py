@@ -18,7 +18,7 @@ def frames():
 
 
 def drawn(name, frames):
-    return FIGURES[name].draw(*(frames[i] for i in FIGURES[name].inputs), variants=VARIANTS)
+    return figure_frames.drawn(name, frames, VARIANTS)
 
 
 @pytest.mark.parametrize("name", FIGURES)

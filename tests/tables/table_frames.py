@@ -6,7 +6,7 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence.settings import Arm
-from ict_core.records import CONTAMINATION, NEAR_DUPLICATES
+from ict_core.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
@@ -66,12 +66,46 @@ def near_duplicates(count=12):
     return pd.DataFrame(rows, columns=list(NEAR_DUPLICATES))
 
 
+def tokens(cells):
+    """A frame of records.STUDY_TOKENS: of 20 tokens a step, two of them forks, each run keeps two, one a fork."""
+    return pd.concat(
+        pd.DataFrame({"position": range(20)})
+        .assign(fork=[1.0] * 2 + [0.0] * 18, kept=[True, False, True] + [False] * 17)
+        .assign(model=model, variant=variant, seed=seed, selecting=step > 0, step=step)
+        .reindex(columns=list(STUDY_TOKENS))
+        for model, variant, seed in cells
+        for step in (0, 10, 20)
+        if variant != "base"
+    )
+
+
+def shadow(cells, rules):
+    """A frame of records.STUDY_SHADOW: every rule on every run, at step 0 and 10, the same but for `shadow_row`."""
+    rows = [
+        shadow_row(model=model, variant=variant, seed=seed, step=step, rule=rule)
+        for model, variant, seed in cells
+        for step in (0, 10)
+        for rule in rules
+        if variant != "base"
+    ]
+    return pd.DataFrame(rows)
+
+
+def shadow_row(**values):
+    """One row of records.STUDY_SHADOW: of 20 tokens, two of them forks, two are kept, one a fork."""
+    row = {**dict.fromkeys(STUDY_SHADOW, 0.25), "model": "tiny", "variant": "grpo", "seed": 1, "step": 0, "tokens": 20}
+    row |= {"kept_share": 0.1, "forks": 2.0, "fork_recall": 0.5, "fork_precision": 0.5}
+    return row | values
+
+
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
     found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
-    cells = scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None)
+    cells = list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
     parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
-    return Frames(scores, *parts, contamination(scores["benchmark"].unique()), near_duplicates())
+    benchmarks = scores["benchmark"].unique()
+    sampled = (tokens(cells), shadow(cells, variants))
+    return Frames(scores, *parts, contamination(benchmarks), near_duplicates(), *sampled)
 
 
 def levels(*rows):

@@ -8,6 +8,8 @@ import nbformat
 import pytest
 from repository_copy import REPOSITORY, Copy
 
+from ict_core.figures.captions import TITLES as FIGURE_TITLES
+
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
 HEAVY = ("torch", "vllm", "transformers", "trl", "accelerate", "datasets", "math_verify", "tokenizers")
@@ -32,7 +34,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_the_stored_run_is_small_and_whole():
     sizes = {path.relative_to(REFERENCE).as_posix(): path.stat().st_size for path in REFERENCE.rglob("*.*")}
     assert sum(sizes.values()) < 10 * 2**20
-    for name in ("scores", "train_log", "tokens", "compute", "contamination", "near_duplicates"):
+    for name in ("scores", "train_log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
         assert sizes[f"{name}.parquet"] > 0
     manifest = json.loads((REFERENCE / "manifest.json").read_text())
     assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, nothing uncommitted
@@ -60,7 +62,7 @@ def test_the_notebook_is_stored_without_outputs_and_executed_with_them(rebuilt):
     outputs = [output for cell in made.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
     kinds = [kind for output in outputs for kind in output.get("data", {})]
-    assert kinds.count("image/png") == 10 and kinds.count("text/html") >= 7
+    assert kinds.count("image/png") == 12 and kinds.count("text/html") >= 8
     assert str(rebuilt.folder) not in nbformat.writes(made)
 
 
@@ -73,4 +75,4 @@ def test_a_second_rebuild_has_nothing_to_do(rebuilt):
 def test_figures_are_a_target_of_their_own(rebuilt):
     shutil.rmtree(rebuilt.folder / "results/rebuilt/mini/figures")
     jobs = [rule for rule, _, _ in rebuilt.planned("figures", *REBUILD)]
-    assert len(jobs) == 11 and all(rule.startswith("figure") for rule in jobs)
+    assert len(jobs) == len(FIGURE_TITLES) + 1 and all(rule.startswith("figure") for rule in jobs)

@@ -1,0 +1,86 @@
+"""Recall and precision of the known forks over training: a pair of panels a rule."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType
+
+from ict_core.figures.panels import LEGEND_LINE, present, sentence, titles
+from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, label, style
+
+ACROSS = 6  # rules in one line of the figure
+PANEL_HEIGHT = 0.85  # inches
+CHANCE = "#8C8C8C"
+QUANTITIES = {"fork_recall": "kept_share", "fork_precision": "forks_share"}  # above and below, and what chance has
+MODEL_LINES: tuple[LineStyleType, ...] = ("-", (0.0, (4.0, 1.5)), (0.0, (1.2, 1.2)), (0.0, (5.0, 1.5, 1.2, 1.5)))
+
+
+def _draw_line(axis: Axes, runs: pd.DataFrame, column: str, chance: str, colour: str, line: LineStyleType) -> None:
+    """One model's line in its band, and above the grey line what chance has; shares in percent."""
+    by_seed = 100 * runs.pivot(index="step", columns="seed", values=column)
+    steps, expected = by_seed.index.to_numpy(), 100 * runs.groupby("step")[chance].mean()
+    axis.plot(steps, expected.to_numpy(), color=CHANCE, linestyle=line, linewidth=0.8)
+    axis.fill_between(steps, by_seed.min(axis=1), by_seed.max(axis=1), color=colour, alpha=0.18, linewidth=0)
+    axis.plot(steps, by_seed.mean(axis=1), color=colour, linestyle=line, linewidth=1.2, marker=".", markersize=3)
+
+
+def _legend(figure: Figure, models: Sequence[str]) -> None:
+    entries = [
+        Line2D([], [], color="#222222", linestyle=line, linewidth=1.2, marker=".", markersize=3, label=model)
+        for model, line in zip(models, MODEL_LINES, strict=False)
+    ]
+    entries.append(Line2D([], [], color=CHANCE, linewidth=0.8, label="as many tokens at random"))
+    figure.legend(handles=entries, loc="outside lower center", ncols=len(entries))
+
+
+def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> Figure:
+    """Draw every rule's recall (above) and precision (below) of the known forks on the same rollouts.
+
+    Args:
+        shadow: a frame of `records.STUDY_SHADOW`.
+        variants: the rules to show, from left to right and then downwards; those without rows are left out.
+        baselines: the rollouts are those of the first of them.
+
+    Raises:
+        UserError: none of the rules has rows.
+    """
+    rows = shadow[shadow["variant"] == baselines[0]]
+    rules = present(rows.assign(variant=rows["rule"]), variants)
+    known = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
+    if known.empty:
+        return sentence("No decision points are known in these problems.")
+    known = known.assign(forks_share=known["forks"] / known["tokens"])
+    models = titles(known, [baselines[0]])
+    across = min(ACROSS, len(rules))
+    lines = math.ceil(len(rules) / across)
+    size = (max(COLUMN_WIDTH, TEXT_WIDTH * across / ACROSS), lines * (2 * PANEL_HEIGHT + 0.3) + LEGEND_LINE + 0.35)
+    with rc_context(RC):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(2 * lines, across, squeeze=False, sharex=True)
+        for quantity, (column, chance) in enumerate(QUANTITIES.items()):
+            panels = axes[quantity::2].flat
+            highest = max(known[column].max(), known[chance].max())
+            for rule, axis in itertools.zip_longest(rules, panels):
+                if rule is None:
+                    axis.set_axis_off()
+                    continue
+                axis.set_ylim(-4 * highest, 104 * highest)
+                axis.tick_params(labelbottom=bool(quantity), labelleft=axis in axes[:, 0])
+                for model, line in zip(models, MODEL_LINES, strict=False):
+                    runs = known[(known["rule"] == rule) & (known["model"] == model)]
+                    _draw_line(axis, runs, column, chance, style(rule).colour, line)
+        for rule, axis in zip(rules, axes[::2].flat, strict=False):
+            axis.set_title(label(rule), size=7)
+        for axis, name in zip(axes[:, 0], itertools.cycle(("Recall", "Precision")), strict=False):
+            axis.set_ylabel(name)
+        for axis in axes[-1]:
+            axis.set_xlabel("Step")
+        figure.align_ylabels()
+        _legend(figure, list(models.values()))
+    return figure

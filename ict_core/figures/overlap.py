@@ -1,0 +1,87 @@
+"""How far any two rules agree: a matrix a model, kept sets above the diagonal and rankings below it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ict_core.figures.panels import present, sentence, titles
+from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, label
+
+CELL = (0.235, 0.42)  # inches: the least and the greatest side of a pair's field
+NAMES = 1.1  # inches: the rules' names at the left and below
+BARS = 1.15  # inches, below: the scales of the colours
+SETS = ScalarMappable(Normalize(0, 1), colormaps["Greens"])
+RANKS = ScalarMappable(Normalize(-1, 1), colormaps["RdBu_r"])
+
+
+def matrix(pairs: pd.DataFrame, rules: Sequence[str], column: str) -> NDArray[np.float64]:
+    """The mean of a column over the rows of each pair, (rules, rules), symmetric; NaN where there is none.
+
+    Args:
+        pairs: rows of `records.OVERLAP`.
+        rules: of rows and columns.
+    """
+    turned = pairs.rename(columns={"rule": "other", "other": "rule"})
+    means = pd.concat([pairs, turned]).groupby(["rule", "other"])[column].mean().unstack()
+    return means.reindex(index=pd.Index(rules), columns=pd.Index(rules)).to_numpy(np.float64)
+
+
+def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
+    above = np.triu(np.ones((len(rules), len(rules)), dtype=bool))
+    values = np.where(above, matrix(pairs, rules, "jaccard"), matrix(pairs, rules, "rank_correlation"))
+    colours = np.where(above[..., None], SETS.to_rgba(values), RANKS.to_rgba(values))
+    colours[np.isnan(values)] = (0.94, 0.94, 0.94, 1.0)
+    axis.imshow(colours, interpolation="nearest")
+    for row, column in np.ndindex(*values.shape):
+        value = values[row, column]
+        if row == column:
+            continue
+        text = "–" if np.isnan(value) else f"{value + 0.0:.2f}".replace("0.", ".").replace("-", "−")
+        dark = colours[row, column, :3] @ (0.30, 0.59, 0.11) < 0.5  # luminance
+        axis.text(column, row, text, ha="center", va="center", size=5, color="white" if dark else "#222222")
+    names = [label(rule) for rule in rules]
+    axis.set_xticks(range(len(rules)), names, rotation=90)
+    axis.set_yticks(range(len(rules)), names)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+
+
+def draw(overlap: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw the mean Jaccard index of the kept sets and the mean rank correlation of the scores of all pairs of rules.
+
+    Args:
+        overlap: a frame of `records.STUDY_OVERLAP`.
+        variants: the rules to show, in order; those without rows are left out.
+
+    Raises:
+        UserError: none of the rules has rows.
+    """
+    named = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
+    rules = present(named, variants)
+    if len(rules) == 1:
+        return sentence("This study has one rule alone.")
+    models = titles(overlap, list(overlap["variant"].unique()))
+    side = float(np.clip((TEXT_WIDTH - NAMES) / len(rules), *CELL)) * len(rules) + NAMES
+    across = max(1, min(len(models), int(TEXT_WIDTH / side)))
+    down = -(-len(models) // across)
+    width = max(COLUMN_WIDTH, across * side)
+    with rc_context(RC | {"axes.grid": False}):
+        figure = Figure(figsize=(width, down * (side + 0.15) + BARS), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False)
+        for axis in axes.flat[len(models) :]:
+            axis.set_axis_off()
+        for axis, (model, title) in zip(axes.flat, models.items(), strict=False):
+            _draw_matrix(axis, overlap[overlap["model"] == model], rules)
+            axis.set_title(title)
+        for scale, words in ((SETS, "Jaccard index of the kept sets"), (RANKS, "Rank correlation of the scores")):
+            bar = figure.colorbar(scale, ax=axes, location="bottom", aspect=45, fraction=0.04, pad=0.01)
+            bar.set_label(words, size=7)
+            bar.ax.tick_params(labelsize=6)
+    return figure

@@ -1,0 +1,75 @@
+"""Every rule on the same rollouts, those of the first baseline: how much it keeps, and of what."""
+
+import numpy as np
+import pandas as pd
+
+from ict_core.statistics.intervals import t_interval
+from ict_core.tables.frames import TableSettings
+from ict_core.tables.layout import by_row, percent_interval, seed_range
+from ict_core.tables.table import Table
+
+QUANTITIES = {
+    "kept_share": "kept",
+    "gradient_share": "gradient",
+    "surprise_share": "1 − p",
+    "positive_share": "A > 0",
+    "negative_share": "A < 0",
+    "high_h1_share": "high H1",
+    "high_h2_share": "high H2",
+    "position": "position",
+    "probability": "p",
+    "purity": "beta",
+    "distance": "|p − beta|",
+}
+"""Columns of `records.SHADOW` and what they are called."""
+
+
+def over_seeds(values: pd.Series) -> dict[str, float]:
+    """Mean, t limits and number of the runs that have a value; all NaN but the number where none has."""
+    found = values.dropna().to_numpy(np.float64)
+    if not len(found):
+        return {"mean": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+    interval = t_interval(found)
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high, "seeds": interval.n}
+
+
+def shadow_numbers(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Each quantity of each rule, averaged over the sampled steps of a run and then over the runs.
+
+    Args:
+        shadow: a frame of `records.STUDY_SHADOW`.
+        baseline: the variant whose rollouts all rules are shown on.
+
+    Returns:
+        Columns model, rollouts (the baseline), rule, quantity, mean, low, high (t over seeds), seeds; shares.
+    """
+    rows = shadow[shadow["variant"] == baseline]
+    runs = rows.groupby(["model", "rule", "seed"], sort=False)[list(QUANTITIES)].mean()
+    found = [
+        {"model": model, "rollouts": baseline, "rule": rule, "quantity": quantity, **over_seeds(of_rule[quantity])}
+        for (model, rule), of_rule in runs.groupby(level=["model", "rule"], sort=False)
+        for quantity in QUANTITIES
+    ]
+    return pd.DataFrame(found)
+
+
+def shadow_table(shadow: pd.DataFrame, settings: TableSettings) -> Table:
+    """The rules side by side, a column a quantity."""
+    baseline = settings.baselines[0]
+    numbers = shadow_numbers(shadow, baseline)
+    texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
+    wide = texts.pivot(index=["model", "rule"], columns="quantity", values="text")
+    order = pd.MultiIndex.from_frame(numbers[["model", "rule"]].drop_duplicates())
+    shown = wide.loc[order, list(QUANTITIES)].rename(columns=QUANTITIES).reset_index()
+    caption = (
+        f"Every selection rule of the study on the same rollouts, those sampled while `{baseline}` trained: means over "
+        f"the sampled steps and {seed_range(numbers['seeds'])}, in percent, ± half the 95 % t-interval over the seeds. "
+        "A rule is named after the first variant that has it, and is applied from the first step on, without warm-up; "
+        "one whose scope is the batch has the sampled groups for its batch. "
+        "Kept: of all tokens. Gradient: of the sum of the norms of the policy gradient with respect to the tokens' "
+        "logits, |A| times the root of 1 − 2p + beta. 1 − p: of the sum of that mass. Of the kept tokens: the share "
+        "with A > 0 and with A < 0; the share above the median H1 and H2 of the step (a tie is half); their mean place "
+        "in the response from 0, its first token, to 100, its last; mean probability p, mean purity "
+        "beta = exp(−H2), mean distance of the two."
+    )
+    return Table("shadow", numbers, shown, caption, keys=1)
