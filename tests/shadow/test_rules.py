@@ -42,7 +42,7 @@ def test_a_rule_of_a_sequence_or_a_group_keeps_of_the_sample_what_it_kept_in_tra
         assert 0 < rows["kept"].mean() < 1
 
 
-@pytest.mark.parametrize("variant", ["grpo", "entropy-20", "stapo-80", "ict-10-by-batch"])
+@pytest.mark.parametrize("variant", ["grpo", "entropy-20", "stapo-h80", "ict-10-by-batch"])
 def test_a_rule_of_the_batch_does_so_where_the_whole_batch_is_in_the_sample(variant):
     rows = sample(variant, 1, groups=4)
     batch = rebuilt(rows)
