@@ -43,7 +43,7 @@ def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
         value = values[row, column]
         if row == column:
             continue
-        text = "–" if np.isnan(value) else f"{value + 0.0:.2f}".replace("0.", ".").replace("-", "−")
+        text = "–" if np.isnan(value) else f"{round(value, 2) + 0.0:.2f}".replace("0.", ".").replace("-", "−")
         dark = colours[row, column, :3] @ (0.30, 0.59, 0.11) < 0.5  # luminance
         axis.text(column, row, text, ha="center", va="center", size=5, color="white" if dark else "#222222")
     names = [label(rule) for rule in rules]
