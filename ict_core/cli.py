@@ -101,7 +101,7 @@ def _add_shadow(commands: Any) -> None:
     command.add_argument("--benchmark", help="draw from this benchmark's problems only")
     command.add_argument("--model", type=Path, help="configs/models/<model>.yaml, whose template the prompts stand in")
     command.add_argument("--methods", type=Path, default=Path("configs/methods"), help="(default: %(default)s)")
-    command.add_argument("--groups", type=int, default=16, help="prompts, drawn at random (default: %(default)s)")
+    command.add_argument("--count", type=int, default=16, help="prompts, drawn at random (default: %(default)s)")
     command.add_argument("--group-size", type=int, default=8, help="rollouts a prompt (default: %(default)s)")
     command.add_argument("--temperature", type=float, default=1.0, help="of the rollouts (default: %(default)s)")
     command.add_argument("--max-new-tokens", type=int, default=112, help="of a rollout (default: %(default)s)")

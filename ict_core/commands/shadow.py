@@ -30,7 +30,7 @@ def shadow(options: argparse.Namespace) -> None:
     from ict_core.benchmarks.templates import templated
     from ict_core.config.load import load_methods, load_model
     from ict_core.inspection.groups import sample_groups
-    from ict_core.seeding import generator
+    from ict_core.inspection.tokens import chosen_problems
     from ict_core.shadow.checkpoint import score_groups, side_by_side
     from ict_core.shadow.rules import distinct_rules
 
@@ -44,16 +44,7 @@ def shadow(options: argparse.Namespace) -> None:
         raise UserError(f"--temperature: {options.temperature} is not allowed; allowed: more than 0")
     rules = distinct_rules(load_methods(options.methods))
     template = load_model(options.model).prompt if options.model else None
-    problems = records.read_frame(options.problems, records.PROBLEMS)
-    if options.benchmark:
-        known = problems["benchmark"].unique()
-        problems = problems[problems["benchmark"] == options.benchmark]
-        if problems.empty:
-            raise UserError(f"--benchmark: {options.benchmark!r} is not allowed; allowed: {', '.join(known)}")
-    if not 0 < options.groups <= len(problems):
-        raise UserError(f"--groups: {options.groups} is not allowed; allowed: 1 to {len(problems)}")
-    drawn = generator(options.seed, "shadow problems").choice(len(problems), options.groups, replace=False)
-    problems = problems.iloc[drawn]
+    problems = chosen_problems(options.problems, options.benchmark, options.count, options.seed)
     groups = sample_groups(
         options.checkpoint,
         problems.assign(prompt=templated(template, problems["prompt"])),

@@ -40,7 +40,7 @@ def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
     colours[np.isnan(values)] = (0.94, 0.94, 0.94, 1.0)
     axis.imshow(colours, interpolation="nearest")
     for row, column in np.ndindex(*values.shape):
-        value = values[row, column]
+        value = float(values[row, column])
         if row == column:
             continue
         text = "–" if np.isnan(value) else f"{round(value, 2) + 0.0:.2f}".replace("0.", ".").replace("-", "−")
@@ -64,8 +64,7 @@ def draw(overlap: pd.DataFrame, variants: Sequence[str]) -> Figure:
         UserError: none of the rules has rows.
     """
     named = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
-    rules = present(named, variants)
-    if len(rules) == 1:
+    if overlap.empty or len(rules := present(named, variants)) == 1:
         return sentence("This study has one rule alone.")
     models = titles(overlap, list(overlap["variant"].unique()))
     side = float(np.clip((TEXT_WIDTH - NAMES) / len(rules), *CELL)) * len(rules) + NAMES

@@ -94,7 +94,7 @@ def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, ca
     for name in ("grpo", "ict-10", "random-10"):
         shutil.copy(CONFIGS / "methods" / f"{name}.yaml", methods)
     arguments = ["shadow", tiny_checkpoint, "--problems", tmp_path / "problems.parquet", "--methods", methods]
-    arguments += ["--benchmark", "mini-stem", "--groups", 2, "--group-size", 3, "--max-new-tokens", 8]
+    arguments += ["--benchmark", "mini-stem", "--count", 2, "--group-size", 3, "--max-new-tokens", 8]
 
     def run(*more):
         return main([str(a) for a in [*arguments, *more]])
@@ -107,8 +107,8 @@ def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, ca
         assert len(records.read_frame(one, getattr(records, name.upper()))) >= 3
     assert pd.read_parquet(one.with_name("shadow.parquet"))["forks"].isna().all()  # not said to be the mini world's
     for option, value, words in (
-        ("benchmark", "gsm8k", "mini-stem, mini-word"),
-        ("groups", 4, "1 to 3"),
+        ("benchmark", "mini-stm", "mini-stem"),
+        ("count", 4, "1 to 3"),
         ("temperature", 0, "more"),
     ):
         assert run("--out", tmp_path / "c", f"--{option}", value) == 2

@@ -119,6 +119,13 @@ def test_a_step_has_a_row_a_rule_and_a_row_a_pair():
     pd.testing.assert_frame_equal(again[::-1].reset_index(drop=True), shadow)
 
 
+def test_a_study_may_have_one_rule(tmp_path):
+    cell = sample("grpo", 0).assign(model="m", variant="grpo", seed=0, selecting=True)
+    shadow, pairs = score_study(cell, distinct_rules({"grpo": METHODS["grpo"]}), "grpo")
+    records.write_frame(pairs, tmp_path / "overlap.parquet", records.STUDY_OVERLAP)
+    assert len(shadow) == 1 and records.read_frame(tmp_path / "overlap.parquet", records.STUDY_OVERLAP).empty
+
+
 def test_every_rule_and_step_has_draws_of_its_own():
     assert len({rule_seed(0, rule, step) for rule in RULES for step in (0, 10)}) == 44
 
