@@ -1,0 +1,130 @@
+"""What an optimiser step did to the entropies of the sampled states, beside what the theory says of it.
+
+The paper's statement: an update raises the logit of a sampled token with an advantage A > 0 and lowers it for A < 0, so
+that H2 falls where A and p - beta have the same sign and rises where they have not. The prediction: the change of both
+entropies if this token's logit alone had moved, by as much as its log-odds did (`theory.single_logit`).
+"""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from ict_core.statistics.names import CELL
+from ict_core.theory.regimes import LEAST, RESOLUTION, regimes
+from ict_core.theory.single_logit import (
+    Array,
+    first_order_h1_change,
+    first_order_h2_change,
+    h1_change,
+    h2_change,
+    shift_between,
+)
+
+SETS = ("all", "kept", "dropped")
+SAME_SIGN = {  # measure: share of the tokens for which these two columns of `updates` have the same sign
+    "statement": ("h2_moved", "stated"),
+    "follows_advantage": ("log_odds", "advantage"),
+    "together": ("h1_moved", "h2_moved"),
+    "h2_sign": ("h2_moved", "h2_exact"),
+    "h2_sign_first": ("h2_moved", "h2_first"),
+    "h1_sign": ("h1_moved", "h1_exact"),
+    "h1_sign_first": ("h1_moved", "h1_first"),
+}
+
+
+def updates(tokens: pd.DataFrame) -> pd.DataFrame:
+    """Each token with its measured and its predicted changes, nats.
+
+    Args:
+        tokens: rows of `records.STUDY_TOKENS`.
+
+    Returns:
+        A row a token of the steps at which the rule selects and whose update was made: model, variant, seed, kept,
+        logprob, h2; h1_change, h2_change: as measured; h1_moved, h2_moved: the same, NaN where they are below
+        `regimes.RESOLUTION`; log_odds: the change of the token's log-odds, NaN where H2 has not moved; advantage: NaN
+        where it is 0; stated: of the sign that the paper states for the change of H2; h1_exact, h1_first, h2_exact,
+        h2_first: the predictions, exactly and to first order. NaN also where the log-odds did not change, or by an
+        infinite amount.
+    """
+    rows = tokens[tokens["selecting"] & tokens["logprob_after"].notna()]
+    logprob, h1, h2 = (rows[name].to_numpy(np.float64) for name in ("logprob", "h1", "h2"))
+    changes = {"h1": rows["h1_after"].to_numpy() - h1, "h2": rows["h2_after"].to_numpy() - h2}
+    moved = {name: np.where(np.abs(change) >= RESOLUTION, change, np.nan) for name, change in changes.items()}
+    shift = shift_between(logprob, rows["logprob_after"].to_numpy())
+    shift[~np.isfinite(shift) | (shift == 0)] = np.nan
+    advantage = rows["advantage"].replace(0.0, np.nan)
+    return rows[[*CELL, "kept", "logprob", "h2"]].assign(
+        h1_change=changes["h1"],
+        h2_change=changes["h2"],
+        h1_moved=moved["h1"],
+        h2_moved=moved["h2"],
+        log_odds=np.where(np.isnan(moved["h2"]), np.nan, shift),
+        advantage=advantage,
+        stated=advantage * (-h2 - logprob),  # beta and p in logarithms, which order alike
+        h1_exact=h1_change(logprob, h1, shift),
+        h1_first=first_order_h1_change(logprob, h1, shift),
+        h2_exact=h2_change(logprob, h2, shift),
+        h2_first=first_order_h2_change(logprob, h2, shift),
+    )
+
+
+def same_sign(ours: Array, theirs: Array) -> tuple[float, float]:
+    """Share of the pairs with the same sign, and what it would be by chance; NaN for fewer than `regimes.LEAST` pairs.
+
+    By chance: if the signs were as frequent as they are on either side, but independent of each other.
+    """
+    known = ~np.isnan(ours) & ~np.isnan(theirs)
+    if known.sum() < LEAST:
+        return np.nan, np.nan
+    up, other = ours[known] > 0, theirs[known] > 0
+    a, b = float(up.mean()), float(other.mean())
+    return float((up == other).mean()), a * b + (1 - a) * (1 - b)
+
+
+def _fit(measured: Array, predicted: Array) -> tuple[float, float]:
+    """Spearman's correlation, and the slope through the origin; NaN with few pairs, or where all are equal."""
+    known = ~np.isnan(measured) & ~np.isnan(predicted)
+    y, x = measured[known], predicted[known]
+    if len(x) < LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return np.nan, np.nan
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1]), float(x @ y / (x @ x))
+
+
+def _measures(columns: dict[str, Array]) -> dict[str, float]:
+    """The measures of :func:`agreement` of some tokens, from the columns of :func:`updates`."""
+    change1, change2 = columns["h1_change"], columns["h2_change"]
+    enough = len(change2) >= LEAST
+    found = {
+        "tokens": float(len(change2)),
+        "h1_change": float(change1.mean()) if enough else np.nan,
+        "h2_change": float(change2.mean()) if enough else np.nan,
+        "moved": float((~np.isnan(columns["h2_moved"])).mean()) if enough else np.nan,
+    }
+    for name, (ours, theirs) in SAME_SIGN.items():
+        found[name], found[f"{name}_chance"] = same_sign(columns[ours], columns[theirs])
+    for name in ("h2_exact", "h2_first", "h1_exact", "h1_first"):
+        found[f"{name}_rank"], found[f"{name}_slope"] = _fit(columns[f"{name[:2]}_moved"], columns[name])
+    return found
+
+
+def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
+    """What every run's updates did, and its agreement with the theory, for kept and dropped tokens and by regime.
+
+    Args:
+        tokens: rows of `records.STUDY_TOKENS`.
+
+    Returns:
+        A row a (model, variant, seed, set of :data:`SETS`, regime of `theory.regimes`, measure): `value`, NaN where
+        fewer than `regimes.LEAST` tokens tell it. The measures: tokens; h1_change and h2_change, means in nats; moved,
+        the share whose H2 changed by `regimes.RESOLUTION` or more; those of :data:`SAME_SIGN`, each with its share by
+        chance; rank (Spearman's) and slope of the changes on each prediction.
+    """
+    found = []
+    for run, rows in updates(tokens).groupby(CELL, sort=False):
+        columns = {name: rows[name].to_numpy() for name in rows.columns.drop(CELL)}
+        of_regimes, kept = regimes(rows), columns["kept"]
+        for name, chosen in zip(SETS, (np.ones(len(rows), dtype=bool), kept, ~kept), strict=True):
+            for regime, in_regime in of_regimes.items():
+                measures = _measures({column: values[chosen & in_regime] for column, values in columns.items()})
+                found += [(*run, name, regime, measure, value) for measure, value in measures.items()]
+    return pd.DataFrame(found, columns=[*CELL, "set", "regime", "measure", "value"])
