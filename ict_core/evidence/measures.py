@@ -1,6 +1,6 @@
 """Quantities of one training run, from its log and its token sample: what the claims about tokens are tested on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.statistics.elbow import elbow, mean_sorted_curve
+from ict_core.theory.regimes import regimes
+from ict_core.theory.update import same_sign, updates
 
 PART = 5  # the start and the end of a training are its first and last fifth
 
@@ -71,6 +73,25 @@ def elbow_of_run(tokens: pd.DataFrame) -> float:
     return elbow(sorted_curve(tokens))
 
 
+def sign_statement(tokens: pd.DataFrame) -> float:
+    """Share of the kept tokens whose H2 an update changed as the paper states, less what chance gives.
+
+    Chance is not one half, as the signs of advantages and of changes are unequally frequent (`theory.update`).
+    """
+    rows = updates(tokens)
+    kept = rows[rows["kept"]]
+    share, chance = same_sign(kept["h2_moved"].to_numpy(), kept["stated"].to_numpy())
+    return share - chance
+
+
+def together_above(tokens: pd.DataFrame) -> float:
+    """Share of the tokens whose H1 and H2 an update changed in the same direction: where p > 1/e less where p < 1/e."""
+    rows = updates(tokens)
+    h1, h2, chosen = rows["h1_moved"].to_numpy(), rows["h2_moved"].to_numpy(), regimes(rows)
+    above, below = (same_sign(h1[chosen[name]], h2[chosen[name]])[0] for name in ("p > 1/e", "p < 1/e"))
+    return above - below
+
+
 QUANTITIES = {
     "probability_of_kept": Quantity(mean_probability_kept, "tokens", "probability"),
     "high_entropy_share_of_kept": Quantity(high_entropy_share, "tokens", "share of the kept tokens"),
@@ -78,6 +99,8 @@ QUANTITIES = {
     "fork_recall": Quantity(fork_recall, "tokens", "share of the known forks"),
     "fork_precision": Quantity(fork_precision, "tokens", "share of the kept tokens"),
     "elbow": Quantity(elbow_of_run, "tokens", "share of the tokens"),
+    "sign_statement": Quantity(sign_statement, "tokens", "share of the kept tokens, less chance"),
+    "h1_moves_with_h2": Quantity(together_above, "tokens", "share of the tokens, p > 1/e less p < 1/e"),
     "h1_change": Quantity(_change("h1"), "log", "relative change"),
     "h2_change": Quantity(_change("h2"), "log", "relative change"),
 }
@@ -103,3 +126,15 @@ def of_runs(quantity: str, variant: str, log: pd.DataFrame, tokens: pd.DataFrame
     values = {run: values.get(run, float("nan")) for run in ran.itertuples(index=False, name=None)}
     index = pd.MultiIndex.from_tuples(list(values), names=["model", "seed"])
     return pd.Series(list(values.values()), index=index, dtype="float64")
+
+
+def of_study(
+    quantities: Sequence[str], variants: Sequence[str], log: pd.DataFrame, tokens: pd.DataFrame
+) -> pd.DataFrame:
+    """:func:`of_runs` of several quantities and variants: model, variant, seed, quantity, `value`; a row a run each."""
+    parts = [
+        of_runs(quantity, variant, log, tokens).rename("value").reset_index().assign(variant=variant, quantity=quantity)
+        for variant in variants
+        for quantity in quantities
+    ]
+    return pd.concat(parts, ignore_index=True)[["model", "variant", "seed", "quantity", "value"]]

@@ -58,12 +58,17 @@ _TEXTS = {
         "the paper's analysis H2 does not change to first order. The numbers are the tokens of the panel and their "
         "mean distance |π - β|.",
     ),
-    "composition": (
-        "Kept tokens of high and of low entropy",
-        "Share of the kept tokens whose Shannon entropy lies above the median of the sampled response tokens of their "
-        "step and run, at the steps at which the rule selects; the dotted line is one high to one low. Every marker is "
-        "one run, the bar a 95 % t interval over the training seeds that each panel names: it speaks for new runs on "
-        "these prompts. A rule that keeps every token has half of them above the median by construction, but for ties.",
+    "statements": (
+        "What the paper says of kept tokens and of entropy",
+        "Every marker is one run, the bar a 95 % t interval over the training seeds around their mean: it speaks for "
+        "new runs on these prompts. Grey: what the paper states. Distance from beta: mean |π - β| of the kept tokens "
+        "less that of the dropped ones (paper: below 0). High entropy: share of the kept tokens whose Shannon entropy "
+        "lies above the median of their step's sampled tokens (paper: 1.03 : 1 and 0.99 : 1); a rule that keeps every "
+        "token has half of them there, but for ties. Probability: mean π of the kept (paper: 0.18 ± 0.09). Elbow: of "
+        "the sorted score u, the Jensen-Shannon divergence to the group's mean, whatever the variant's own score "
+        "(paper: near 10 %); a run whose curve has none has no marker. Entropy over training: relative change from the "
+        "first to the last fifth of the steps (paper: H1 falls, H2 is controlled). Tokens are those of the steps at "
+        "which the rule selects.",
     ),
     "forks": (
         "Known forks among the kept tokens",
@@ -81,6 +86,28 @@ _TEXTS = {
         "correlation of the scores that they rank the response tokens by; a rule that keeps the lowest scores ranks by "
         "their negative, and a dash stands where a rule ranks none. Means over the sampled steps and the training "
         "seeds; a rule whose scope is the batch has the sampled groups for its batch.",
+    ),
+    "single_logit": (
+        "One logit's change and the entropies",
+        "The sampled token's logit alone is raised or lowered: the first-order change of H2, -2 d π (π / β - 1), "
+        "against the exact one. Same sign: where it can fail; for π < β and a lowered logit, and for π > β and a "
+        "raised one, it is right at every step. Sign breaks at: the step beyond which more than 5 % have the other "
+        "sign, up on the left of π = β and down on the right; dots are bins of π / β, lines the closed form "
+        "ln((2β - π(1 + β)) / (π(1 - β))) for two β. Error: the median of the first-order change's distance from the "
+        "exact one, relative to it. Last panel: share for which H1 and H2 change in the same direction, exactly, at a "
+        "step of 0.1 nats, over π; the dotted line is 1 / e. To first order they part only where exp(-H1) < π < β. "
+        "Grey: random distributions, Dirichlet(concentration) of so many tokens. Coloured: the tokens sampled in "
+        "training, the mean over the training seeds in its 95 % t interval.",
+    ),
+    "update": (
+        "An update's change of the entropies",
+        "The same states before and after an optimiser step, at the steps at which the rule selects; tokens whose H2 "
+        "moved by less than 1e-6 nats are left out. As stated: share whose H2 moved with the sign of A (β - π), A the "
+        "advantage. Log-odds follow A: share whose sampled token's log-odds moved in the direction of A. Less chance: "
+        "less what the same frequencies of either sign would give if they were independent. As predicted: share whose "
+        "H2 moved with the sign that it would have, had this token's logit alone moved, by the measured change of its "
+        "log-odds; rank correlation (Spearman) of the two. Every marker is one run, the bar a 95 % t interval over the "
+        "training seeds around their mean. A run with fewer than 10 such tokens has no marker.",
     ),
     "components": (
         "What the uncertainty of a level is made of",

@@ -11,16 +11,18 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
 from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, Marks, handles, label, style
+from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.names import BASE
 
 PANEL_HEIGHT = 2.1  # inches
 LEGEND_LINE = 0.17  # inches, high
 LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
 HANDLE = 3.2  # font sizes, wide: two dashes of every pattern
+BESIDE = 3  # panels of one model
 NOTE_SIZE = 6  # points
 NOTE_LINE = 0.11  # inches, high
 NOTE_CHARACTERS = 21  # an inch
@@ -179,7 +181,7 @@ def row_panels(
     titles: Sequence[str],
     names: Sequence[Sequence[str]],
     line: float = 0.2,
-    sharex: Literal["col", "all"] = "col",
+    sharex: Literal["col", "all", "none"] = "col",
 ) -> tuple[Figure, NDArray]:
     """An empty figure of rows x titles panels whose lines are named at the left, the first one at the top.
 
@@ -211,12 +213,56 @@ def row_panels(
     return figure, axes
 
 
+def variant_panels(
+    models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
+) -> tuple[Figure, dict[str, list[Axes]]]:
+    """An empty figure with a panel a title for each model, three beside each other; a line a variant in each.
+
+    Args:
+        line: its height, inches.
+
+    Returns:
+        The figure, and each model's axes in the order of the titles.
+    """
+    blocks, names = -(-len(titles) // BESIDE), [label(v) for v in variants]
+    figure, axes = row_panels(blocks * len(models), [""] * BESIDE, [names] * (blocks * len(models)), line, "none")
+    of_model: dict[str, list[Axes]] = {}
+    for model, panels in zip(models, np.split(axes, len(models)), strict=True):
+        panels[0, 0].set_ylabel(model)
+        of_model[model] = list(panels.flat)
+        for axis, title in zip(of_model[model], titles, strict=True):
+            axis.set_title(title)
+    return figure, of_model
+
+
 def draw_interval(
     axis: Axes, row: float, low: float, high: float, colour: str, width: float, alpha: float = 1.0
 ) -> None:
     """A horizontal bar from `low` to `high` at the height `row`; nothing where the interval does not exist (NaN)."""
     if np.isfinite(low) and np.isfinite(high):
         axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
+
+
+def draw_seeds(
+    axis: Axes, row: float, values: ArrayLike, variant: str, *, spread: float = 0.15, filled: bool = False
+) -> None:
+    """A variant's runs around the height `row`: a marker each, their mean and its 95 % t interval over the seeds.
+
+    Args:
+        values: one a run; NaN where a run has none.
+        spread: of a line, the distance between the markers of two runs.
+        filled: the markers; open ones otherwise, and then a paler interval.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    sample = sample[np.isfinite(sample)]
+    if not sample.size:
+        return
+    level, look = t_interval(sample), style(variant)
+    draw_interval(axis, row, level.low, level.high, look.colour, 2.2, alpha=0.6 if filled else 0.35)
+    heights = row + side_by_side(sample.size, spread)
+    face = look.colour if filled else "none"
+    axis.plot(sample, heights, look.marker, color=look.colour, markersize=3.0, mfc=face, mew=0.7, clip_on=False)
+    axis.plot(level.mean, row, "|", color=look.colour, markersize=8, mew=1.5, clip_on=False)
 
 
 def side_by_side(number: int, step: float) -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ from ict_core.evidence.stored import Stored
 from ict_core.figures import (
     ablations,
     components,
-    composition,
     elbow,
     entropy,
     forest,
@@ -19,7 +18,10 @@ from ict_core.figures import (
     pass_at_k,
     purity,
     reward,
+    single_logit,
+    statements,
     thresholds,
+    update,
 )
 from ict_core.figures.captions import CAPTIONS, TITLES
 
@@ -54,9 +56,11 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
     "ablations": (ablations.draw, ("contrasts", "runs")),
     "elbow": (elbow.draw, ("tokens",)),
     "purity": (purity.draw, ("tokens",)),
-    "composition": (composition.draw, ("tokens",)),
+    "statements": (statements.draw, ("log", "tokens")),
     "forks": (forks.draw, ("shadow",)),
     "overlap": (overlap.draw, ("overlap",)),
+    "single_logit": (single_logit.draw, ("tokens",)),
+    "update": (update.draw, ("tokens",)),
     "components": (components.draw, ("components",)),
     "length": (length.draw, ("log",)),
 }

@@ -14,10 +14,13 @@ from ict_core.tables.forks import fork_table
 from ict_core.tables.frames import Frames, TableSettings, restricted
 from ict_core.tables.main import main_table
 from ict_core.tables.shadow import shadow_table
+from ict_core.tables.single_logit import single_logit_table
+from ict_core.tables.statements import statements_table
 from ict_core.tables.statuses import status_table
 from ict_core.tables.table import Table
 from ict_core.tables.thresholds import threshold_table
 from ict_core.tables.titles import TITLES
+from ict_core.tables.update import update_table
 from ict_core.tables.views import views_table
 from ict_core.tables.write import write
 
@@ -38,6 +41,9 @@ TABLES = {
     "ablations": Entry(TITLES["ablations"], lambda f, s: ablation_table(f.levels, f.contrasts, s.arms)),
     "shadow": Entry(TITLES["shadow"], lambda f, s: shadow_table(f.shadow, s)),
     "forks": Entry(TITLES["forks"], lambda f, s: fork_table(f.shadow, f.tokens, s)),
+    "statements": Entry(TITLES["statements"], lambda f, s: statements_table(f.log, f.tokens, s)),
+    "single_logit": Entry(TITLES["single_logit"], lambda f, _: single_logit_table(f.tokens)),
+    "update": Entry(TITLES["update"], lambda f, s: update_table(f.tokens, s)),
     "paper": Entry(TITLES["paper"], lambda f, s: paper_table(f.levels, s)),
     "compute": Entry(TITLES["compute"], lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
     "statuses": Entry(TITLES["statuses"], lambda f, s: status_table(f.scores, s.variants)),

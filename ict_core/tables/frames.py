@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from ict_core.tables.paper import Paper
 
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
+LIMITS = ("mean", "low", "high")
 LABELS = {"total": "Total"}
 _OPPOSITE = {"better": "worse", "worse": "better"}
 
@@ -28,6 +30,7 @@ class Frames:
     compute: pd.DataFrame
     contamination: pd.DataFrame
     near_duplicates: pd.DataFrame
+    log: pd.DataFrame
     tokens: pd.DataFrame
     shadow: pd.DataFrame
 
@@ -86,6 +89,12 @@ def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
         return column.map({value: i for i, value in enumerate(values)})
 
     return frame.sort_values(list(orders), key=rank, kind="stable", ignore_index=True)
+
+
+def limits_by(numbers: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """The columns mean, low, high by the values of the key's columns."""
+    keys, limits = (numbers[list(columns)].itertuples(index=False, name=None) for columns in (key, LIMITS))
+    return dict(zip(keys, limits, strict=True))
 
 
 def label(metric: str) -> str:

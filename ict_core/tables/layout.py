@@ -1,7 +1,7 @@
 """How numbers are printed in the readable tables. Shares become percent points with one decimal."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
@@ -40,6 +40,16 @@ def percent_interval(mean: float, low: float, high: float, signed: bool = False)
     if abs((high - mean) - (mean - low)) > SYMMETRIC:
         return f"{percent(mean, signed)} ({percent_range(low, high, signed)})"
     return f"{percent(mean, signed)} ± {percent((high - low) / 2)}"
+
+
+def with_half(limits: Iterable[float], decimals: int, factor: float = 1, signed: bool = False) -> str:
+    """A mean (the first of the three limits) with half its symmetric interval (low, high), all times a factor.
+
+    "1.25 ± 0.10", "1.25" without an interval, a dash without a mean.
+    """
+    mean, low, high = (factor * limit for limit in limits)
+    half = "" if math.isnan(low) else f" ± {number((high - low) / 2, decimals)}"
+    return number(mean, decimals, signed) + half
 
 
 def percent_range(low: float, high: float, signed: bool = False) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.evidence.measures import QUANTITIES, of_runs
+from ict_core.evidence.measures import QUANTITIES, of_runs, of_study
 from ict_core.records import STUDY_TOKENS
 from ict_core.statistics.elbow import elbow
 
@@ -52,6 +52,41 @@ def test_recall_and_precision_of_the_known_forks():
     for fork, recall, precision in ((0.0, np.nan, 0.0), (np.nan, np.nan, np.nan)):  # none there, none known
         found = [value(f"fork_{name}", log(), frame.assign(fork=fork)) for name in ("recall", "precision")]
         assert found == pytest.approx([recall, precision], nan_ok=True)
+
+
+def updated(count, change1, change2, **columns):
+    """Tokens whose H1 and H2 an update moved by so much; p = 0.5 and beta = 0.6 where nothing else is said."""
+    states = {"logprob": np.log(0.5), "h1": 1.0, "h2": -np.log(0.6), "logprob_after": np.log(0.49), "kept": True}
+    frame = tokens(number=range(count), **states | columns)
+    return frame.assign(h1_after=frame["h1"] + change1, h2_after=frame["h2"] + change2)
+
+
+def test_the_sign_statement_counts_kept_tokens_against_chance():
+    """p < beta: H2 is said to rise with A > 0. It does in 12 and falls in 4; with A < 0 it falls in 4: 16 of 20."""
+    advantage, rises = np.r_[np.ones(16), -np.ones(4)], np.r_[np.ones(12), -np.ones(8)]
+    frame = updated(20, 0.01, 0.01 * rises, advantage=advantage)
+    chance = 0.8 * 0.6 + 0.2 * 0.4
+    assert value("sign_statement", log(), frame) == pytest.approx(16 / 20 - chance)
+    dropped = updated(50, 0.01, -0.01, advantage=1.0, kept=False)
+    assert value("sign_statement", log(), pd.concat([frame, dropped])) == pytest.approx(16 / 20 - chance)
+    assert np.isnan(value("sign_statement", log(), frame[:9]))  # too few
+
+
+def test_h1_moves_with_h2_above_less_below_one_over_e():
+    above = updated(20, 0.01, np.r_[0.01 * np.ones(15), -0.01 * np.ones(5)])
+    below = updated(10, -0.01, np.r_[-0.01, 0.01 * np.ones(9)], logprob=np.log(0.3), kept=False)
+    assert value("h1_moves_with_h2", log(), pd.concat([above, below])) == pytest.approx(0.75 - 0.1)
+    assert np.isnan(value("h1_moves_with_h2", log(), above))
+
+
+def test_several_quantities_and_variants_together():
+    frame = tokens(logprob=np.log([0.2, 0.8]), kept=[True, False])
+    names = ["probability_of_kept", "h1_change"]
+    found = of_study(names, ["grpo", "ict-10"], log(seeds=(0, 1), h1=1.0), frame)
+    assert found[["variant", "quantity", "seed"]].to_numpy().tolist() == [
+        ["ict-10", n, s] for n in names for s in (0, 1)
+    ]
+    assert found["value"].round(12).tolist()[::2] == [0.2, 0.0] and np.isnan(found["value"][1])
 
 
 def test_the_elbow_is_that_of_the_mean_curve_over_sequences():

@@ -6,12 +6,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import synthetic
+from scipy.special import entr
 
 from ict_core.figures.registry import FIGURES
-from ict_core.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
+from ict_core.records import GROUP_SCORES, STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.seeding import generator
 from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE
+from ict_core.theory.single_logit import h1_change, h2_change
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
 NAN = float("nan")
@@ -96,7 +98,9 @@ def _kept(variant, u, h1, rng):
 
 def _sequence(variant, step, rollout, length, rng):
     n = int(rng.integers(length // 2, length))
-    h1 = rng.gamma(0.3, 0.5, n)
+    top = np.exp(-np.minimum(rng.gamma(0.3, 0.7, n), 1.2))  # three other tokens share what is left
+    rest = (1 - top) / 3
+    h1, h2 = entr(top) + 3 * entr(rest), -np.log(top**2 + 3 * rest**2)
     u = 0.5 * np.exp(-10 * rng.permutation(np.arange(n)) / n)
     selecting = variant in ("grpo", "stapo") or step >= SELECTING_FROM
     return {
@@ -105,11 +109,22 @@ def _sequence(variant, step, rollout, length, rng):
         "rollout": np.full(n, rollout),
         "position": np.arange(n),
         "fork": (np.arange(n) % 9 == 4).astype(float),
-        "logprob": -0.35 * h1 - rng.gamma(0.3, 1.0, n) * np.sqrt(h1),  # pi squared is at most beta
+        "logprob": np.log(np.where(rng.random(n) < top, top, rest)),
         "h1": h1,
-        "h2": 0.7 * h1,
+        "h2": h2,
         "js": u,
         "kept": _kept(variant, u, h1, rng) if selecting else np.ones(n, dtype=bool),
+    }
+
+
+def _updated(logprob, h1, h2, rng):
+    """The state after the token's own logit has moved a little."""
+    shift = rng.normal(0, 0.2, len(logprob))
+    after = logprob + shift - np.log(-np.expm1(logprob) + np.exp(logprob + shift))
+    return {
+        "logprob_after": np.minimum(after, 0.0),
+        "h1_after": h1 + h1_change(logprob, h1, shift),
+        "h2_after": h2 + h2_change(logprob, h2, shift),
     }
 
 
@@ -121,9 +136,11 @@ def tokens(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3)
             rng = generator(seed, "tokens", model, variant)
             parts = [_sequence(variant, step, rollout, length, rng) for step in steps for rollout in range(4)]
             columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-            cell = {"model": model, "variant": variant, "seed": seed, "group": 0, "token": 7, "advantage": 0.5}
-            cells.append(pd.DataFrame({**cell, **columns}))
-    return pd.concat(cells, ignore_index=True).reindex(columns=list(STUDY_TOKENS))
+            cell = {"model": model, "variant": variant, "seed": seed, "group": 0, "token": 7}
+            cell |= dict.fromkeys(GROUP_SCORES, columns["js"]) | {"advantage": columns["rollout"] - 1.0}
+            after = _updated(columns["logprob"], columns["h1"], columns["h2"], rng)
+            cells.append(pd.DataFrame({**cell, **columns, **after}))
+    return pd.concat(cells, ignore_index=True)[list(STUDY_TOKENS)]
 
 
 def shadow(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3), steps=(0, 10, 20)):

@@ -16,7 +16,7 @@ from ict_core.figures.registry import FIGURES, draw
 from ict_core.figures.style import RC, label, style
 
 LOG = ["reward", "entropy", "length"]
-WITHOUT_LINES = ("thresholds", "components", "purity", "overlap")  # of the variants asked for, in their colours
+WITHOUT_LINES = ("thresholds", "components", "purity", "overlap", "single_logit")  # of the variants, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 
 
@@ -49,9 +49,11 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "forest": ("contrasts", "runs"),
         "elbow": ("tokens",),
         "purity": ("tokens",),
-        "composition": ("tokens",),
+        "statements": ("log", "tokens"),
         "forks": ("shadow",),
         "overlap": ("overlap",),
+        "single_logit": ("tokens",),
+        "update": ("tokens",),
         "components": ("components",),
         "length": ("log",),
     }

@@ -1,11 +1,11 @@
-"""The figures of the token sample: elbow, purity, composition."""
+"""The figures of the token sample: elbow, purity, statements, the theory."""
 
 import figure_frames
 import numpy as np
 import pytest
 import synthetic
 
-from ict_core.figures import composition, elbow, purity
+from ict_core.figures import elbow, purity, single_logit, statements, update
 from ict_core.figures.style import style
 from ict_core.statistics import elbow as rule
 
@@ -47,8 +47,7 @@ def test_without_a_selecting_step_the_figures_say_so(tokens):
     warm_up = tokens.assign(selecting=False)
     assert "No tokens were sampled" in words(elbow.draw(warm_up, ["ict-10"]))
     assert "No tokens were sampled" in words(purity.draw(warm_up, ["ict-10"]))
-    assert "No token was sampled" in words(composition.draw(warm_up, ["ict-10"]))
-    assert "No token was sampled" in words(composition.draw(tokens.assign(kept=False), ["ict-10"]))
+    assert "No token was sampled" in words(update.draw(warm_up, ["ict-10"]))
 
 
 def test_purity_counts_every_token_once_in_its_panel(tokens):
@@ -73,28 +72,62 @@ def test_purity_puts_a_token_at_its_probability_and_purity(tokens):
     assert image.origin == "lower" and tuple(image.get_extent()) == (0, 1, 0, 1)
 
 
-def test_composition_has_a_dot_a_run_and_a_bar_a_variant(tokens):
-    axis = composition.draw(tokens, synthetic.VARIANTS).axes[0]
-    names = [t.get_text() for t in axis.get_yticklabels()]
-    assert names[0] == "GRPO (keeps all)" and names[2] == "STAPO (keeps all)" and names[4] == "ICT 10 %"
-    shares = composition.shares(tokens[tokens["selecting"]]).query("model == 'tiny' and variant == 'ict-10'")["share"]
-    marks = next(x for x in axis.lines if x.get_marker() == style("ict-10").marker)
-    assert np.allclose(marks.get_xdata(), 100 * shares)
-    assert np.allclose(marks.get_ydata(), 4, atol=0.4) and len(set(marks.get_ydata())) == 3
-    bar = [x for x in axis.lines if x.get_color() == style("ict-10").colour and x.get_marker() == "None"]
-    half = 4.302653 * np.std(100 * shares, ddof=1) / np.sqrt(3)  # t of 2 degrees of freedom
-    assert np.allclose(bar[0].get_xdata(), [100 * shares.mean() - half, 100 * shares.mean() + half])
+def panels(figure):
+    return {axis.get_title(): axis for axis in figure.axes}
 
 
-def test_composition_knows_high_entropy_rules_and_rules_that_keep_all(tokens):
-    shares = composition.shares(tokens[tokens["selecting"]]).groupby("variant")
-    assert (shares.get_group("entropy-20")["share"] > 0.95).all()
-    assert shares.get_group("grpo")["share"].to_numpy() == pytest.approx(0.5)
-    assert shares["keeps_all"].all()[["grpo", "stapo"]].all() and not shares["keeps_all"].any()["ict-10"]
+def marks(axis, variant):
+    """The lines with a variant's markers: one a set of runs."""
+    return [x for x in axis.lines if x.get_marker() == style(variant).marker]
+
+
+def bars(axis, variant):
+    return [x for x in axis.lines if x.get_color() == style(variant).colour and x.get_marker() == "None"]
+
+
+def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
+    log = figure_frames.whole_study()["log"]
+    drawn = statements.draw(log[log["model"] == "tiny"], tokens, synthetic.VARIANTS)
+    assert list(panels(drawn)) == [s.title for s in statements.STATEMENTS.values()]
+    axis = panels(drawn)["Probability"]
+    kept = tokens.query("model == 'tiny' and variant == 'ict-10' and selecting and kept")
+    means = 100 * np.exp(kept["logprob"]).groupby(kept["seed"]).mean()
+    (runs,) = marks(axis, "ict-10")
+    assert np.allclose(runs.get_xdata(), means)
+    assert np.allclose(runs.get_ydata(), 4, atol=0.4) and len(set(runs.get_ydata())) == 3
+    half = 4.302653 * np.std(means, ddof=1) / np.sqrt(3)  # t of 2 degrees of freedom
+    assert np.allclose(bars(axis, "ict-10")[0].get_xdata(), [means.mean() - half, means.mean() + half])
+    (paper,) = axis.patches
+    assert (paper.get_x(), paper.get_x() + paper.get_width()) == pytest.approx((9, 27))
+    assert not marks(panels(drawn)["Distance from beta"], "grpo")  # it drops no token
 
 
 def test_a_single_run_has_a_dot_and_no_bar():
-    one = figure_frames.tokens(models=["tiny"], variants=["ict-10"], seeds=(1,))
-    axis = composition.draw(one, ["ict-10"]).axes[0]
-    assert not [x for x in axis.lines if x.get_color() == style("ict-10").colour and x.get_marker() == "None"]
-    assert len(next(x for x in axis.lines if x.get_marker() == "D").get_xdata()) == 1
+    study = {"models": ["tiny"], "variants": ["ict-10"], "seeds": (1,)}
+    drawn = statements.draw(synthetic.log(**study), figure_frames.tokens(**study), ["ict-10"])
+    axis = panels(drawn)["High entropy"]
+    assert not bars(axis, "ict-10") and len(marks(axis, "ict-10")[0].get_xdata()) == 1
+
+
+def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):
+    drawn = update.draw(tokens[tokens["model"] == "tiny"], ["ict-10", "grpo"])
+    assert list(panels(drawn)) == [panel.title for panel in update.PANELS]
+    axis = panels(drawn)["As predicted, π > β"]
+    kept, dropped = marks(axis, "ict-10")
+    assert np.allclose(kept.get_xdata(), 100) and np.allclose(dropped.get_xdata(), 100)  # one logit moved, and no other
+    assert max(kept.get_ydata()) < min(dropped.get_ydata())
+    assert kept.get_markerfacecolor() != "none" and dropped.get_markerfacecolor() == "none"
+    assert len(marks(axis, "grpo")) == 1  # it drops no token
+    (rank, _) = marks(panels(drawn)["Rank correlation"], "ict-10")
+    assert np.allclose(rank.get_xdata(), 100)
+
+
+def test_the_single_logit_has_a_line_a_source_that_falls_with_the_step(tokens):
+    drawn = single_logit.draw(tokens, ["ict-10"])
+    assert [t.get_text() for t in drawn.legends[0].get_texts()][-2:] == ["tiny", "small"]
+    axis = panels(drawn)["Same sign, π < β (%)"]
+    lines = [x for x in axis.lines if len(x.get_xdata()) == 6]
+    assert len(lines) == 4 + 2
+    for line in lines:
+        assert list(line.get_xdata()) == sorted(line.get_xdata())
+        assert (np.diff(line.get_ydata()) <= 0).all() and line.get_ydata()[0] > 97 and line.get_ydata()[-1] < 60

@@ -1,11 +1,12 @@
-"""Makes the synthetic study of tests/statistics importable here, and computes its statistics once."""
+"""Makes the synthetic study of tests/statistics and tests/figures importable here, and computes its statistics once."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
+for package in ("statistics", "figures"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / package))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import figure_frames
 import pandas as pd
 import synthetic
 
@@ -103,9 +104,11 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
     cells = list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
     parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
-    benchmarks = scores["benchmark"].unique()
-    sampled = (tokens(cells), shadow(cells, variants))
-    return Frames(scores, *parts, contamination(benchmarks), near_duplicates(), *sampled)
+    study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
+    log = synthetic.log(variants=variants, **study)
+    sample = figure_frames.tokens(variants=[v for v in variants if v in ("grpo", "ict-10")], **study)
+    stored = (contamination(scores["benchmark"].unique()), near_duplicates(), log, sample, shadow(cells, variants))
+    return Frames(scores, *parts, *stored)
 
 
 def levels(*rows):

@@ -27,16 +27,20 @@ FIGURES = {
     ],
     "elbow": [f"{STORED}/tokens.parquet"],
     "purity": [f"{STORED}/tokens.parquet"],
-    "composition": [f"{STORED}/tokens.parquet"],
+    "statements": [f"{STORED}/train_log.parquet", f"{STORED}/tokens.parquet"],
     "forks": [f"{STORED}/shadow.parquet"],
     "overlap": [f"{STORED}/overlap.parquet"],
+    "single_logit": [f"{STORED}/tokens.parquet"],
+    "update": [f"{STORED}/tokens.parquet"],
     "components": [f"{RESULTS}/statistics/components.parquet"],
     "length": [f"{STORED}/train_log.parquet"],
 }
 ALSO = {  # library files that a figure computes with
     "ablations": ["figures/forest.py"],
     "elbow": ["evidence/measures.py", "statistics/elbow.py"],
-    "composition": ["evidence/measures.py", "statistics/intervals.py"],
+    "statements": ["evidence/measures.py", "statistics", "theory"],
+    "single_logit": ["statistics", "theory"],
+    "update": ["statistics", "theory"],
 }
 FIGURE_FILES = expand(
     f"{RESULTS}/figures/{{name}}.{{suffix}}", name=FIGURES, suffix=["pdf", "png"]
@@ -76,6 +80,7 @@ rule make_tables:
         compute=f"{STORED}/compute.parquet",
         contamination=f"{STORED}/contamination.parquet",
         near_duplicates=f"{STORED}/near_duplicates.parquet",
+        log=f"{STORED}/train_log.parquet",
         tokens=f"{STORED}/tokens.parquet",
         shadow=f"{STORED}/shadow.parquet",
         settings=f"{STORED}/study.json",
@@ -104,10 +109,9 @@ rule make_tables:
             "contamination/overlap.py",
             "evidence/measures.py",
             "files.py",
-            "statistics/elbow.py",
-            "statistics/intervals.py",
-            "statistics/names.py",
+            "statistics",
             "tables",
+            "theory",
         ),
     shell:
         "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
@@ -171,7 +175,7 @@ rule claims:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code("evidence", "files.py", "statistics", "report"),
+        code=code("evidence", "files.py", "statistics", "theory", "report"),
     shell:
         "ict claims --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
@@ -201,7 +205,15 @@ rule notebook:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code("evidence", "files.py", "statistics", "tables", "figures", "report"),
+        code=code(
+            "evidence",
+            "files.py",
+            "statistics",
+            "theory",
+            "tables",
+            "figures",
+            "report",
+        ),
     shell:
         "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results} &> {log}"
 

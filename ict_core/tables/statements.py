@@ -1,0 +1,49 @@
+"""The paper's statements about kept tokens and about entropy in training, each as a number with its interval."""
+
+import pandas as pd
+
+from ict_core.evidence.measures import QUANTITIES, of_study
+from ict_core.statistics.over_seeds import over_seeds
+from ict_core.tables.frames import TableSettings, in_order, limits_by
+from ict_core.tables.layout import NONE, with_half
+from ict_core.tables.table import Table
+
+_COLUMNS = {  # quantity -> heading, decimals of its percentage
+    "distance_from_beta": ("|p − beta|, kept less dropped", 2),
+    "high_entropy_share_of_kept": ("kept above the median H1", 1),
+    "probability_of_kept": ("mean p of kept", 1),
+    "elbow": ("elbow of u", 1),
+    "h1_change": ("H1 over training", 1),
+    "h2_change": ("H2 over training", 1),
+}
+
+
+def statements_table(log: pd.DataFrame, tokens: pd.DataFrame, settings: TableSettings) -> Table:
+    """The quantities of `evidence.measures` that the paper makes statements about, a row a variant.
+
+    Args:
+        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        settings: the study's variants in order.
+    """
+    values = over_seeds(of_study(list(QUANTITIES), settings.variants, log, tokens), ["model", "variant", "quantity"])
+    numbers = in_order(values, model=list(log["model"]), variant=settings.variants)
+    numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
+    limits = limits_by(numbers, ["model", "variant", "quantity"])
+    lines = [
+        {"model": model, "variant": variant}
+        | {
+            head: with_half(limits[model, variant, quantity], decimals, 100, signed="change" in quantity)
+            for quantity, (head, decimals) in _COLUMNS.items()
+        }
+        for model, variant in dict.fromkeys((model, variant) for model, variant, _ in limits)
+    ]
+    caption = (
+        "What the paper says of kept tokens and of entropy, in percent, one value a run, then its mean over the "
+        "training seeds ± a 95 % t interval. Kept less dropped: the difference of their mean |p − beta| (paper: kept "
+        "tokens lie nearer). Kept above the median H1 of their step (paper: 50.7 and 49.7). Mean p of kept (paper: "
+        "18 ± 9). Elbow: share of a sequence's tokens at the elbow of its sorted scores u, the Jensen-Shannon "
+        "divergence to the group's mean, whatever the variant's own score (paper: near 10). H1, H2 over training: "
+        "relative change from the first to the last fifth of the steps (paper: H1 falls, H2 stays controlled). The "
+        f"warm-up's tokens are left out. {NONE}: no such tokens, as where a rule keeps all."
+    )
+    return Table("statements", numbers, pd.DataFrame(lines), caption, keys=1)
