@@ -132,9 +132,10 @@ def of_study(
     quantities: Sequence[str], variants: Sequence[str], log: pd.DataFrame, tokens: pd.DataFrame
 ) -> pd.DataFrame:
     """:func:`of_runs` of several quantities and variants: model, variant, seed, quantity, `value`; a row a run each."""
-    parts = [
-        of_runs(quantity, variant, log, tokens).rename("value").reset_index().assign(variant=variant, quantity=quantity)
-        for variant in variants
-        for quantity in quantities
-    ]
+    parts = []
+    for variant in variants:
+        rows = [frame[frame["variant"] == variant] for frame in (log, tokens)]
+        for quantity in quantities:
+            of_variant = of_runs(quantity, variant, *rows).rename("value").reset_index()
+            parts.append(of_variant.assign(variant=variant, quantity=quantity))
     return pd.concat(parts, ignore_index=True)[["model", "variant", "seed", "quantity", "value"]]

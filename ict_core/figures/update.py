@@ -65,7 +65,7 @@ def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
                 if panel.less_chance:
                     axis.axvline(0, color="#555555", linestyle=":", linewidth=0.9)
                 else:
-                    axis.set_xlim(min(0, axis.get_xlim()[0]), 100)
+                    axis.set_xlim(min(0, 100 * found.min()), 100)
         entries = [
             Line2D([], [], color="#333333", marker="o", linestyle="None", markersize=3.5, mfc=face, label=name)
             for name, face in (("kept tokens", "#333333"), ("dropped tokens", "none"))
