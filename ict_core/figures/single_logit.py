@@ -49,14 +49,22 @@ def _draw_lines(axis: Axes, rows: pd.DataFrame, x: pd.Series, looks: dict[str, d
         axis.fill_between(x[of_source], low, high, color=look["color"], alpha=0.15, linewidth=0)
 
 
+def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
+    """A logarithmic horizontal axis with these ticks, and a vertical one where it has ticks."""
+    axis.set_xscale("log")
+    axis.set_xticks(x, [f"{tick:g}" for tick in x])
+    if y:
+        axis.set_yscale("log")
+        axis.set_yticks(y, [f"{tick:g}" for tick in y])
+    axis.minorticks_off()
+
+
 def _draw_sizes(
     axis: Axes, rows: pd.DataFrame, measure: str, regime: str, sign: int, looks: dict[str, dict[str, Any]]
 ) -> None:
     chosen = rows[(rows["measure"] == measure) & (rows["regime"] == regime) & (np.sign(rows["shift"]) == sign)]
     _draw_lines(axis, chosen, chosen["shift"].abs(), looks)
-    axis.set_xscale("log")
-    axis.set_xticks(SIZES, [f"{size:g}" for size in SIZES])
-    axis.minorticks_off()
+    _log_scale(axis, SIZES)
     axis.set_xlabel(f"logit {'raised' if sign > 0 else 'lowered'} by (nats)")
 
 
@@ -71,8 +79,7 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: dict[str, dict[str, An
         found = rows[rows["states"] == name]
         middle = np.sqrt(found["start"] * found["end"])
         axis.plot(middle, found["mean"], "o", color=look["color"], markersize=2.6)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    _log_scale(axis, (0.01, 0.1, 1), (0.01, 0.1, 1, 10))
     axis.set_ylim(0.01, 20)
     axis.axvline(1, color="#555555", linestyle=":", linewidth=0.9)
     axis.set_xlabel("π / β")
@@ -99,7 +106,7 @@ def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
         _draw_breaking(axes[0, 2], over_sources(breaking_shift, states), looks)
         for axis, sign in ((axes[1, 0], 1), (axes[1, 1], -1)):
             _draw_sizes(axis, rows, "error_median", "all", sign, looks)
-            axis.set_yscale("log")
+            _log_scale(axis, SIZES, (1, 10, 100))
             axis.set_title("Error of the size, median (%)")
         together = over_sources(together_by_probability, states)
         _draw_lines(axes[1, 2], together, (together["start"] + together["end"]) / 2, looks)

@@ -33,7 +33,8 @@ def update_table(tokens: pd.DataFrame, settings: TableSettings) -> Table:
         settings: the study's variants in order.
     """
     by = ["model", "variant", "set", "regime", "measure"]
-    numbers = in_order(over_seeds(agreement(tokens), by), model=list(tokens["model"]), variant=settings.variants)
+    orders = {"model": list(tokens["model"]), "variant": settings.variants, "set": ("kept", "dropped")}
+    numbers = in_order(over_seeds(agreement(tokens), by), **orders)
     limits = limits_by(numbers, by)
 
     def cell(key: tuple[str, ...], measure: str, regime: str, factor: float, decimals: int) -> str:
@@ -45,7 +46,6 @@ def update_table(tokens: pd.DataFrame, settings: TableSettings) -> Table:
     lines = [
         dict(zip(by, key, strict=False)) | {head: cell(key, *column) for head, column in _COLUMNS.items()}
         for key in numbers[by[:3]].drop_duplicates().itertuples(index=False, name=None)
-        if key[-1] != "all" and limits[*key, "all", "tokens"][0] > 0
     ]
     shown = pd.DataFrame(lines, columns=[*by[:3], *_COLUMNS])
     caption = (

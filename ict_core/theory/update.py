@@ -20,7 +20,6 @@ from ict_core.theory.single_logit import (
     shift_between,
 )
 
-SETS = ("all", "kept", "dropped")
 SAME_SIGN = {  # measure: share of the tokens for which these two columns of `updates` have the same sign
     "statement": ("h2_moved", "stated"),
     "follows_advantage": ("log_odds", "advantage"),
@@ -87,7 +86,8 @@ def _fit(measured: Array, predicted: Array) -> tuple[float, float]:
     y, x = measured[known], predicted[known]
     if len(x) < LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan, np.nan
-    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1]), float(x @ y / (x @ x))
+    ranks = rankdata([x, y], axis=1)
+    return float(np.corrcoef(ranks)[0, 1]), float(x @ y / (x @ x))
 
 
 def _measures(columns: dict[str, Array]) -> dict[str, float]:
@@ -114,17 +114,17 @@ def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
         tokens: rows of `records.STUDY_TOKENS`.
 
     Returns:
-        A row a (model, variant, seed, set of :data:`SETS`, regime of `theory.regimes`, measure): `value`, NaN where
-        fewer than `regimes.LEAST` tokens tell it. The measures: tokens; h1_change and h2_change, means in nats; moved,
-        the share whose H2 changed by `regimes.RESOLUTION` or more; those of :data:`SAME_SIGN`, each with its share by
-        chance; rank (Spearman's) and slope of the changes on each prediction.
+        A row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN where fewer than
+        `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The measures: tokens;
+        h1_change and h2_change, means in nats; moved, the share whose H2 changed by `regimes.RESOLUTION` or more; those
+        of :data:`SAME_SIGN`, each with its share by chance; rank (Spearman's) and slope of the changes on each
+        prediction.
     """
     found = []
-    for run, rows in updates(tokens).groupby(CELL, sort=False):
-        columns = {name: rows[name].to_numpy() for name in rows.columns.drop(CELL)}
-        of_regimes, kept = regimes(rows), columns["kept"]
-        for name, chosen in zip(SETS, (np.ones(len(rows), dtype=bool), kept, ~kept), strict=True):
-            for regime, in_regime in of_regimes.items():
-                measures = _measures({column: values[chosen & in_regime] for column, values in columns.items()})
-                found += [(*run, name, regime, measure, value) for measure, value in measures.items()]
+    for key, rows in updates(tokens).groupby([*CELL, "kept"], sort=False):
+        run, name = key[:-1], "kept" if key[-1] else "dropped"
+        columns = {column: rows[column].to_numpy() for column in rows.columns.drop([*CELL, "kept"])}
+        for regime, chosen in regimes(rows).items():
+            measures = _measures({column: values[chosen] for column, values in columns.items()})
+            found += [(*run, name, regime, measure, value) for measure, value in measures.items()]
     return pd.DataFrame(found, columns=[*CELL, "set", "regime", "measure", "value"])
