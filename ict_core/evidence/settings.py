@@ -25,8 +25,9 @@ class Arm(NamedTuple):
     equal: int
 
     def values(self) -> tuple[Any, Any]:
-        """Of the declared factor: in `of` and in the variant."""
-        return next((of, value) for key, of, value in self.different if key == f"method.{self.factor}")
+        """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's."""
+        found = {key: (of, value) for key, of, value in self.different}
+        return found.get(f"training.{self.factor}") or found[f"method.{self.factor}"]
 
 
 def words(value: object) -> str:
@@ -63,6 +64,11 @@ class Settings:
     whole: Mapping[str, Any]
 
 
+def _arm(written: Mapping[str, Any]) -> Arm:
+    different = tuple((key, of, value) for key, of, value in written["different"])
+    return Arm(written["of"], written["factor"], different, written["equal"])
+
+
 def read_settings(path: Path) -> Settings:
     """Read the file that `ict settings` wrote.
 
@@ -81,10 +87,7 @@ def read_settings(path: Path) -> Settings:
             mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
             margin=whole["evidence"]["margin_points"] / 100,
             power=whole["evidence"]["power"],
-            arms={
-                variant: Arm(**(arm | {"different": tuple(map(tuple, arm["different"]))}))
-                for variant, arm in whole["arms"].items()
-            },
+            arms={variant: _arm(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
             whole=whole,
         )
     except FileNotFoundError as error:

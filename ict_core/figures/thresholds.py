@@ -78,7 +78,8 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     Args:
         levels: a frame of `schemas.LEVELS`.
         runs: a frame of `schemas.RUNS`.
-        variants: the variants that other figures show: they come first in the legend, in this order.
+        variants: the variants that other figures show: they come first in the legend, in this order. Of the others
+            only those are shown whose selector was run with several shares.
 
     Raises:
         UserError: no levels of the average, or a variant with a level and no run.
@@ -92,7 +93,9 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
     ran = list(levels["variant"].unique())
-    kept = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)])
+    found = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)])
+    selectors = [selector for selector, _ in found.values()]
+    kept = {v: f for v, f in found.items() if v in variants or selectors.count(f[0]) > 1}
     lost = set(kept) - set(runs["variant"])
     if lost:
         raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")

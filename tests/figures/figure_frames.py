@@ -8,6 +8,7 @@ import pandas as pd
 import synthetic
 from scipy.special import entr
 
+from ict_core.evidence.settings import Arm
 from ict_core.figures.registry import FIGURES
 from ict_core.records import GROUP_SCORES, STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.seeding import generator
@@ -194,8 +195,16 @@ def frames(**study):
 def drawn(name, frames, variants=synthetic.VARIANTS):
     """The figure of that name, with the settings that it cannot do without."""
     entry = FIGURES[name]
-    more = {"baselines": synthetic.BASELINES} if "baselines" in entry.settings else {}
+    known = {"baselines": synthetic.BASELINES, "arms": ARMS}
+    more = {setting: known[setting] for setting in entry.settings if setting in known}
     return entry.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
+
+
+ARMS = {
+    "ict-20": Arm("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": Arm("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "stapo": Arm("grpo", None, (("method.selector", "grpo", "stapo"),), 44),
+}
 
 
 @cache

@@ -16,7 +16,14 @@ from ict_core.figures.registry import FIGURES, draw
 from ict_core.figures.style import RC, label, style
 
 LOG = ["reward", "entropy", "length"]
-WITHOUT_LINES = ("thresholds", "components", "purity", "overlap", "single_logit")  # of the variants, in their colours
+WITHOUT_LINES = (
+    "thresholds",
+    "components",
+    "purity",
+    "overlap",
+    "single_logit",
+    "ablations",
+)  # of the variants, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 
 
@@ -47,6 +54,7 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "pass_at_k": ("levels", "runs"),
         "thresholds": ("levels", "runs"),
         "forest": ("contrasts", "runs"),
+        "ablations": ("contrasts", "runs"),
         "elbow": ("tokens",),
         "purity": ("tokens",),
         "statements": ("log", "tokens"),
@@ -114,7 +122,7 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
     assert colours == {style(v).colour for v in (["stapo", "ict-10"] if name == "forest" else ["stapo"])}
 
 
-@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("forest", "thresholds")])
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations")])
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] for n, f in frames.items()}
     with pytest.raises(UserError, match="missing"):

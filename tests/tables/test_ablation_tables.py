@@ -10,7 +10,7 @@ ARMS = {
     "ict-10-g4": Arm("ict-10", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48),
     "random-10": Arm("ict-10", "score", (("method.score", "js", "random"),), 50),
     "kl-10": Arm("ict-10", "score", (("method.score", "js", "kl"),), 50),
-    "grpo-g4": Arm("grpo", "group_size", (("method.group_size", None, 4),), 48),
+    "grpo-g4": Arm("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48),
 }
 LEVELS = made.levels(
     ("tiny", "ict-10", "average", "pass@1", 0.30, 0.27, 0.33),
@@ -39,7 +39,7 @@ def test_every_variant_stands_beside_the_one_it_varies_by_factor():
     kl = shown.loc[("tiny", "kl-10"), ["factor", "change", "reference", "seeds", "pass@1", "Δ pass@1"]].tolist()
     assert kl == ["score", "js → kl", "ict-10", "3", "25.0 ± 3.0", "−5.0 ± 2.0"]
     assert shown.loc[("tiny", "grpo-g4"), ["change", "reference", "Δ pass@1"]].tolist() == [
-        "none → 4",
+        "8 → 4",
         "grpo",
         "−1.0 ± 2.0",
     ]

@@ -1,0 +1,57 @@
+"""The forest of the ablations: each variant beside the one that it varies."""
+
+import figure_frames
+import pytest
+import synthetic
+
+from ict_core.evidence.settings import Arm
+from ict_core.figures.ablations import draw, rows_of
+
+ARMS = {
+    "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
+    "ict-20": Arm("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": Arm("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "stapo": Arm("grpo", "tau_h", (("method.tau_h", 0.2, 0.8),), 50),
+}
+
+
+@pytest.fixture(scope="module")
+def frames():
+    whole = figure_frames.whole_study()
+    # each later variant against each earlier one of these: ict-10 - random-10, ict-20 - ict-10, stapo - grpo
+    return whole | {"contrasts": figure_frames.contrasts(whole["runs"], ["grpo", "random-10", "ict-10"])}
+
+
+def test_a_contrast_is_turned_where_it_was_made_the_other_way(frames):
+    contrasts = frames["contrasts"]
+    rows = rows_of(contrasts, ARMS)
+    assert {(v, b) for v, b in zip(rows["variant"], rows["baseline"], strict=True)} == {
+        ("ict-20", "ict-10"),
+        ("random-10", "ict-10"),
+        ("stapo", "grpo"),
+    }
+    key = ["model", "metric"]
+    ours = rows[rows["variant"] == "random-10"].set_index(key)
+    made = contrasts[(contrasts["variant"] == "ict-10") & (contrasts["baseline"] == "random-10")]
+    made = made[made["benchmark"] == "average"].set_index(key).loc[ours.index]
+    for column, other in (("difference", "difference"), ("low", "high"), ("two_way_high", "two_way_low")):
+        assert ours[column].to_numpy() == pytest.approx(-made[other].to_numpy(), nan_ok=True)
+
+
+def test_lines_name_factor_reference_and_values(frames):
+    figure = draw(frames["contrasts"], frames["runs"], [], arms=ARMS, margin=0.02)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names[:7] == [
+        f"{synthetic.MODELS[0]} (3 seeds)",
+        "score: ICT 10 % (js)",
+        "random",
+        "share kept, %: ICT 10 % (10)",
+        "20",
+        "τ_h: GRPO (0.2)",
+        "0.8",
+    ]
+
+
+def test_a_study_without_ablations_says_so(frames):
+    figure = draw(frames["contrasts"], frames["runs"], [], arms={"ict-10": ARMS["ict-10"]})
+    assert "declares by which factor" in figure.axes[0].texts[0].get_text().replace("\n", " ")
