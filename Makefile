@@ -33,13 +33,14 @@ reproduce: env  ## run the study in miniature; prints where tables, figures and 
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --report results/mini/report.html
 
-figures: env  ## tables, figures, claims and notebook of the stored full run, anew without training (LOCK=evidence will do)
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk
+figures: env  ## a stored run's tables, figures, claims, notebook anew without training (STUDY=mini, LOCK=evidence will do)
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk \
+	    --config stored=results/reference/$(STUDY) results=results/rebuilt/$(STUDY)
 
-reference:  ## store the finished run in results/mini, for `make figures` and its test
-	rm -rf results/reference/mini && mkdir -p results/reference/mini
-	cd results/mini && cp *.parquet manifest.json study.json claims.json claims.md ../reference/mini/
-	mkdir results/reference/mini/tables && cp results/mini/tables/*.{csv,md,tex} results/reference/mini/tables/
+reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
+	rm -rf results/reference/$(STUDY) && mkdir -p results/reference/$(STUDY)/tables
+	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md} results/reference/$(STUDY)/
+	cp results/$(STUDY)/tables/*.{csv,md,tex} results/reference/$(STUDY)/tables/
 
 test: env lint  ## all checks and all tests (in three processes, as some tests only wait)
 	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 3 --dist loadfile --no-loadscope-reorder
