@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from ict_core import records
@@ -16,7 +15,7 @@ from ict_core.inspection.cell import Inspected
 from ict_core.inspection.groups import Groups, sample_groups
 from ict_core.inspection.page import page, page_data
 from ict_core.seeding import derive_seed, generator
-from ict_core.selection import SELECTORS
+from ict_core.shadow.rules import Batch, Rule
 
 _MOST_ALTERNATIVES = 20
 
@@ -56,12 +55,11 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
 
 def kept_tokens(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
     """What each rule keeps where these groups are the whole optimisation batch, (B, T) bool by the rule's name."""
-    kept = {}
-    for name, method in rules.items():
-        draws = torch.Generator().manual_seed(derive_seed(seed, "inspected selection"))
-        select = SELECTORS[method.selector]
-        kept[name] = select(groups.statistics, groups.advantages, groups.completion_mask, draws, **method.parameters())
-    return kept
+    batch, drawn = (
+        Batch(groups.statistics, groups.advantages, groups.completion_mask),
+        derive_seed(seed, "inspected rule"),
+    )
+    return {name: Rule(name, m.selector, m.parameters()).kept(batch, drawn) for name, m in rules.items()}
 
 
 def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFrame, seed: int, alternatives: int) -> str:
