@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pandas as pd
 
 from ict_core.evidence.measures import fork_precision, fork_recall
+from ict_core.statistics.over_seeds import over_seeds
 from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, percent_interval, seed_range
-from ict_core.tables.shadow import over_seeds
 from ict_core.tables.table import Table
 
 OWN = "own"
@@ -61,14 +61,9 @@ def fork_numbers(shadow: pd.DataFrame, tokens: pd.DataFrame, variants: Sequence[
     known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
     own = tokens[tokens["selecting"] & tokens["fork"].notna()]
     found = [*_of_runs(known, "rule", baseline, pooled), *_of_runs(own, "variant", OWN, of_tokens)]
-    values = pd.DataFrame(found, columns=[*_KEY, "value"])
-    numbers = [
-        dict(zip(_KEY, key, strict=True)) | over_seeds(of_key["value"])
-        for key, of_key in values.groupby(_KEY, sort=False)
-    ]
-    frame = pd.DataFrame(numbers, columns=[*_KEY, "mean", "low", "high", "seeds"])
+    values = pd.DataFrame(found, columns=[*_KEY, "value"]).astype({"value": "float64"})
     rules = [*known["rule"].unique(), *variants]
-    return in_order(frame, model=shadow["model"], rollouts=[baseline, OWN], rule=rules)
+    return in_order(over_seeds(values, _KEY), model=shadow["model"], rollouts=[baseline, OWN], rule=rules)
 
 
 def _of_runs(

@@ -1,10 +1,9 @@
 """Every rule on the same rollouts, those of the first baseline: how much it keeps, and of what."""
 
-import numpy as np
 import pandas as pd
 
-from ict_core.statistics.intervals import t_interval
-from ict_core.tables.frames import TableSettings
+from ict_core.statistics.over_seeds import over_seeds
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, percent_interval, seed_range
 from ict_core.tables.table import Table
 
@@ -24,15 +23,6 @@ QUANTITIES = {
 """Columns of `records.SHADOW` and what they are called."""
 
 
-def over_seeds(values: pd.Series) -> dict[str, float]:
-    """Mean, t limits and number of the runs that have a value; all NaN but the number where none has."""
-    found = values.dropna().to_numpy(np.float64)
-    if not len(found):
-        return {"mean": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
-    interval = t_interval(found)
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high, "seeds": interval.n}
-
-
 def shadow_numbers(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Each quantity of each rule, averaged over the sampled steps of a run and then over the runs.
 
@@ -44,13 +34,10 @@ def shadow_numbers(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
         Columns model, rollouts (the baseline), rule, quantity, mean, low, high (t over seeds), seeds; shares.
     """
     rows = shadow[shadow["variant"] == baseline]
-    runs = rows.groupby(["model", "rule", "seed"], sort=False)[list(QUANTITIES)].mean()
-    found = [
-        {"model": model, "rollouts": baseline, "rule": rule, "quantity": quantity, **over_seeds(of_rule[quantity])}
-        for (model, rule), of_rule in runs.groupby(level=["model", "rule"], sort=False)
-        for quantity in QUANTITIES
-    ]
-    return pd.DataFrame(found)
+    runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(QUANTITIES)].mean()
+    values = runs.melt(["model", "rule", "seed"], var_name="quantity").assign(rollouts=baseline)
+    numbers = over_seeds(values, ["model", "rollouts", "rule", "quantity"])
+    return in_order(numbers, model=list(runs["model"]), rule=list(runs["rule"]), quantity=QUANTITIES)
 
 
 def shadow_table(shadow: pd.DataFrame, settings: TableSettings) -> Table:

@@ -56,7 +56,8 @@ def test_first_last_and_all_of_the_shared_rollouts_and_of_each_methods_own():
 
 
 def test_the_readable_table_has_chance_beside_recall_and_precision(study):
-    table = fork_table(study.shadow, study.tokens, made.settings())
+    cells = study.log[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None)
+    table = fork_table(study.shadow, made.tokens(cells), made.settings())
     assert list(table.shown.columns) == [
         *("model", "rollouts", "rule"),
         *("kept %", "recall first", "recall last", "recall all"),
