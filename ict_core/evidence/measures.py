@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.statistics.elbow import elbow, mean_sorted_curve
+from ict_core.statistics.names import CELL
 from ict_core.theory.regimes import regimes
 from ict_core.theory.update import same_sign, updates
 
@@ -106,36 +107,36 @@ QUANTITIES = {
 }
 
 
-def of_runs(quantity: str, variant: str, log: pd.DataFrame, tokens: pd.DataFrame) -> pd.Series:
-    """A quantity of every run of a variant, indexed by (model, seed).
+def of_study(
+    quantities: Sequence[str], variants: Sequence[str], log: pd.DataFrame, tokens: pd.DataFrame
+) -> pd.DataFrame:
+    """Quantities of every run of some variants.
 
     Quantities of tokens are measured where the rule selects: not in its warm-up. A run without such a step in its
     token sample has NaN.
 
     Args:
-        quantity: a name in :data:`QUANTITIES`.
-        variant: empty results where the study did not run it.
+        quantities: names in :data:`QUANTITIES`.
+        variants: those that the study did not run have no rows.
         log: a frame of `records.STUDY_LOG`.
         tokens: a frame of `records.STUDY_TOKENS`.
+
+    Returns:
+        Columns model, variant, seed, quantity, `value`; a row a run and quantity.
     """
-    rule = QUANTITIES[quantity]
-    frame = log if rule.frame == "log" else tokens[tokens["selecting"]]
-    ran = log.loc[log["variant"] == variant, ["model", "seed"]].drop_duplicates()
-    of_variant = frame[frame["variant"] == variant]
-    values = {run: rule.of_run(rows) for run, rows in of_variant.groupby(["model", "seed"], sort=False)}
-    values = {run: values.get(run, float("nan")) for run in ran.itertuples(index=False, name=None)}
-    index = pd.MultiIndex.from_tuples(list(values), names=["model", "seed"])
-    return pd.Series(list(values.values()), index=index, dtype="float64")
+    log, tokens = (frame[frame["variant"].isin(list(variants))] for frame in (log, tokens))
+    found = {
+        (run, quantity): QUANTITIES[quantity].of_run(rows)
+        for name, frame in (("log", log), ("tokens", tokens[tokens["selecting"]]))
+        for run, rows in frame.groupby(CELL, sort=False)
+        for quantity in quantities
+        if QUANTITIES[quantity].frame == name
+    }
+    runs = log[CELL].drop_duplicates().itertuples(index=False, name=None)
+    values = [(*run, quantity, found.get((run, quantity), float("nan"))) for run in runs for quantity in quantities]
+    return pd.DataFrame(values, columns=[*CELL, "quantity", "value"]).astype({"value": "float64"})
 
 
-def of_study(
-    quantities: Sequence[str], variants: Sequence[str], log: pd.DataFrame, tokens: pd.DataFrame
-) -> pd.DataFrame:
-    """:func:`of_runs` of several quantities and variants: model, variant, seed, quantity, `value`; a row a run each."""
-    parts = []
-    for variant in variants:
-        rows = [frame[frame["variant"] == variant] for frame in (log, tokens)]
-        for quantity in quantities:
-            of_variant = of_runs(quantity, variant, *rows).rename("value").reset_index()
-            parts.append(of_variant.assign(variant=variant, quantity=quantity))
-    return pd.concat(parts, ignore_index=True)[["model", "variant", "seed", "quantity", "value"]]
+def of_runs(quantity: str, variant: str, log: pd.DataFrame, tokens: pd.DataFrame) -> pd.Series:
+    """:func:`of_study` of one quantity and variant, indexed by (model, seed)."""
+    return of_study([quantity], [variant], log, tokens).set_index(["model", "seed"])["value"]
