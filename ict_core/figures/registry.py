@@ -1,28 +1,11 @@
 """Every figure by its name, in the report's order, with what it is drawn from and what is said of it."""
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
 from ict_core.evidence.stored import Stored
-from ict_core.figures import (
-    ablations,
-    components,
-    elbow,
-    entropy,
-    forest,
-    forks,
-    length,
-    overlap,
-    pass_at_k,
-    purity,
-    reward,
-    single_logit,
-    statements,
-    thresholds,
-    update,
-)
 from ict_core.figures.captions import CAPTIONS, TITLES
 
 Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components", "shadow", "overlap"]
@@ -30,39 +13,44 @@ Setting = Literal["margin", "arms", "variants", "baselines"]
 
 
 class Entry(NamedTuple):
-    """How a figure is made: `draw(*frames, variants=shown, **settings)`.
+    """How a figure is made.
 
     Attributes:
-        draw: the frames of `inputs` in that order, then the keyword `variants` and the keywords of `settings`.
+        name: of the figure, and of the module here whose function `draw` draws it.
         inputs: names of frames of `records`: the study's log and tokens, and those of the statistics stage.
         title: a few words.
         caption: what is drawn, and what its bands and intervals speak for.
         settings: the study's settings that it draws, such as the `margin` of equivalence (a share).
     """
 
-    draw: Callable[..., Figure]
+    name: str
     inputs: tuple[Frame, ...]
     title: str
     caption: str
     settings: tuple[Setting, ...] = ()
 
+    def draw(self, *frames: Any, **settings: Any) -> Figure:
+        """The figure of the frames of `inputs`, in that order, with the keywords `variants` and those of `settings`."""
+        figure: Figure = import_module(f"ict_core.figures.{self.name}").draw(*frames, **settings)
+        return figure
 
-_DRAWN: dict[str, tuple[Callable[..., Figure], tuple[Frame, ...]]] = {
-    "reward": (reward.draw, ("log",)),
-    "entropy": (entropy.draw, ("log",)),
-    "pass_at_k": (pass_at_k.draw, ("levels", "runs")),
-    "thresholds": (thresholds.draw, ("levels", "runs")),
-    "forest": (forest.draw, ("contrasts", "runs")),
-    "ablations": (ablations.draw, ("contrasts", "runs")),
-    "elbow": (elbow.draw, ("tokens",)),
-    "purity": (purity.draw, ("tokens",)),
-    "statements": (statements.draw, ("log", "tokens")),
-    "forks": (forks.draw, ("shadow",)),
-    "overlap": (overlap.draw, ("overlap",)),
-    "single_logit": (single_logit.draw, ("tokens",)),
-    "update": (update.draw, ("tokens",)),
-    "components": (components.draw, ("components",)),
-    "length": (length.draw, ("log",)),
+
+_INPUTS: dict[str, tuple[Frame, ...]] = {
+    "reward": ("log",),
+    "entropy": ("log",),
+    "pass_at_k": ("levels", "runs"),
+    "thresholds": ("levels", "runs"),
+    "forest": ("contrasts", "runs"),
+    "ablations": ("contrasts", "runs"),
+    "elbow": ("tokens",),
+    "purity": ("tokens",),
+    "statements": ("log", "tokens"),
+    "forks": ("shadow",),
+    "overlap": ("overlap",),
+    "single_logit": ("tokens",),
+    "update": ("tokens",),
+    "components": ("components",),
+    "length": ("log",),
 }
 
 _SETTINGS: dict[str, tuple[Setting, ...]] = {
@@ -73,8 +61,7 @@ _SETTINGS: dict[str, tuple[Setting, ...]] = {
 }
 
 FIGURES: dict[str, Entry] = {
-    name: Entry(draw, inputs, TITLES[name], CAPTIONS[name], _SETTINGS.get(name, ()))
-    for name, (draw, inputs) in _DRAWN.items()
+    name: Entry(name, inputs, TITLES[name], CAPTIONS[name], _SETTINGS.get(name, ())) for name, inputs in _INPUTS.items()
 }
 
 
