@@ -21,7 +21,7 @@ def drawn(name, frames):
     return figure_frames.drawn(name, frames, VARIANTS)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ["entropy", "forest", "overlap", "statements"])  # one of each layout
 def test_the_same_data_give_the_same_bytes(name, frames, tmp_path):
     first, second = (write(drawn(name, frames), name, tmp_path / run, NOTE) for run in ("a", "b"))
     assert [p.name for p in first] == [f"{name}.pdf", f"{name}.png"]

@@ -100,11 +100,17 @@ def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor])
     assert [name for name in a if not torch.equal(a[name], b[name])] == []
 
 
-@pytest.mark.parametrize("everything", [GRPO, top(Fraction(1))])
 @pytest.mark.parametrize(
-    "training",
-    [recipe(), recipe(micro_batch_sequences=8), recipe(temperature=0.8), recipe(kl_coef=0.05)],
-    ids=["plain", "two micro-batches", "temperature", "KL"],
+    ("training", "everything"),
+    [
+        (recipe(), GRPO),
+        (recipe(micro_batch_sequences=8), GRPO),
+        (recipe(temperature=0.8), GRPO),
+        (recipe(kl_coef=0.05), GRPO),
+        (recipe(), top(Fraction(1))),
+        (recipe(micro_batch_sequences=8, temperature=0.8, kl_coef=0.05), top(Fraction(1))),
+    ],
+    ids=["plain", "two micro-batches", "temperature", "KL", "ICT at 100 %", "ICT at 100 %, all of these"],
 )
 def test_with_everything_selected_it_is_trl_bit_for_bit(tiny_checkpoint, problems, training, everything, tmp_path):
     torch.manual_seed(0)
