@@ -59,6 +59,7 @@ class Training(Section):
     max_new_tokens: Count
     micro_batch_sequences: Count  # rollouts in one forward pass of one process
     precision: Literal["float32", "bfloat16"]
+    passes: Literal["packed", "dense"] = "packed"  # dense: TRL's own, padded and slower
     rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer
     lora: Lora | None = None  # absent: all weights are trained
     threads: Count

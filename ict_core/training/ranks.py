@@ -44,6 +44,21 @@ def own_rows(accelerator: Accelerator, whole: Tensor, like: Tensor) -> Tensor:
     return rows if rows.ndim == 1 else rows[:, : like.size(1)]
 
 
+def gathered_rows(accelerator: Accelerator, own: Tensor, length: int) -> Tensor:
+    """The values of all ranks' rollouts, in the order of the ranks, on every rank.
+
+    Args:
+        own: (K, B/R, T/own), this rank's.
+        length: T, the longest of all ranks.
+
+    Returns:
+        (K, B, T).
+    """
+    padded = torch.nn.functional.pad(own, (0, length - own.size(2)))
+    gathered: Tensor = accelerator.gather(padded.transpose(0, 1).contiguous())
+    return gathered.transpose(0, 1)
+
+
 def rounds(accelerator: Accelerator, parts: int) -> list[tuple[int, bool]]:
     """Which of ``parts`` pieces of work this rank does, one a round, the same number of rounds on every rank.
 

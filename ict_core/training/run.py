@@ -24,6 +24,7 @@ from ict_core.errors import UserError
 from ict_core.grading.pool import GradingPool
 from ict_core.provenance import cost, hash_weights, manifest, write_json
 from ict_core.seeding import derive_seed
+from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import random_reward, verifier_reward
@@ -164,6 +165,7 @@ def build_trainer(
         ),
         train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=None if training.lora is None else _adapters(training.lora),
+        levers=Levers() if training.passes == "packed" else None,
         method=method,
         seed=seed,
         training_log=log,

@@ -1,34 +1,40 @@
 """TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed."""
 
+import functools
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import torch
+from peft import PeftModel
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from trl import GRPOTrainer
+from trl.trainer.utils import split_tensor_dict
 
 from ict_core.config.methods import Method
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
-from ict_core.tokens.streaming import PAPER, SCORES, TokenStatistics, token_statistics
+from ict_core.tokens.streaming import SCORES, TokenStatistics, token_statistics
+from ict_core.training.levers import Levers
 from ict_core.training.objective import k3, normaliser, psi, selected_loss
+from ict_core.training.passes import Batch, DensePasses, PackedPasses, Passes
 from ict_core.training.probe import WeightProbe
-from ict_core.training.ranks import gathered_sums, own_rows, rounds, whole_batch
+from ict_core.training.ranks import gathered_rows, gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training.token_log import TrainingLog
 
-Batch = dict[str, Any]
+_ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
 class SelectiveGRPOTrainer(GRPOTrainer):
     """GRPO over the tokens that a selection rule keeps.
 
     Selection happens once a rollout batch, over the groups of all ranks and before TRL shuffles and splits it into
-    micro-batches, so no threshold depends on micro-batching or on the number of ranks. With every token kept, a run is
-    bit-equal to TRL's own.
+    micro-batches, so no threshold depends on micro-batching or on the number of ranks. With every token kept and dense
+    passes, a run is bit-equal to TRL's own.
 
     Args:
+        levers: of packed passes; None for dense ones.
         method: the selection rule with its parameters, normaliser and warm-up.
         seed: the cell's seed, from which rollout and selection seeds are derived for every step.
         training_log: receives one record a step.
@@ -39,6 +45,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def __init__(
         self,
         *args: Any,
+        levers: Levers | None,
         method: Method,
         seed: int,
         training_log: TrainingLog,
@@ -53,8 +60,18 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._seed = seed
         self._training_log = training_log
         self._select = SELECTORS[method.selector]
-        self._scores = tuple(name for name in SCORES if name in (PAPER, method.parameters().get("score")))
+        self._scores = tuple(name for name in SCORES if name == method.parameters().get("score"))
         self._sample: Batch | None = None  # rollouts that are looked at again after the update
+        group = training_log.group_size
+        self._at_once = group * max(1, self.args.per_device_train_batch_size // group)  # rows
+        self._own: TokenStatistics | None = None  # of this rank's rollouts, found with their old log-probs
+        self._packed: PackedPasses | None = None
+        self._micro_batches: list[Batch] = []
+        dense = super()._get_per_token_logps_and_entropies
+        self._passes: Passes = DensePasses(self.accelerator, self._policy, dense, self.args.per_device_train_batch_size)
+        if levers is not None:
+            plain = [self._plain(model) for model in (self.model, self.ref_model) if model is not None]
+            self._passes = self._packed = PackedPasses(self.accelerator, self._policy, plain, self.temperature, levers)
         self._probe: WeightProbe | None = None
         if self.use_vllm:
             from ict_core.training.rollouts import SeededSampler
@@ -62,27 +79,41 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             sampler = SeededSampler(self.vllm_generation, probe or [], self._rollout_seed)
             self._probe = WeightProbe(sampler, self.accelerator, probe_bound)
 
+    def _prepare_inputs(self, generation_batch: Any) -> Batch:
+        """As TRL's; for packed passes in the order of the groups, which share their prompts in a micro-batch then."""
+        if self._packed is None:
+            return super()._prepare_inputs(generation_batch)
+        parts = self.args.gradient_accumulation_steps
+        if self._step % parts == 0:
+            self._micro_batches = split_tensor_dict(self._generate_and_score_completions(generation_batch), parts)
+        return self._micro_batches[self._step % parts]
+
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
         step = self.state.global_step
         started = time.perf_counter()
         torch.manual_seed(self._sampling_seed(step))
+        self._own = None
         batch = super()._generate_and_score_completions(inputs)
         generated = time.perf_counter()
+        self._select_tokens(batch, step)
+        self._training_log.sampler(*self._sampler_mismatch(batch))
+        self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
+        return batch
+
+    def _select_tokens(self, batch: Batch, step: int) -> None:
+        """Add to this rank's rollouts what the loss needs: ``kept`` and ``logprob`` (B, T), ``normaliser`` (B,)."""
         whole = whole_batch(self.accelerator, batch, self._tokenizer.pad_token_id)
         mask = whole["completion_mask"].bool()
+        tokens = self._token_statistics(batch, whole)
         sampled = self._training_log.sampled(step)
-        tokens = self._token_statistics(whole, mask, tuple(SCORES) if sampled else self._scores)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting = step >= (self._method.warmup_steps or 0)  # a study has settled it
         kept = self._kept(tokens, whole["advantages"], mask, step) if selecting else mask
         counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
-        batch["kept"] = own_rows(self.accelerator, kept.float(), batch["completion_mask"])
-        batch["normaliser"] = own_rows(self.accelerator, counts, batch["completion_mask"])
+        for name, values in (("kept", kept.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
+            batch[name] = own_rows(self.accelerator, values, batch["completion_mask"])
         truncated = self._truncated(whole, mask)
         self._training_log.rollouts(step, whole, tokens, kept, self._scored(), truncated, selecting=selecting)
-        self._training_log.sampler(*self._sampler_mismatch(batch))
-        self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
-        return batch
 
     def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
         sampled = super()._generate_single_turn(*args, **kwargs)
@@ -128,30 +159,58 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         (total, number), (corrected, _) = gathered_sums(self.accelerator, [difference, torch.isin(ratio, limits)])
         return (total / number).item(), (corrected / number).item()
 
-    @torch.no_grad()
-    def _token_statistics(self, batch: Batch, mask: Tensor, scores: Sequence[str]) -> TokenStatistics:
+    def _token_statistics(self, own: Batch, whole: Batch) -> TokenStatistics:
         """Statistics under the current policy, which before the update is the one that made the rollouts.
 
-        The groups are shared out among the ranks; every rank gets all results.
+        Every rank gets those of all rollouts.
         """
+        size, mask = self._training_log.group_size, own["completion_mask"].bool()
+        if len(mask) % size:  # a group lies on two ranks
+            return self._shared_out(whole, self._scores_now())
+        found = self._own
+        if found is None:
+            live = None
+            if self._packed is not None and self._one_pass():
+                live = torch.ones_like(mask[:, 0]) if self.beta != 0.0 else own["advantages"] != 0
+            found = self._statistics(own, mask, self._scores_now(), live)
+        rows = gathered_rows(self.accelerator, found.stack(), whole["completion_mask"].size(1))
+        return TokenStatistics.stacked(rows, self._scores_now(), size)
+
+    def _scores_now(self) -> tuple[str, ...]:
+        return tuple(SCORES) if self._training_log.sampled(self.state.global_step) else self._scores
+
+    def _one_pass(self) -> bool:
+        """Whether the statistics' pass can be the loss's: the step is one micro-batch of whole, unsharded weights."""
+        assert self._packed is not None
+        sharded = isinstance(next(self._policy().parameters()), DTensor)
+        return self._packed.levers.one_pass and self.args.gradient_accumulation_steps == 1 and not sharded
+
+    def _statistics(
+        self, batch: Batch, mask: Tensor, scores: Sequence[str], live: Tensor | None = None
+    ) -> TokenStatistics:
+        """Of whole groups, as many at a time as a micro-batch holds; see :class:`Passes` for ``live``."""
         size = self._training_log.group_size
-        at_once = size * max(1, self.args.per_device_train_batch_size // size)  # whole groups
-        pieces = [slice(start, start + at_once) for start in range(0, len(mask), at_once)]
+        statistics = functools.partial(
+            token_statistics, group_size=size, temperature=self.temperature, scores=scores, head=self._head()
+        )
+        found = []
+        for rows in torch.arange(len(mask)).split(self._at_once):
+            part = {name: batch[name][rows] for name in _ROLLOUT}
+            states, where = self._passes.states(part, mask[rows], size, live)
+            with self.accelerator.autocast():
+                tokens = statistics(states[where], token_ids=part["completion_ids"], mask=where >= 0)
+            found.append(tokens.stack())
+        return TokenStatistics.stacked(torch.cat(found, dim=1), scores, size)
+
+    def _shared_out(self, batch: Batch, scores: Sequence[str]) -> TokenStatistics:
+        """Statistics of rollouts that all ranks hold: each rank computes some of the groups, and gets all results."""
+        mask = batch["completion_mask"].bool()
+        size = self._training_log.group_size
+        pieces = torch.arange(len(mask)).split(self._at_once)
         results = torch.zeros(3 + len(scores), *mask.shape, device=mask.device)
-        head = self._head()
         for index, counts in rounds(self.accelerator, len(pieces)):
             rows = pieces[index]
-            hidden = self._hidden(batch, rows, mask.size(1))
-            with self.accelerator.autocast():
-                found = token_statistics(
-                    hidden,
-                    head,
-                    batch["completion_ids"][rows],
-                    mask[rows],
-                    group_size=size,
-                    temperature=self.temperature,
-                    scores=scores,
-                )
+            found = self._statistics({name: batch[name][rows] for name in _ROLLOUT}, mask[rows], scores)
             if counts:
                 results[:, rows] = found.stack()
         return TokenStatistics.stacked(self.accelerator.reduce(results, "sum"), scores, size)
@@ -161,8 +220,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if self._sample is None:
             return
         started = time.perf_counter()
+        tokens = self._shared_out(self._sample, ())
         mask = self._sample["completion_mask"].bool()
-        tokens = self._token_statistics(self._sample, mask, ())
         self._training_log.after_update(tokens, mask, time.perf_counter() - started)
         self._sample = None
 
@@ -170,51 +229,62 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         assert self.model is not None
         return self.model
 
+    def _plain(self, model: Any) -> Any:
+        """The causal model without wrappers of ranks and adapters."""
+        unwrapped = self.accelerator.unwrap_model(model)
+        return unwrapped.get_base_model() if isinstance(unwrapped, PeftModel) else unwrapped
+
     def _head(self) -> Tensor:
         """The weight of the LM head, (V, D), whole."""
-        weight = self.accelerator.unwrap_model(self.model).get_output_embeddings().weight
+        weight = self._plain(self.model).get_output_embeddings().weight.detach()
         return weight.full_tensor() if isinstance(weight, DTensor) else weight
 
-    def _hidden(self, batch: Batch, rows: slice, length: int) -> Tensor:
-        """The states that predict the response tokens of some rows, (rows, T, D), a micro-batch at a time."""
-        input_ids = torch.cat([batch["prompt_ids"][rows], batch["completion_ids"][rows]], dim=1)
-        attention_mask = torch.cat([batch["prompt_mask"][rows], batch["completion_mask"][rows]], dim=1)
-        states: list[Tensor] = []
-        backbone = self.accelerator.unwrap_model(self.model).get_decoder()
-        # through the outermost module, which is the one that gathers sharded weights; its head sees one position
-        hook = backbone.register_forward_hook(
-            lambda *call: states.append(call[-1].last_hidden_state[:, -length - 1 : -1])
-        )
-        try:
-            size = self.args.per_device_train_batch_size
-            for ids, attention in zip(input_ids.split(size), attention_mask.split(size), strict=True):
-                with self.accelerator.autocast():
-                    self._policy()(input_ids=ids, attention_mask=attention, logits_to_keep=1, use_cache=False)
-        finally:
-            hook.remove()
-        return torch.cat(states)
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, *args: Any, **options: Any
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """What TRL calls for the log-probs of the sampler's tokens under the old policy and the reference model."""
+        if self._packed is None:
+            return super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, *args, **options
+            )
+        parts = {"ids": input_ids, "mask": attention_mask}
+        batch = {f"prompt_{name}": part[:, :-logits_to_keep] for name, part in parts.items()}
+        batch |= {f"completion_{name}": part[:, -logits_to_keep:] for name, part in parts.items()}
+        mask = batch["completion_mask"].bool()
+        size = self._training_log.group_size
+        if self.use_vllm and self._own is None and len(mask) % size == 0:  # first of the old policy
+            self._own = self._statistics(batch, mask, self._scores_now())
+            return self._own.logprob, None, None
+        found = [
+            self._packed.log_probs(model, {name: batch[name][rows] for name in _ROLLOUT}, mask[rows])
+            for rows in torch.arange(len(mask)).split(self._at_once)
+        ]
+        return torch.cat(found), None, None
 
     def _compute_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
-        logps, _, _ = self._get_per_token_logps_and_entropies(
-            model,
-            torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1),
-            torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1),
-            inputs["completion_ids"].size(1),
-        )
+        mask, kept = inputs["completion_mask"].bool(), inputs["kept"]
+        wanted, current = mask, None
+        if self._packed is not None:
+            wanted = self._packed.wanted(kept.bool(), mask, inputs["advantages"], kl=self.beta != 0.0)
+            current = inputs["logprob"]  # before the update, which it is part of
+        logps = self._passes.log_probs(model, inputs, wanted)
         old = inputs.get("old_per_token_logps", logps.detach())
+        if self._packed is not None:
+            logps = torch.where(wanted, logps, old)
         surrogate, clipped = psi(logps - old, inputs["advantages"].unsqueeze(1), self.epsilon_low, self.epsilon_high)
         per_token = -surrogate
         if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
             per_token = per_token * inputs["importance_sampling_ratio"]
+        divergence = torch.full_like(logps, torch.nan)
         if self.beta != 0.0:
-            divergence = k3(logps, inputs["ref_per_token_logps"])
+            reference = inputs["ref_per_token_logps"]
+            divergence = k3(logps, reference)
             per_token = per_token + self.beta * divergence
-        else:
-            divergence = torch.full_like(logps, torch.nan)
-        loss = selected_loss(per_token, inputs["kept"], inputs["normaliser"])
-        mask = inputs["completion_mask"].bool()
-        self._training_log.update(loss.detach(), divergence.detach()[mask], clipped[mask])
+            if current is not None:
+                divergence = k3(current, reference)  # of all tokens, wanted or not
+        loss = selected_loss(per_token, kept * wanted, inputs["normaliser"])
+        self._training_log.update(loss.detach(), divergence.detach()[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:

@@ -1,0 +1,87 @@
+"""A decoder that reads packed rollouts, and log-probabilities of chosen tokens from its states."""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+from trl.kernels import ChunkedLogProbFunction
+
+from ict_core.errors import UserError
+from ict_core.training.packing import Packed
+
+_ATTENTION = "packed"
+_SCALES = ("final_logit_softcapping", "logit_scale", "logits_scaling", "output_multiplier", "lm_head_multiplier")
+_VOCABULARY_CHUNK = 32_768  # logits of a token that are held at a time, as in TRL
+
+
+def _attention(
+    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+) -> tuple[Tensor, None]:
+    """transformers' ``sdpa``; over the whole sequences where the states that come are packed, (1, heads, N, width)."""
+    rows, cells = options.pop("rows", None), options.pop("cells", None)
+    if rows is None:
+        return sdpa_attention_forward(module, query, key, value, mask, **options)
+    heads = [part.size(1) for part in (query, key, value)]
+    packed = torch.cat([query, key, value], dim=1).squeeze(0).transpose(0, 1)  # (N, heads, width)
+    gathered = torch.nn.functional.embedding(rows, packed.flatten(1)).unflatten(-1, packed.shape[1:])
+    query, key, value = gathered.transpose(1, 2).split(heads, dim=1)
+    # padding stands on the right, where no causal query of a token looks
+    seen, _ = sdpa_attention_forward(module, query, key, value, None, **options)  # (B', L, heads, width)
+    return seen.flatten(0, 1)[cells].unsqueeze(0), None
+
+
+AttentionInterface.register(_ATTENTION, _attention)
+AttentionMaskInterface.register(_ATTENTION, sdpa_mask)
+
+
+def add_packed_forward(model: PreTrainedModel, temperature: float) -> None:
+    """Teach a causal model ``model(packed=...)``; without ``packed`` its forward pass is what it was.
+
+    ``model(packed=layout)`` returns the final hidden states, (N, D); ``model(packed=layout, state=..., token=...)`` the
+    log-probabilities of tokens (M,) predicted by states (M,), at the temperature. Both go through the model's own
+    ``forward``, so that wrappers which gather sharded weights or reduce gradients see them.
+
+    Raises:
+        UserError: the model does not attend to its whole past in every layer, or has no plain head.
+    """
+    config = model.config.get_text_config()
+    others = set(getattr(config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
+    scaled = [key for key in _SCALES if getattr(config, key, None) is not None]
+    scaled += ["a bias"] if model.get_output_embeddings().bias is not None else []
+    if others or scaled or config._attn_implementation != "sdpa":
+        found = ", ".join([*sorted(others), *scaled]) or f"attention {config._attn_implementation}"
+        raise UserError(
+            f"training.passes: packed is not allowed for this model ({config.model_type} with {found}); "
+            "allowed: models of full attention by sdpa with a plain head. State passes: dense"
+        )
+    config._attn_implementation = _ATTENTION
+    dense = model.forward
+
+    @functools.wraps(dense)
+    def forward(*args: Any, packed: Packed | None = None, state: Any = None, token: Any = None, **kwargs: Any) -> Any:
+        if packed is None:
+            return dense(*args, **kwargs)
+        states = model.get_decoder()(
+            input_ids=packed.ids.unsqueeze(0),
+            position_ids=packed.positions.unsqueeze(0),
+            attention_mask={"full_attention": None},  # made already: none
+            use_cache=False,
+            rows=packed.rows,
+            cells=packed.cells,
+        ).last_hidden_state.squeeze(0)
+        return states if state is None else token_log_probs(model, states[state], token, temperature)
+
+    model.forward = forward
+
+
+def token_log_probs(model: PreTrainedModel, states: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+    """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held."""
+    head = model.get_output_embeddings()
+    weight = head.weight.full_tensor() if isinstance(head.weight, DTensor) else head.weight
+    found = ChunkedLogProbFunction.apply(states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
+    return found[0]

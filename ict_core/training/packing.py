@@ -1,0 +1,88 @@
+"""Rollouts without padding: every distinct prefix of a batch once, as tokens of one long row."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A layout of B sequences, each a prompt with the part of its response that is read.
+
+    A decoder's state depends on the tokens up to it alone, so sequences that begin alike (the rollouts of a prompt do)
+    share the states of that prefix. Attention sees whole sequences again: :attr:`rows` gathers them.
+
+    Attributes:
+        ids: (N,), the tokens, one for each distinct prefix.
+        positions: (N,), of each in its sequence.
+        rows: (B', L), which of the N tokens stands where; right-padded with 0. Sequences of which nothing is read are
+            left out.
+        cells: (N,), where each token first stands in ``rows``, flattened.
+        where: (B, T), which of the N tokens predicts each response token; -1 where nothing is read.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    rows: Tensor
+    cells: Tensor
+    where: Tensor
+
+
+def pack(
+    prompt_ids: Tensor,
+    prompt_mask: Tensor,
+    completion_ids: Tensor,
+    read: Tensor,
+    *,
+    groups: Tensor | None = None,
+    share: bool = True,
+) -> Packed:
+    """Lay out a batch for the predictions of some of its response tokens.
+
+    Args:
+        prompt_ids, prompt_mask: (B, P), padded on the left.
+        completion_ids: (B, T), padded on the right.
+        read: (B, T) bool, the response tokens whose predictions are wanted; a sequence ends before the last of them.
+        groups: (B,), rows of different groups then share nothing.
+        share: whether equal prefixes are computed once; if not, each sequence has all of its own.
+
+    Raises:
+        ValueError: nothing is read.
+    """
+    device = read.device
+    wanted = read.cpu().numpy()
+    prompt_lengths = prompt_mask.sum(-1).cpu().numpy()
+    until = np.where(
+        wanted.any(1), wanted.shape[1] - wanted[:, ::-1].argmax(1), 0
+    )  # response tokens up to the last read
+    (kept,) = until.nonzero()
+    if not len(kept):
+        raise ValueError("no response token is read")
+    lengths = (prompt_lengths + until - 1)[kept]
+    tokens = np.concatenate([prompt_ids.cpu().numpy(), completion_ids.cpu().numpy()], axis=1)[kept]
+    columns = np.arange(lengths.max())
+    first = prompt_ids.size(1) - prompt_lengths[kept, None]
+    valid = columns < lengths[:, None]
+    tokens = np.where(valid, np.take_along_axis(tokens, np.minimum(first + columns, tokens.shape[1] - 1), axis=1), -1)
+    group = np.zeros(len(kept), dtype=np.int64) if groups is None else groups.cpu().numpy()[kept]
+
+    # sorted, every sequence stands below the one with which it has most in common
+    order = np.array(sorted(range(len(kept)), key=list(zip(group.tolist(), tokens.tolist(), strict=True)).__getitem__))
+    tokens, valid, group = tokens[order], valid[order], group[order]
+    new = valid.copy()
+    if share:
+        equal = (tokens[1:] == tokens[:-1]) & (group[1:] == group[:-1])[:, None]
+        new[1:] &= ~np.logical_and.accumulate(equal, axis=1)
+    cells = np.flatnonzero(new)
+    numbers = np.full(new.shape, -1)
+    numbers.ravel()[cells] = np.arange(len(cells))
+    rows = np.maximum.accumulate(numbers, axis=0)  # a cell that is not new has the number of the one above
+    rows[~valid] = 0
+
+    where = np.full(wanted.shape, -1)
+    i, t = wanted[kept[order]].nonzero()
+    where[kept[order][i], t] = rows[i, prompt_lengths[kept[order][i]] + t - 1]
+    arrays = (tokens.ravel()[cells], cells % len(columns), rows, cells, where)
+    return Packed(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
