@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
+from torch.nn.functional import embedding
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -26,13 +27,13 @@ def _attention(
     rows, cells = options.pop("rows", None), options.pop("cells", None)
     if rows is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
-    heads = [part.size(1) for part in (query, key, value)]
-    packed = torch.cat([query, key, value], dim=1).squeeze(0).transpose(0, 1)  # (N, heads, width)
-    gathered = torch.nn.functional.embedding(rows, packed.flatten(1)).unflatten(-1, packed.shape[1:])
-    query, key, value = gathered.transpose(1, 2).split(heads, dim=1)
-    # padding stands on the right, where no causal query of a token looks
-    seen, _ = sdpa_attention_forward(module, query, key, value, None, **options)  # (B', L, heads, width)
-    return seen.flatten(0, 1)[cells].unsqueeze(0), None
+    flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
+    seen = []
+    for of_length in rows:
+        q, k, v = (embedding(of_length, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2) for part in flat)
+        # padding stands on the right, where no causal query of a token looks
+        seen.append(sdpa_attention_forward(module, q, k, v, None, **options)[0].flatten(0, 1))
+    return torch.cat(seen)[cells].unsqueeze(0), None
 
 
 AttentionInterface.register(_ATTENTION, _attention)

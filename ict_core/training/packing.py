@@ -6,26 +6,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_LENGTHS = 4  # parts into which sequences are sorted by length
+
 
 @dataclass(frozen=True)
 class Packed:
     """A layout of B sequences, each a prompt with the part of its response that is read.
 
     A decoder's state depends on the tokens up to it alone, so sequences that begin alike (the rollouts of a prompt do)
-    share the states of that prefix. Attention sees whole sequences again: :attr:`rows` gathers them.
+    share the states of that prefix. Attention sees whole sequences again: :attr:`rows` gathers them, those of similar
+    length together.
 
     Attributes:
         ids: (N,), the tokens, one for each distinct prefix.
         positions: (N,), of each in its sequence.
-        rows: (B', L), which of the N tokens stands where; right-padded with 0. Sequences of which nothing is read are
-            left out.
-        cells: (N,), where each token first stands in ``rows``, flattened.
+        rows: for each of some lengths (B', L), which of the N tokens stands where; right-padded with 0. Sequences of
+            which nothing is read are left out.
+        cells: (N,), where each token first stands in ``rows``, all flattened one after the other.
         where: (B, T), which of the N tokens predicts each response token; -1 where nothing is read.
     """
 
     ids: Tensor
     positions: Tensor
-    rows: Tensor
+    rows: list[Tensor]
     cells: Tensor
     where: Tensor
 
@@ -75,14 +78,31 @@ def pack(
     if share:
         equal = (tokens[1:] == tokens[:-1]) & (group[1:] == group[:-1])[:, None]
         new[1:] &= ~np.logical_and.accumulate(equal, axis=1)
-    cells = np.flatnonzero(new)
+    firsts = np.flatnonzero(new)
     numbers = np.full(new.shape, -1)
-    numbers.ravel()[cells] = np.arange(len(cells))
-    rows = np.maximum.accumulate(numbers, axis=0)  # a cell that is not new has the number of the one above
-    rows[~valid] = 0
+    numbers.ravel()[firsts] = np.arange(len(firsts))
+    node = np.maximum.accumulate(numbers, axis=0)  # a cell that is not new has the number of the one above
+    node[~valid] = 0
 
     where = np.full(wanted.shape, -1)
     i, t = wanted[kept[order]].nonzero()
-    where[kept[order][i], t] = rows[i, prompt_lengths[kept[order][i]] + t - 1]
-    arrays = (tokens.ravel()[cells], cells % len(columns), rows, cells, where)
-    return Packed(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in arrays))
+    where[kept[order][i], t] = node[i, prompt_lengths[kept[order][i]] + t - 1]
+
+    lengths = valid.sum(1)
+    cell_of, rows, start = np.empty(new.shape, dtype=np.int64), [], 0
+    for part in np.array_split(lengths.argsort(kind="stable"), min(_LENGTHS, len(lengths))):
+        longest = lengths[part].max()
+        rows.append(node[part, :longest])
+        cell_of[part, :longest] = start + np.arange(rows[-1].size).reshape(rows[-1].shape)
+        start += rows[-1].size
+
+    def tensor(values: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(device)
+
+    return Packed(
+        ids=tensor(tokens.ravel()[firsts]),
+        positions=tensor(firsts % len(columns)),
+        rows=[tensor(part) for part in rows],
+        cells=tensor(cell_of.ravel()[firsts]),
+        where=tensor(where),
+    )

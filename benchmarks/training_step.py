@@ -1,0 +1,274 @@
+"""What a training step costs beside TRL's dense GRPO step on the same batch, rollout and optimiser excluded.
+
+    python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
+    python benchmarks/training_step.py --settings tiny     # or some of: tiny, tiny-half, 0.5b, 0.5b-bf16
+    python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
+
+A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
+figure is the median over the rounds of its ratio to TRL's step in the same round. Weights and tokens are random, so
+rollouts share their prompt and nothing else. Memory is the highest of a process of the arm's own, of which weights and
+gradients are subtracted. The levers are added one by one, those of packing before those of sparsity.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from report import append
+from transformers import Qwen2Config, Qwen2ForCausalLM
+from trl import GRPOTrainer
+from trl.trainer.utils import split_tensor_dict
+
+from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+from ict_core.config import Training, load_study
+from ict_core.seeding import generator
+from ict_core.training.levers import Levers
+from ict_core.training.pretrain import save_checkpoint
+from ict_core.training.run import build_trainer
+from ict_core.training.trainer import SelectiveGRPOTrainer
+
+GROUP = 8
+STUDY = Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model's shape, and the lengths of a batch's prompts and responses in tokens."""
+
+    layers: int
+    width: int
+    intermediate: int
+    heads: tuple[int, int]
+    vocabulary: int
+    groups: int
+    prompt: tuple[int, int]
+    response: int  # the longest; the median is two fifths of it
+    rounds: int
+    half: bool = False  # whether every second group has advantage 0
+    precision: str = "float32"
+    gpu: bool = False
+
+
+TINY = Setting(2, 96, 288, (3, 3), 320, 8, (16, 32), 80, 9)
+SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (20, 40), 64, 3)
+LARGE = Setting(28, 1536, 8960, (12, 2), 151_936, 1, (100, 200), 1024, 7, precision="bfloat16", gpu=True)
+SETTINGS = {
+    "tiny": TINY,
+    "tiny-half": Setting(**vars(TINY) | {"half": True}),
+    "0.5b": SMALL,
+    "0.5b-bf16": Setting(**vars(SMALL) | {"precision": "bfloat16"}),
+    "gpu-0.5b": Setting(
+        **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
+    ),
+    "gpu-1.5b": LARGE,
+}
+
+NONE = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
+PACKED = Levers(cut=False, sparse=False, one_pass=False)
+DENSE = "TRL, dense GRPO"
+ARMS: dict[str, tuple[str, Levers] | None] = {
+    DENSE: None,
+    "GRPO: no padding": ("grpo", NONE),
+    "GRPO: + prompts once": ("grpo", Levers(**vars(NONE) | {"share": True})),
+    "GRPO: + zero advantage skipped": ("grpo", PACKED),
+    "GRPO: + one pass (all)": ("grpo", Levers()),
+    "ICT-10: the same but one pass": ("ict-10", PACKED),
+    "ICT-10: + head at kept tokens": ("ict-10", Levers(cut=False, one_pass=False)),
+    "ICT-10: + tail cut": ("ict-10", Levers(one_pass=False)),
+    "ICT-10: + one pass (all)": ("ict-10", Levers()),
+    "20-Entropy: all": ("entropy-20", Levers()),
+    "STAPO: all": ("stapo", Levers()),
+}
+MEASURED = (DENSE, "GRPO: + one pass (all)", "ICT-10: + tail cut", "ICT-10: + one pass (all)")  # their memory, too
+
+
+def checkpoint(setting: Setting, folder: Path) -> None:
+    """Random weights of a shape, with the mini world's tokenizer."""
+    tokenizer = train_tokenizer(320)
+    config = Qwen2Config(
+        hidden_size=setting.width,
+        intermediate_size=setting.intermediate,
+        num_hidden_layers=setting.layers,
+        num_attention_heads=setting.heads[0],
+        num_key_value_heads=setting.heads[1],
+        vocab_size=setting.vocabulary,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    torch.manual_seed(0)
+    save_checkpoint(Qwen2ForCausalLM(config), tokenizer, folder)
+
+
+def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
+    """Random rollouts whose lengths are log-normal, as TRL's trainer lays them out."""
+    rng = generator(0, "training step")
+    rows = setting.groups * GROUP
+    prompts = np.repeat(rng.integers(*setting.prompt, setting.groups), GROUP)
+    lengths = np.clip(rng.lognormal(np.log(0.4 * setting.response), 0.6, rows).astype(int), 2, setting.response)
+    prompt_mask = torch.arange(prompts.max()) >= torch.from_numpy(prompts.max() - prompts)[:, None]
+    completion_mask = torch.arange(lengths.max()) < torch.from_numpy(lengths)[:, None]
+    tokens = torch.from_numpy(rng.integers(5, setting.vocabulary, (setting.groups, prompts.max())))
+    advantages = torch.from_numpy(rng.standard_normal(rows)).float()
+    if setting.half:
+        advantages[torch.arange(rows) // GROUP % 2 == 0] = 0.0
+    responses = torch.from_numpy(rng.integers(5, setting.vocabulary, completion_mask.shape))
+    found = {
+        "prompt_ids": tokens.repeat_interleave(GROUP, 0) * prompt_mask,
+        "prompt_mask": prompt_mask.long(),
+        "completion_ids": torch.from_numpy(rng.integers(5, setting.vocabulary, completion_mask.shape))
+        * completion_mask,
+        "completion_mask": completion_mask.long(),
+        "advantages": advantages,
+        "num_items_in_batch": completion_mask.sum(),
+    }
+    return {name: value.to(device) for name, value in found.items()}
+
+
+def trainer_of(setting: Setting, base: Path, variant: str, passes: str) -> SelectiveGRPOTrainer:
+    """The trainer of a cell of this shape, on the device, its mini recipe without KL term and without token sample."""
+    recipe = load_study(STUDY).training.model_dump() | {
+        "prompts_per_step": setting.groups,
+        "micro_batch_sequences": setting.groups * GROUP,
+        "kl_coef": 0.0,
+        "precision": setting.precision,
+        "passes": passes,
+        "token_sample_groups": 0,
+    }
+    method = load_study(STUDY).methods[variant].model_copy(update={"warmup_steps": 0})
+    problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
+    trainer, _ = build_trainer(base, problems, Training(**recipe), method, 0, None, base / "scratch")  # type: ignore
+    trainer.current_gradient_accumulation_steps = 1
+    trainer._logs["rewards"]["none"] = deque([0.0] * setting.groups * GROUP)
+    trainer.model.train()
+    return trainer
+
+
+def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], dense: bool) -> Callable[[], None]:
+    """One step of an arm, from the rollouts to the gradients."""
+
+    def step() -> None:
+        inputs = dict(rollouts)
+        if not dense:
+            trainer._select_tokens(inputs, step=1)
+        with trainer.compute_loss_context_manager():
+            compute = GRPOTrainer._compute_loss if dense else SelectiveGRPOTrainer._compute_loss
+            loss = compute(trainer, trainer.model, split_tensor_dict(inputs, 1)[0])
+        trainer.accelerator.backward(loss)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+    return step
+
+
+def arms_of(
+    setting: Setting, base: Path, names: list[str]
+) -> dict[str, tuple[SelectiveGRPOTrainer, Callable[[], None]]]:
+    """Trainer and step of each arm; arms of one method share a trainer."""
+    trainers: dict[str, SelectiveGRPOTrainer] = {}
+    found = {}
+    for name in names:
+        arm = ARMS[name]
+        variant = "grpo" if arm is None else arm[0]
+        key = f"{variant} {arm is None}"
+        if key not in trainers:
+            trainers[key] = trainer_of(setting, base, variant, "dense" if arm is None else "packed")
+        trainer = trainers[key]
+        step = step_of(trainer, batch(setting, trainer.accelerator.device), arm is None)
+
+        def run(trainer: Any = trainer, arm: Any = arm, step: Any = step) -> None:
+            if arm is not None:
+                trainer._packed.levers = arm[1]
+            step()
+
+        found[name] = trainer, run
+    return found
+
+
+def ratios(setting: Setting, base: Path) -> dict[str, float]:
+    """Median ratio of each arm's wall time to that of TRL's step in the same round."""
+    arms = arms_of(setting, base, list(ARMS))
+    seconds: dict[str, list[float]] = {name: [] for name in arms}
+    for _ in range(setting.rounds + 1):
+        for name, (trainer, run) in arms.items():
+            started = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - started)
+            trainer.model.zero_grad(set_to_none=True)
+    print({name: f"{statistics.median(values[1:]):.3g} s" for name, values in seconds.items()}, file=sys.stderr)
+    pairs = {name: zip(values[1:], seconds[DENSE][1:], strict=True) for name, values in seconds.items()}
+    return {name: statistics.median(own / trl for own, trl in pair) for name, pair in pairs.items()}
+
+
+def highest(name: str, setting: Setting, base: Path) -> float:
+    """In a process of its own: what a step holds at most beyond weights and gradients, in MiB."""
+    ((trainer, run),) = arms_of(setting, base, [name]).values()
+    for parameter in trainer.model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    if setting.gpu:
+        before = torch.cuda.memory_allocated()
+        run()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    before = resident()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    run()
+    return (resident("VmHWM") - before) / 1024
+
+
+def resident(field: str = "VmRSS") -> int:
+    """Memory of this process in KiB, now or (``VmHWM``) at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
+
+
+def memory(name: str, key: str, base: Path) -> float:
+    """See :func:`highest`."""
+    command = [sys.executable, __file__, "--memory-of", json.dumps([name, key, str(base)])]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tiny", "tiny-half", "0.5b", "0.5b-bf16"])
+    parser.add_argument("--memory-of", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.memory_of:
+        name, key, base = options.memory_of
+        print(highest(name, SETTINGS[key], Path(base)))
+        return
+    rows = [{"step": name} for name in ARMS]
+    for key in options.settings:
+        setting = SETTINGS[key]
+        if setting.gpu != torch.cuda.is_available():
+            sys.exit(
+                f"--settings {key}: {'needs a GPU and none is' if setting.gpu else 'is for the CPU and a GPU is'} visible"
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint(setting, Path(folder))
+            time_ratios = ratios(setting, Path(folder))
+            peaks = {name: memory(name, key, Path(folder)) for name in MEASURED}
+        for row in rows:
+            name = row["step"]
+            row[f"{key}: time"] = f"{time_ratios[name]:.2f}"
+            row[f"{key}: MiB"] = f"{peaks[name]:.0f} ({peaks[name] / peaks[DENSE]:.2f})" if name in peaks else ""
+    append("python benchmarks/training_step.py --settings " + " ".join(options.settings), rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The layout of packed rollouts, against prefixes counted one by one."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ict_core.training.packing import pack
+
+
+@st.composite
+def batches(draw):
+    """Prompts and responses of few tokens, so that many begin alike, and the response tokens that are read."""
+    rows = draw(st.integers(1, 6))
+    row = st.tuples(
+        st.lists(st.integers(0, 2), min_size=1, max_size=3), st.lists(st.integers(0, 2), min_size=1, max_size=5)
+    )
+    sequences = draw(st.lists(row, min_size=rows, max_size=rows))
+    read = [[draw(st.booleans()) for _ in response] for _, response in sequences]
+    groups = draw(st.none() | st.lists(st.integers(0, 1), min_size=rows, max_size=rows))
+    return sequences, read, groups
+
+
+def padded(rows, left=False):
+    longest = max(map(len, rows))
+    fill = [[9] * (longest - len(row)) for row in rows]
+    return torch.tensor([f + list(row) if left else list(row) + f for f, row in zip(fill, rows, strict=True)])
+
+
+@given(batches(), st.booleans())
+def test_every_distinct_prefix_once_and_every_sequence_whole(batch, share):
+    sequences, wanted, groups = batch
+    prompts = padded([prompt for prompt, _ in sequences], left=True)
+    prompt_mask = padded([[1] * len(prompt) for prompt, _ in sequences], left=True) == 1
+    completions = padded([response for _, response in sequences])
+    read = padded(wanted) == 1
+    arguments = (prompts * prompt_mask, prompt_mask.long(), completions, read)
+    if not read.any():
+        with pytest.raises(ValueError, match="no response token is read"):
+            pack(*arguments)
+        return
+    layout = pack(*arguments, groups=None if groups is None else torch.tensor(groups), share=share)
+
+    prefixes = set()  # of what is read, with whose they are
+    for i, (prompt, response) in enumerate(sequences):
+        places = [t for t, on in enumerate(wanted[i]) if on]
+        whose = (groups or [0] * len(sequences))[i] if share else -1 - i
+        sequence = (prompt + response)[: len(prompt) + max(places, default=-len(prompt))]
+        prefixes |= {(whose, *sequence[: n + 1]) for n in range(len(sequence))}
+        for t in range(completions.size(1)):
+            node = layout.where[i, t].item()
+            assert (node >= 0) == (t in places)
+            if t in places:
+                assert layout.ids[node] == (prompt + response)[len(prompt) + t - 1]
+                assert layout.positions[node] == len(prompt) + t - 1
+                assert prefix_of(layout, node) == (prompt + response)[: len(prompt) + t]
+    assert len(layout.ids) == len(prefixes)
+
+
+def prefix_of(layout, node):
+    """The tokens up to a packed one, as attention finds them."""
+    cell = layout.cells[node].item()
+    for rows in layout.rows:
+        if cell < rows.numel():
+            row, place = divmod(cell, rows.size(1))
+            assert rows[row, place] == node
+            return layout.ids[rows[row, : place + 1]].tolist()
+        cell -= rows.numel()
+    raise AssertionError("a cell beyond all rows")
