@@ -131,8 +131,7 @@ def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
     found = {
         "prompt_ids": tokens.repeat_interleave(GROUP, 0) * prompt_mask,
         "prompt_mask": prompt_mask.long(),
-        "completion_ids": torch.from_numpy(rng.integers(5, setting.vocabulary, completion_mask.shape))
-        * completion_mask,
+        "completion_ids": responses * completion_mask,
         "completion_mask": completion_mask.long(),
         "advantages": advantages,
         "num_items_in_batch": completion_mask.sum(),
@@ -256,9 +255,7 @@ def main() -> None:
     for key in options.settings:
         setting = SETTINGS[key]
         if setting.gpu != torch.cuda.is_available():
-            sys.exit(
-                f"--settings {key}: {'needs a GPU and none is' if setting.gpu else 'is for the CPU and a GPU is'} visible"
-            )
+            sys.exit(f"--settings {key}: it is for a {'GPU' if setting.gpu else 'CPU'}, and this machine is another")
         with tempfile.TemporaryDirectory() as folder:
             checkpoint(setting, Path(folder))
             time_ratios = ratios(setting, Path(folder))
