@@ -1,4 +1,4 @@
-"""Token statistics of a model before and after FSDP2 shards it over the ranks: ``torchrun ... CHECKPOINT RECIPE OUT``.
+"""Token statistics and gradients of a model before and after FSDP2 shards it: ``torchrun ... CHECKPOINT RECIPE OUT``.
 
 accelerate shards on GPUs only, so the model is sharded here as accelerate does it: each layer, then the whole.
 """
@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch.distributed.fsdp import fully_shard
@@ -35,21 +36,32 @@ def main() -> None:
         "completion_ids": torch.randint(5, 300, (12, 12), generator=generator),
         "completion_mask": mask.long(),
     }
-    whole = trainer._token_statistics(batch, mask, tuple(SCORES))
+    whole, gradients = trainer._shared_out(batch, tuple(SCORES)), gradients_of(trainer, batch, mask)
     for layer in trainer.model.model.layers:
         fully_shard(layer)
     fully_shard(trainer.model)
     in_parts = all(isinstance(weight, DTensor) for weight in trainer.model.parameters())
-    sharded = trainer._token_statistics(batch, mask, tuple(SCORES))
+    sharded, gathered = trainer._shared_out(batch, tuple(SCORES)), gradients_of(trainer, batch, mask)
     if trainer.accelerator.is_main_process:
         names = ["logprob", "h1", "h2", *SCORES]
         facts = {
             "apart": dict(zip(names, (whole.stack() - sharded.stack()).abs().flatten(1).amax(1).tolist(), strict=True)),
             "largest": dict(zip(names, whole.stack().abs().flatten(1).amax(1).tolist(), strict=True)),
+            "gradient": max(gradient.abs().max().item() for gradient in gradients),
+            "gradient_apart": max((a - b).abs().max().item() for a, b in zip(gradients, gathered, strict=True)),
             "ranks": trainer.accelerator.num_processes,
             "sharded": in_parts,
         }
         (out / "facts.json").write_text(json.dumps(facts))
+
+
+def gradients_of(trainer: Any, batch: dict[str, Any], mask: torch.Tensor) -> list[torch.Tensor]:
+    """Of the sum of the log-probabilities of every other response token, whole."""
+    wanted = mask & (torch.arange(12) % 2 == 0)
+    trainer.model.zero_grad()
+    trainer._packed.log_probs(trainer.model, batch, wanted)[wanted].sum().backward()
+    found = [parameter.grad for parameter in trainer.model.parameters()]
+    return [(g.full_tensor() if isinstance(g, DTensor) else g).clone() for g in found]
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def test_ranks_sample_rollouts_of_their_own(runs):
 
 
 @pytest.mark.slow
-def test_statistics_of_a_model_that_is_sharded_over_two_ranks(tmp_path, tiny_checkpoint):
+def test_statistics_and_gradients_of_a_model_that_is_sharded_over_two_ranks(tmp_path, tiny_checkpoint):
     (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
     arguments = (str(tiny_checkpoint), str(tmp_path / "recipe.json"), str(tmp_path))
     done = start("sharded_statistics.py", *arguments, ranks=2)
@@ -57,3 +57,4 @@ def test_statistics_of_a_model_that_is_sharded_over_two_ranks(tmp_path, tiny_che
     assert facts["ranks"] == 2 and facts["sharded"]
     assert all(value > 0 for value in facts["largest"].values())
     assert max(facts["apart"].values()) < 1e-5
+    assert facts["gradient_apart"] < 1e-5 * facts["gradient"]
