@@ -6,8 +6,9 @@
 
 A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
 figure is the median over the rounds of its ratio to TRL's step in the same round. Weights and tokens are random, so
-rollouts share their prompt and nothing else. Memory is the highest of a process of the arm's own, of which weights and
-gradients are subtracted. The levers are added one by one, those of packing before those of sparsity.
+rollouts share their prompt and nothing else. Memory is the highest of a process of the arm's own: what the step adds to
+weights and gradients, its ratio to TRL's, and all. The levers are added one by one, those of packing before those of
+sparsity.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,14 @@ from trl.trainer.utils import split_tensor_dict
 from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config import Training, load_study
 from ict_core.seeding import generator
+from ict_core.selection import SELECTORS
 from ict_core.training.levers import Levers
 from ict_core.training.pretrain import save_checkpoint
 from ict_core.training.run import build_trainer
 from ict_core.training.trainer import SelectiveGRPOTrainer
 
 GROUP = 8
-STUDY = Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml"
+STUDY = load_study(Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Setting:
 
 
 TINY = Setting(2, 96, 288, (3, 3), 320, 8, (16, 32), 80, 9)
-SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (20, 40), 64, 3)
+SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (12, 24), 48, 2)
 LARGE = Setting(28, 1536, 8960, (12, 2), 151_936, 1, (100, 200), 1024, 7, precision="bfloat16", gpu=True)
 SETTINGS = {
     "tiny": TINY,
@@ -139,9 +141,9 @@ def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
     return {name: value.to(device) for name, value in found.items()}
 
 
-def trainer_of(setting: Setting, base: Path, variant: str, passes: str) -> SelectiveGRPOTrainer:
-    """The trainer of a cell of this shape, on the device, its mini recipe without KL term and without token sample."""
-    recipe = load_study(STUDY).training.model_dump() | {
+def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTrainer:
+    """A trainer of a model of this shape, on the device, by the mini recipe without KL term and token sample."""
+    recipe = STUDY.training.model_dump() | {
         "prompts_per_step": setting.groups,
         "micro_batch_sequences": setting.groups * GROUP,
         "kl_coef": 0.0,
@@ -149,8 +151,8 @@ def trainer_of(setting: Setting, base: Path, variant: str, passes: str) -> Selec
         "passes": passes,
         "token_sample_groups": 0,
     }
-    method = load_study(STUDY).methods[variant].model_copy(update={"warmup_steps": 0})
     problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
+    method = STUDY.methods["grpo"]
     trainer, _ = build_trainer(base, problems, Training(**recipe), method, 0, None, base / "scratch")  # type: ignore
     trainer.current_gradient_accumulation_steps = 1
     trainer._logs["rewards"]["none"] = deque([0.0] * setting.groups * GROUP)
@@ -158,55 +160,40 @@ def trainer_of(setting: Setting, base: Path, variant: str, passes: str) -> Selec
     return trainer
 
 
-def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], dense: bool) -> Callable[[], None]:
+def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], arm: tuple[str, Levers] | None) -> None:
     """One step of an arm, from the rollouts to the gradients."""
+    inputs = dict(rollouts)
+    compute = GRPOTrainer._compute_loss
+    if arm is not None:
+        variant, trainer._packed.levers = arm
+        method = STUDY.methods[variant].model_copy(update={"warmup_steps": 0})
+        trainer._method, trainer._select = method, SELECTORS[method.selector]
+        trainer._scores = ("js",) if variant.startswith("ict") else ()
+        trainer._select_tokens(inputs, step=1)
+        compute = SelectiveGRPOTrainer._compute_loss
+    with trainer.compute_loss_context_manager():
+        loss = compute(trainer, trainer.model, split_tensor_dict(inputs, 1)[0])
+    trainer.accelerator.backward(loss)
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
-    def step() -> None:
-        inputs = dict(rollouts)
-        if not dense:
-            trainer._select_tokens(inputs, step=1)
-        with trainer.compute_loss_context_manager():
-            compute = GRPOTrainer._compute_loss if dense else SelectiveGRPOTrainer._compute_loss
-            loss = compute(trainer, trainer.model, split_tensor_dict(inputs, 1)[0])
-        trainer.accelerator.backward(loss)
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
 
-    return step
-
-
-def arms_of(
-    setting: Setting, base: Path, names: list[str]
-) -> dict[str, tuple[SelectiveGRPOTrainer, Callable[[], None]]]:
-    """Trainer and step of each arm; arms of one method share a trainer."""
-    trainers: dict[str, SelectiveGRPOTrainer] = {}
-    found = {}
-    for name in names:
-        arm = ARMS[name]
-        variant = "grpo" if arm is None else arm[0]
-        key = f"{variant} {arm is None}"
-        if key not in trainers:
-            trainers[key] = trainer_of(setting, base, variant, "dense" if arm is None else "packed")
-        trainer = trainers[key]
-        step = step_of(trainer, batch(setting, trainer.accelerator.device), arm is None)
-
-        def run(trainer: Any = trainer, arm: Any = arm, step: Any = step) -> None:
-            if arm is not None:
-                trainer._packed.levers = arm[1]
-            step()
-
-        found[name] = trainer, run
-    return found
+def trainers_of(setting: Setting, base: Path, names: Iterable[str]) -> dict[str, SelectiveGRPOTrainer]:
+    """The trainer of each arm; all but TRL's share one."""
+    kinds = {name: "dense" if ARMS[name] is None else "packed" for name in names}
+    built = {kind: trainer_of(setting, base, kind) for kind in sorted(set(kinds.values()))}
+    return {name: built[kind] for name, kind in kinds.items()}
 
 
 def ratios(setting: Setting, base: Path) -> dict[str, float]:
-    """Median ratio of each arm's wall time to that of TRL's step in the same round."""
-    arms = arms_of(setting, base, list(ARMS))
-    seconds: dict[str, list[float]] = {name: [] for name in arms}
+    """Median ratio of each arm's wall time to that of TRL's step in the same round; the first round is not counted."""
+    trainers = trainers_of(setting, base, ARMS)
+    rollouts = batch(setting, trainers[DENSE].accelerator.device)
+    seconds: dict[str, list[float]] = {name: [] for name in ARMS}
     for _ in range(setting.rounds + 1):
-        for name, (trainer, run) in arms.items():
+        for name, trainer in trainers.items():
             started = time.perf_counter()
-            run()
+            step_of(trainer, rollouts, ARMS[name])
             seconds[name].append(time.perf_counter() - started)
             trainer.model.zero_grad(set_to_none=True)
     print({name: f"{statistics.median(values[1:]):.3g} s" for name, values in seconds.items()}, file=sys.stderr)
@@ -214,19 +201,22 @@ def ratios(setting: Setting, base: Path) -> dict[str, float]:
     return {name: statistics.median(own / trl for own, trl in pair) for name, pair in pairs.items()}
 
 
-def highest(name: str, setting: Setting, base: Path) -> float:
-    """In a process of its own: what a step holds at most beyond weights and gradients, in MiB."""
-    ((trainer, run),) = arms_of(setting, base, [name]).values()
+def highest(name: str, setting: Setting, base: Path) -> tuple[float, float]:
+    """In a process of its own: what a step holds at most, with and without weights and gradients, in MiB."""
+    trainer = trainers_of(setting, base, [name])[name]
+    rollouts = batch(setting, trainer.accelerator.device)
     for parameter in trainer.model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     if setting.gpu:
         before = torch.cuda.memory_allocated()
-        run()
-        return (torch.cuda.max_memory_allocated() - before) / 2**20
+        step_of(trainer, rollouts, ARMS[name])
+        peak = torch.cuda.max_memory_allocated()
+        return peak / 2**20, (peak - before) / 2**20
     before = resident()
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-    run()
-    return (resident("VmHWM") - before) / 1024
+    step_of(trainer, rollouts, ARMS[name])
+    peak = resident("VmHWM")
+    return peak / 1024, (peak - before) / 1024
 
 
 def resident(field: str = "VmRSS") -> int:
@@ -235,10 +225,11 @@ def resident(field: str = "VmRSS") -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
 
 
-def memory(name: str, key: str, base: Path) -> float:
+def memory(name: str, key: str, base: Path) -> tuple[float, float]:
     """See :func:`highest`."""
     command = [sys.executable, __file__, "--memory-of", json.dumps([name, key, str(base)])]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1])
+    whole, own = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-2:]
+    return float(whole), float(own)
 
 
 def main() -> None:
@@ -249,7 +240,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if options.memory_of:
         name, key, base = options.memory_of
-        print(highest(name, SETTINGS[key], Path(base)))
+        print(*highest(name, SETTINGS[key], Path(base)))
         return
     rows = [{"step": name} for name in ARMS]
     for key in options.settings:
@@ -263,7 +254,11 @@ def main() -> None:
         for row in rows:
             name = row["step"]
             row[f"{key}: time"] = f"{time_ratios[name]:.2f}"
-            row[f"{key}: MiB"] = f"{peaks[name]:.0f} ({peaks[name] / peaks[DENSE]:.2f})" if name in peaks else ""
+            if name in peaks:
+                own, trl = peaks[name][1], peaks[DENSE][1]
+                row[f"{key}: MiB"] = f"{own:,.0f} ({own / trl:.2f}); in all {peaks[name][0]:,.0f}"
+            else:
+                row[f"{key}: MiB"] = ""
     append("python benchmarks/training_step.py --settings " + " ".join(options.settings), rows)
 
 

@@ -32,8 +32,12 @@ TRAINING_CODE = [
     *[
         f"training/{name}.py"
         for name in (
+            "levers",
             "memory",
             "objective",
+            "packed_model",
+            "packing",
+            "passes",
             "probe",
             "ranks",
             "recipe",
