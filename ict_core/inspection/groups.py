@@ -21,7 +21,7 @@ from ict_core.tokens.streaming import SCORES, TokenStatistics, token_statistics
 from ict_core.training.rewards import verifier_reward
 
 _TOKENS_AT_ONCE = 2**14  # of one forward pass; one group at least
-_PROBABILITIES_AT_ONCE = 2**27  # half a GiB in float32
+_PROBABILITIES_AT_ONCE = 2**24  # 64 MiB in float32
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,8 @@ def _read(
         hidden = backbone(**inputs, use_cache=False).last_hidden_state[:, prompt_ids.size(1) - 1 : -1]
         responses, live = completion_ids[rows].to(model.device), mask[rows].to(model.device)
         options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": tuple(SCORES)}
-        found.append(token_statistics(hidden, head, responses, live, **options).stack().cpu())
+        where = torch.arange(live.numel(), device=live.device).view_as(live).masked_fill(~live, -1)
+        found.append(token_statistics(hidden.flatten(0, 1), head, where, responses, **options).stack().cpu())
         likeliest.append(_likeliest(hidden, head, live, temperature, alternatives))
     statistics = TokenStatistics.stacked(torch.cat(found, 1), tuple(SCORES), group_size)
     tokens, probs = (torch.cat(parts) for parts in zip(*likeliest, strict=True))

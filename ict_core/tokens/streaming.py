@@ -12,11 +12,11 @@ from ict_core.tokens.distributions import (
     RESOLUTION,
     leave_one_out_mean,
     position_mean,
-    renyi2_entropy,
-    shannon_entropy,
 )
+from ict_core.tokens.pairs import Chunk, chunks
+from ict_core.tokens.softmax import TiledSoftmax
 
-_MOST_PROBABILITIES = 2**27  # half a GiB in float32; some five tensors of that size are held at a time
+_PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
 
 PAPER = "js"
 """u, the score of ICT: the Jensen-Shannon divergence from the mean of the live rollouts at the position."""
@@ -75,10 +75,10 @@ class TokenStatistics:
 
 @torch.no_grad()
 def token_statistics(
-    hidden: Tensor,
+    states: Tensor,
     head: Tensor,
+    where: Tensor,
     token_ids: Tensor,
-    mask: Tensor,
     *,
     group_size: int,
     temperature: float,
@@ -87,64 +87,128 @@ def token_statistics(
 ) -> TokenStatistics:
     """Statistics of every response token, from the final hidden states.
 
-    The LM head runs over ``chunk`` (group, position) pairs at a time, a pair holding all rollouts of its group, so
-    the extra memory is O(chunk * G * V). References over positions take a second pass of it and O(B * V).
+    The LM head runs once a state, over ``chunk`` states at a time, with all states of a (group, position) pair
+    together; so the extra memory is O(chunk * V). References over positions take a second pass of it and O(G * V).
+    The product is computed in autocast's type where that is on, else in that of states and head; the rest in float32.
 
     Args:
-        hidden: (B, T, D), the states that predict the response tokens; groups are ``group_size`` consecutive rows.
+        states: (N, D), the states that predict the response tokens. Rollouts of a group may share one at a position.
         head: (V, D), the LM head's weight.
+        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are ``group_size``
+            consecutive rows.
         token_ids: (B, T), the sampled tokens.
-        mask: (B, T), True at response tokens.
         group_size: G.
         temperature: the sampling temperature; all policies are read at it.
         scores: names in :data:`SCORES`.
-        chunk: pairs in one product; by default up to 256, and fewer where that would be more than 2^27 probabilities.
+        chunk: states in one product, at least those of one pair; by default what suits vocabulary and device.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.
     """
-    rows, length, width = hidden.shape
+    rows, length = where.shape
     if rows % group_size:
         raise ValueError(f"{rows} rollouts are not whole groups of {group_size}")
-    groups = rows // group_size
-    if chunk is None:
-        chunk = min(256, max(1, _MOST_PROBABILITIES // (group_size * head.size(0))))
+    dtype = torch.promote_types(states.dtype, head.dtype)
+    device = head.device.type
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+    chunk = chunk or _chunk(head)
+    with torch.autocast(device, enabled=False):
+        softmax = TiledSoftmax(head, min(max(chunk, group_size), where.numel()), temperature, dtype)
+        whole = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(head)))
+        at_once = whole if _over_positions(scores) else rows
+        parts = [
+            _of_groups(softmax, states, some, ids, group_size, scores, chunk)
+            for some, ids in zip(where.split(at_once), token_ids.split(at_once), strict=True)
+        ]
+    return TokenStatistics.stacked(torch.cat(parts, 1), scores, group_size)
 
-    def by_pair(x: Tensor) -> Tensor:  # (B, T, ...) -> (groups * T, G, ...)
-        return x.view(groups, group_size, length, *x.shape[2:]).transpose(1, 2).flatten(0, 1)
 
-    states, ids, live = by_pair(hidden), by_pair(token_ids), by_pair(mask.bool())
-    pairs = live.any(-1).nonzero().squeeze(-1)
+def _of_groups(
+    softmax: TiledSoftmax,
+    states: Tensor,
+    where: Tensor,
+    token_ids: Tensor,
+    group_size: int,
+    scores: Sequence[str],
+    chunk: int,
+) -> Tensor:
+    """(3 + len(scores), B, T), see :func:`token_statistics`; one group where a score refers to all its positions."""
+    rows, length = where.shape
 
-    def chunks() -> Iterator[tuple[Tensor, Tensor]]:  # (pairs, their log-probabilities)
-        for some in pairs.split(chunk):
-            yield some, torch.log_softmax((states[some] @ head.T).float() / temperature, dim=-1)
+    def by_pair(x: Tensor) -> Tensor:  # (B, T) -> (groups * T, G)
+        return x.view(-1, group_size, length).transpose(1, 2).flatten(0, 1)
 
-    overall: Tensor | None = None  # sum of each rollout's distributions over its positions, (groups, G, V)
-    if {"sequence", "group"} & {SCORES[name][1] for name in scores}:
-        overall = torch.zeros(groups, group_size, head.size(0), device=hidden.device)
-        for some, log_probs in chunks():
-            overall.index_add_(0, some // length, log_probs.exp() * live[some].unsqueeze(-1))
-    lengths = mask.view(groups, group_size, length).sum(-1).clamp(min=1)[..., None]
+    uses, ids = by_pair(where), by_pair(token_ids)
+    others = [name for name in scores if name != "js"]
+    overall = _overall(softmax, states, uses, length, chunk) if _over_positions(scores) else None
+    result = torch.zeros(3 + len(scores), *uses.shape, device=states.device)
+    for some in chunks(uses, chunk):
+        live, used = some.used >= 0, some.used.clamp(min=0)
+        several = some.states.size(1) > 1
+        keep = bool(others) or ("js" in scores and several)
+        log_probs, h1, h2 = softmax.read(states[some.states.flatten()], used[live], ids[some.pairs][live], keep=keep)
+        found = result.new_zeros(len(result), *used.shape)
+        found[0, live] = log_probs.float()
+        found[1], found[2] = h1[used], h2[used]
+        if "js" in scores and several:
+            js = softmax.jensen_shannon(some.weights, h1.view_as(some.weights)).flatten()
+            found[3 + scores.index("js")] = _resolved("js", js, softmax.vocabulary)[used]
+        if others:
+            found[[3 + scores.index(name) for name in others]] = _divergences(softmax, some, others, overall, length)
+        result[:, some.pairs] = found * live
+    return result.view(-1, rows // group_size, length, group_size).transpose(2, 3).reshape(-1, rows, length)
 
-    result = torch.zeros(3 + len(scores), *live.shape, dtype=torch.float32, device=hidden.device)
-    for some, log_probs in chunks():
-        result[0, some] = log_probs.gather(-1, ids[some].unsqueeze(-1)).squeeze(-1)
-        result[1, some] = shannon_entropy(log_probs)
-        result[2, some] = renyi2_entropy(log_probs)
-        probs = log_probs.exp() * live[some].unsqueeze(-1)
-        for row, name in enumerate(scores, start=3):
+
+def _over_positions(scores: Sequence[str]) -> bool:
+    return any(SCORES[name][1] in ("sequence", "group") for name in scores)
+
+
+def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, chunk: int) -> tuple[Tensor, Tensor]:
+    """The mean of each rollout's distributions over its positions, and of all of its group: (groups, G or 1, V)."""
+    total = torch.zeros(len(uses) // length, uses.size(1), softmax.vocabulary, device=states.device)
+    for some in chunks(uses, chunk):
+        softmax.read(states[some.states.flatten()], some.pairs[:0], some.pairs[:0], keep=True)
+        for pairs, _, probs in _probabilities(softmax, some):
+            total.index_add_(0, pairs // length, probs)
+    lengths = (uses >= 0).view(len(total), length, -1).sum(1).unsqueeze(-1)
+    return total / lengths.clamp(min=1), total.sum(1, keepdim=True) / lengths.sum(1, keepdim=True).clamp(min=1)
+
+
+def _probabilities(softmax: TiledSoftmax, some: Chunk) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Of some pairs at a time of the chunk read last: numbers (n,), who is live (n, G), else zero (n, G, V)."""
+    size = some.states.size(1)
+    at_once = max(1, _PROBABILITIES_AT_ONCE // (some.used.size(1) * softmax.vocabulary))
+    for number, (pairs, used) in enumerate(zip(some.pairs.split(at_once), some.used.split(at_once), strict=True)):
+        start = number * at_once * size
+        probs = softmax.probabilities(slice(start, start + len(pairs) * size))
+        yield pairs, used >= 0, probs[(used - start).clamp(min=0)] * (used >= 0).unsqueeze(-1)
+
+
+def _divergences(
+    softmax: TiledSoftmax, some: Chunk, names: Sequence[str], overall: tuple[Tensor, Tensor] | None, length: int
+) -> Tensor:
+    """(scores, P, G) of the chunk read last."""
+    found = []
+    for pairs, live, probs in _probabilities(softmax, some):
+        values = probs.new_zeros(len(names), *live.shape)
+        for row, name in enumerate(names):
             divergence, reference = SCORES[name]
-            if overall is None or reference in ("position", "leave-one-out"):
-                q = (position_mean if reference == "position" else leave_one_out_mean)(probs, live[some])
-            elif reference == "sequence":
-                q = (overall / lengths)[some // length]
+            if reference in ("position", "leave-one-out"):
+                q = (position_mean if reference == "position" else leave_one_out_mean)(probs, live)
             else:
-                q = (overall.sum(1, keepdim=True) / lengths.sum(1, keepdim=True))[some // length]
-            result[row, some] = _resolved(divergence, DIVERGENCES[divergence](probs, q), head.size(0))
-    result *= live
-    back = result.view(-1, groups, length, group_size).transpose(2, 3).reshape(-1, rows, length)
-    return TokenStatistics.stacked(back, scores, group_size)
+                assert overall is not None
+                q = overall[reference == "group"][pairs // length]
+            values[row] = _resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary)
+        found.append(values)
+    return torch.cat(found, dim=1)
+
+
+def _chunk(head: Tensor) -> int:
+    """States in one product: a tile of many that are narrow, fewer that are wide, in 128 MiB; on a GPU in 512 MiB."""
+    if head.device.type == "cpu":
+        return max(1, min(2**25, max(2**18, 128 * head.size(0))) // head.size(0))
+    return max(1, 2**27 // head.size(0))
 
 
 def _resolved(divergence: str, values: Tensor, vocabulary: int) -> Tensor:

@@ -198,7 +198,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             part = {name: batch[name][rows] for name in _ROLLOUT}
             states, where = self._passes.states(part, mask[rows], size, live)
             with self.accelerator.autocast():
-                tokens = statistics(states[where], token_ids=part["completion_ids"], mask=where >= 0)
+                tokens = statistics(states, where=where, token_ids=part["completion_ids"])
             found.append(tokens.stack())
         return TokenStatistics.stacked(torch.cat(found, dim=1), scores, size)
 
