@@ -28,6 +28,7 @@ from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import random_reward, verifier_reward
+from ict_core.training.sampling import sample_lean
 from ict_core.training.token_log import TrainingLog
 
 if TYPE_CHECKING:
@@ -171,6 +172,8 @@ def build_trainer(
         training_log=log,
         **options,
     )
+    if training.rollouts is None and training.precision == "float32":
+        sample_lean(trainer.model)
     return trainer, log
 
 

@@ -44,6 +44,7 @@ TRAINING_CODE = [
             "rewards",
             "rollouts",
             "run",
+            "sampling",
             "token_log",
             "trainer",
         )

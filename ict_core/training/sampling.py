@@ -1,0 +1,196 @@
+"""Rollouts without vLLM: a decoding loop for transformers' ``generate`` with as little work a token as it takes.
+
+A decoding step of a small model is nearly all overhead of single operations. So equal prompts are read once, a layer is
+a third of the operations that its modules make of it, a token is drawn with one uniform number (``torch.multinomial``
+draws one for every entry of the vocabulary), and rollouts that have ended leave the batch.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from torch.nn.functional import scaled_dot_product_attention, silu
+from transformers import GenerationConfig, LogitsProcessorList, Qwen2ForCausalLM, TemperatureLogitsWarper
+
+_BLOCK = 4  # tokens between two looks at which rollouts have ended
+_WORTH_IT = 0.9  # they leave when at most this share of the batch goes on
+
+
+def sample_lean(model: Any) -> None:
+    """Let ``model.generate`` decode by :func:`decode`, if the model is one that it knows.
+
+    That is a Qwen2 in float32 with full attention and unscaled rotary positions. Adapters, other dtypes and other
+    architectures keep transformers' own loop, and so does every call that finds the weights sharded over ranks.
+    """
+    if _known(model):
+        generate = model.generate
+        model.generate = lambda **inputs: generate(**inputs, custom_generate=None if _sharded(model) else decode)
+
+
+def _known(model: Any) -> bool:
+    if type(model) is not Qwen2ForCausalLM or model.dtype != torch.float32:
+        return False
+    config = model.config
+    unscaled = (config.rope_parameters or {}).get("rope_type") == "default"
+    return unscaled and config.hidden_act == "silu" and set(config.layer_types or []) == {"full_attention"}
+
+
+def _sharded(model: torch.nn.Module) -> bool:
+    return any(isinstance(weight, DTensor) for weight in model.parameters())
+
+
+@torch.inference_mode()
+def decode(
+    model: Qwen2ForCausalLM,
+    input_ids: Tensor,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: object,
+    generation_config: GenerationConfig,
+    **inputs: Any,
+) -> Tensor:
+    """Sample each row until a stop token or the greatest length; a ``custom_generate`` of transformers.
+
+    All randomness is one draw from the global generator, a uniform number for each row and position: equal states of it
+    give equal tokens, and but for rounding a rollout depends on no other.
+
+    Args:
+        input_ids: (B, P), padded on the left.
+        inputs: of these ``attention_mask``, (B, P), 1 at the prompt.
+
+    Returns:
+        (B, P + T): prompts and responses, padded behind their stop tokens; T the longest response.
+
+    Raises:
+        ValueError: anything but sampling from the whole distribution is asked for.
+    """
+    if not generation_config.do_sample or any(type(p) is not TemperatureLogitsWarper for p in logits_processor):
+        raise ValueError("only sampling from the whole distribution: no greedy search, no top-p, top-k or penalty")
+    rows, most = len(input_ids), int(generation_config.max_length) - input_ids.size(1)
+    stops = torch.tensor(generation_config.eos_token_id, device=input_ids.device)
+    pad = int(generation_config.pad_token_id)
+    uniform = torch.rand(rows, most, dtype=torch.float64, device=input_ids.device)
+    responses = torch.full((rows, most), pad, device=input_ids.device)
+    going = torch.arange(rows, device=input_ids.device)
+    decoder = _Decoder(model, float(generation_config.temperature), most)
+    probs = decoder.read(input_ids, inputs["attention_mask"])
+    for start in range(0, most, _BLOCK):
+        block = []
+        for position in range(start, min(start + _BLOCK, most)):
+            block.append(draw(probs, uniform[:, position, None]))
+            probs = decoder.step(block[-1])
+        responses[going, start : start + _BLOCK] = torch.stack(block, 1)
+        live = (~torch.isin(responses[going, : start + _BLOCK], stops).any(-1)).nonzero().squeeze(1)
+        if not len(live):
+            break
+        if len(live) <= _WORTH_IT * len(going):
+            going, probs, uniform = going[live], probs[live], uniform[live]
+            decoder.keep(live)
+    stopped = torch.isin(responses, stops).int()
+    after = stopped.cumsum(-1) > stopped
+    responses.masked_fill_(after, pad)
+    return torch.cat([input_ids, responses[:, : int((~after).sum(-1).max())]], 1)
+
+
+def draw(probs: Tensor, uniform: Tensor) -> Tensor:
+    """Of each row of ``probs``, (B, V), the token in whose share of their sum its number in [0, 1), (B, 1), falls."""
+    cumulated = probs.cumsum(-1, dtype=torch.float64)
+    return torch.searchsorted(cumulated, cumulated[:, -1:] * uniform, right=True).squeeze(1)
+
+
+class _Decoder:
+    """The model for one token a row, on joined weights, with room for the keys and values of all tokens to come.
+
+    Positions count from the first column, padding included: rotary attention sees their distances alone.
+    """
+
+    def __init__(self, model: Qwen2ForCausalLM, temperature: float, most: int) -> None:
+        config = model.config
+        self._read: Callable[..., Any] = model
+        self._rotary: Callable[..., tuple[Tensor, Tensor]] = model.model.rotary_emb
+        self._temperature = temperature
+        self._most = most
+        layers: Iterable[Any] = model.model.layers
+        self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads or 0)
+        self._head_dim = int(next(iter(layers)).self_attn.head_dim)
+        self._layers = [_joined(layer, self._head_dim) for layer in layers]
+        self._embeddings: Tensor = model.model.embed_tokens.weight
+        self._head = _normed(model.lm_head.weight / temperature, model.model.norm)
+        self._floor = self._embeddings.new_tensor((config.hidden_size * config.rms_norm_eps) ** 0.5)
+
+    def read(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Read the prompts, (B, P) each, equal ones once; the distribution of the first tokens, (B, V)."""
+        rows, length = input_ids.shape
+        distinct, of_row = torch.stack([input_ids, attention_mask]).unique(dim=1, return_inverse=True)
+        positions = torch.arange(length + self._most, device=input_ids.device)[None]
+        read = self._read(
+            input_ids=distinct[0],
+            attention_mask=distinct[1],
+            position_ids=positions[:, :length],
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        room = rows, self._kv_heads, positions.size(1), self._head_dim
+        self._past = [(self._embeddings.new_empty(room), self._embeddings.new_empty(room)) for _ in self._layers]
+        for (keys, values), layer in zip(self._past, read.past_key_values.layers, strict=True):
+            keys[:, :, :length], values[:, :, :length] = layer.keys[of_row], layer.values[of_row]
+        self._mask = self._embeddings.new_zeros(rows, 1, 1, positions.size(1))
+        self._mask[..., :length].masked_fill_(attention_mask[:, None, None] == 0, -torch.inf)
+        cos, sin = self._rotary(self._embeddings, positions)
+        self._cos, self._sin = cos[0], sin[0]
+        self._end = length
+        return (read.logits[:, -1] / self._temperature).softmax(-1)[of_row]
+
+    def keep(self, rows: Tensor) -> None:
+        """Leave all other rows out."""
+        self._mask = self._mask[rows]
+        self._past = [(keys[rows], values[rows]) for keys, values in self._past]
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Append a token to each row, (B,); the distribution of the next, (B, V)."""
+        at, self._end = self._end, self._end + 1
+        end, heads, turning = self._end, self._heads, self._heads + self._kv_heads
+        cos, sin, mask = self._cos[at], self._sin[at], self._mask[..., :end]
+        grouped = heads != self._kv_heads
+        x = self._embeddings[tokens]
+        for (into, bias, out, gate_up, down), (keys, values) in zip(self._layers, self._past, strict=True):
+            qkv = torch.addmm(bias, self._direction(x), into).view(len(x), -1, self._head_dim)
+            qk = (qkv[:, :turning] * cos).addcmul_(qkv[:, turning : 2 * turning], sin)
+            keys[:, :, at], values[:, :, at] = qk[:, heads:], qkv[:, 2 * turning :]
+            keys, values = keys[:, :, :end], values[:, :, :end]
+            seen = scaled_dot_product_attention(qk[:, :heads, None], keys, values, mask, enable_gqa=grouped)
+            x = x.addmm(seen.view(len(x), -1), out)
+            gate, up = (self._direction(x) @ gate_up).chunk(2, -1)
+            x = x.addmm(silu(gate).mul_(up), down)
+        return (self._direction(x) @ self._head).softmax(-1)
+
+    def _direction(self, x: Tensor) -> Tensor:
+        """RMSNorm in three operations; the rest of it is in the weights that come next (:func:`_normed`)."""
+        return x / torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self._floor)
+
+
+def _joined(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
+    """A layer's weights for ``x @ weight``, those on one input side by side.
+
+    Queries and keys come twice, the second time as the rotary embedding's ``rotate_half`` would turn their results.
+
+    Returns:
+        queries, keys, both turned, values (D, N), and their biases (N,); output; gate and up; down.
+    """
+    attention, mlp = layer.self_attn, layer.mlp
+
+    def joined(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        straight = torch.cat([queries, keys])
+        first, second = straight.unflatten(0, (-1, 2, head_dim // 2)).unbind(1)
+        return torch.cat([straight, torch.stack([-second, first], 1).flatten(0, 2), values])
+
+    into = joined(attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight)
+    bias = joined(attention.q_proj.bias, attention.k_proj.bias, attention.v_proj.bias)
+    gate_up = _normed(torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]), layer.post_attention_layernorm)
+    return _normed(into, layer.input_layernorm), bias, attention.o_proj.weight.T, gate_up, mlp.down_proj.weight.T
+
+
+def _normed(weight: Tensor, norm: Any) -> Tensor:
+    """(N, D) -> (D, N), with what RMSNorm multiplies a direction by: its weight and the root of D."""
+    return (weight * norm.weight * weight.size(1) ** 0.5).T.contiguous()
