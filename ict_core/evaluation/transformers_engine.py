@@ -1,10 +1,9 @@
 """Sampling with transformers' ``generate``: slower than vLLM, for checks and for machines without it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-import transformers
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
@@ -16,7 +15,7 @@ from transformers import (
 )
 
 from ict_core.config.models import Dtype
-from ict_core.evaluation.engines import Completion, Request, Sampling
+from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
 
 _BATCH = 128
 
@@ -49,7 +48,7 @@ class SeededSampling(LogitsProcessor):
         return (-torch.log(-torch.log(uniform))).to(like)
 
 
-class TransformersEngine:
+class TransformersEngine(Engine):
     """One model on the CPU, or on a GPU where one is visible.
 
     Attributes:
@@ -58,7 +57,6 @@ class TransformersEngine:
     """
 
     name = "transformers"
-    version = transformers.__version__
 
     def __init__(self, path: Path, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
@@ -69,21 +67,20 @@ class TransformersEngine:
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
         self.model = model.to(torch.device(self._device))
 
-    def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """See :class:`ict_core.evaluation.engines.Engine`."""
-        completions = []
-        for ids, log_probs in self.sample_ids(requests, sampling):
+        for position, (ids, log_probs) in enumerate(self._sampled(requests, sampling)):
             text = self.tokenizer.decode(ids, skip_special_tokens=True)
             reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"
-            completions.append(Completion(str(text), len(ids), reason, log_probs.double().sum().item()))
-        return completions
+            yield position, Completion(str(text), len(ids), reason, log_probs.double().sum().item())
 
     def sample_ids(self, requests: Sequence[Request], sampling: Sampling) -> list[tuple[Tensor, Tensor]]:
         """The sampled tokens of each request, its stop token included, and their log-probabilities; (T,) each."""
-        sampled: list[tuple[Tensor, Tensor]] = []
+        return list(self._sampled(requests, sampling))
+
+    def _sampled(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[Tensor, Tensor]]:
         for start in range(0, len(requests), _BATCH):
-            sampled += self._batch(requests[start : start + _BATCH], sampling)
-        return sampled
+            yield from self._batch(requests[start : start + _BATCH], sampling)
 
     @torch.no_grad()
     def _batch(self, requests: Sequence[Request], sampling: Sampling) -> list[tuple[Tensor, Tensor]]:

@@ -1,20 +1,23 @@
 """Sampling with vLLM, the engine core in this process."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ict_core import vllm_process
 from ict_core.config.models import Dtype
-from ict_core.evaluation.engines import Completion, Request, Sampling
+from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
 
 vllm_process.set_environment()
 
 import torch  # noqa: E402
 import vllm  # noqa: E402
+from vllm.inputs import tokens_input  # noqa: E402
+from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
 _MAX_SEQUENCES = 1024  # in flight
-_AT_ONCE = 16_384  # handed over together: what vLLM holds of a request is many times its text
+_AT_ONCE = 4 * _MAX_SEQUENCES  # handed over: what vLLM holds of a request is many times its text
 # On a GPU vLLM's own choice holds, above all CUDA graphs and prefix caching, by which the samples of a problem share
 # its prompt's keys and values.
 _ON_CPU = {
@@ -25,11 +28,10 @@ _ON_CPU = {
 }
 
 
-class VllmEngine:
+class VllmEngine(Engine):
     """``vllm.LLM`` with one request a completion, so that every completion has a seed of its own."""
 
     name = "vllm"
-    version = vllm.__version__
 
     def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
@@ -49,30 +51,39 @@ class VllmEngine:
         )
         self._tokenizer = self._llm.get_tokenizer()
 
-    def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """See :class:`ict_core.evaluation.engines.Engine`."""
-        completions: list[Completion] = []
-        for start in range(0, len(requests), _AT_ONCE):
-            completions += self._sample(requests[start : start + _AT_ONCE], sampling)
-        return completions
+        engine = self._llm.llm_engine
+        prompts = list(dict.fromkeys(request.prompt for request in requests))
+        ids = dict(zip(prompts, self._tokenizer(prompts)["input_ids"], strict=True))
+        waiting = enumerate(requests)
+        try:
+            while True:
+                for position, request in islice(waiting, _AT_ONCE - engine.get_num_unfinished_requests()):
+                    engine.add_request(
+                        str(position), tokens_input(ids[request.prompt]), self._parameters(request, sampling)
+                    )
+                if not engine.has_unfinished_requests():
+                    return
+                for output in engine.step():
+                    assert isinstance(output, vllm.RequestOutput)
+                    yield int(output.request_id), self._completion(output.outputs[0])
+        finally:  # nothing, unless who asked has stopped asking
+            engine.abort_request([str(position) for position in range(len(requests))])
 
-    def _sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        parameters = [
-            vllm.SamplingParams(
-                seed=request.seed,
-                temperature=sampling.temperature,
-                top_p=sampling.top_p,
-                top_k=0,
-                max_tokens=sampling.max_new_tokens,
-                stop_token_ids=list(sampling.stop_token_ids),
-                logprobs=0,
-                flat_logprobs=True,  # lists of numbers, not an object a token
-                detokenize=False,  # vLLM would decode token by token, and every log-prob's token as well
-            )
-            for request in requests
-        ]
-        outputs = self._llm.generate([request.prompt for request in requests], parameters, use_tqdm=False)
-        return [self._completion(output.outputs[0]) for output in outputs]
+    def _parameters(self, request: Request, sampling: Sampling) -> vllm.SamplingParams:
+        return vllm.SamplingParams(
+            seed=request.seed,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=0,
+            max_tokens=sampling.max_new_tokens,
+            stop_token_ids=list(sampling.stop_token_ids),
+            logprobs=0,
+            flat_logprobs=True,  # lists of numbers, not an object a token
+            detokenize=False,  # vLLM would decode token by token, and every log-prob's token as well
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
 
     def _completion(self, output: "vllm.CompletionOutput") -> Completion:
         if output.finish_reason not in ("stop", "length") or output.cumulative_logprob is None:

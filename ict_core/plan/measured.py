@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from ict_core import records
 from ict_core.collect import COMPUTE, SCORES
@@ -14,7 +13,6 @@ from ict_core.errors import UserError
 from ict_core.evidence.stored import SETTINGS
 from ict_core.provenance import read_json
 
-_ANSWERS = "completions.parquet"
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 
 
@@ -59,37 +57,36 @@ def _cells(results: Path) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest."""
     for path in sorted(results.glob("*/base/model/manifest.json")):
         if read_json(path).get("stage") == "pretrain":  # else it was downloaded
-            yield _row(path, path.parts[-4], lambda _, manifest: _documents(manifest["config"]["model"]["pretraining"]))
+            yield _row(path, path.parts[-4], lambda manifest: _documents(manifest["config"]["model"]["pretraining"]))
     for path in sorted(results.glob("*/*/seed-*/train/manifest.json")):
-        yield _row(path, path.parts[-5], lambda _, manifest: _rollouts(manifest["config"]["training"]))
+        yield _row(path, path.parts[-5], lambda manifest: _rollouts(manifest["config"]["training"]))
     for path in sorted(results.glob("*/*/seed-*/generation.json")):
-        if path.with_name(_ANSWERS).exists():
-            yield _row(path, path.parts[-4], lambda path, _: pq.read_metadata(path.with_name(_ANSWERS)).num_rows)
+        yield _row(path, path.parts[-4], lambda manifest: manifest["completions"])
 
 
-def _row(path: Path, model: str, answers: Callable[[Path, dict[str, Any]], int]) -> dict[str, Any]:
-    """A job's row from its manifest; `answers` counts them from the manifest's path and content."""
+def _row(path: Path, model: str, answers: Callable[[dict[str, Any]], int]) -> dict[str, Any]:
+    """A job's row from its manifest; `answers` reads from it how many it sampled."""
     manifest = read_json(path)
     try:
         took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
-        return took | {"model": model, "answers": answers(path, manifest)}
+        return took | {"model": model, "answers": answers(manifest)}
     except KeyError as error:
         raise UserError(f"{path}: has no {error}; rerun the stage that writes it") from error
 
 
 def _collected(results: Path) -> pd.DataFrame:
-    """One row a job of a collected study; a model's evaluated answers are spread evenly over its jobs."""
+    """One row a job of a collected study; the answers that a job sampled are as long as the model's evaluated ones."""
     jobs = records.read_frame(results / COMPUTE, records.COMPUTE)
-    sampled = records.read_frame(results / SCORES, records.SCORES).groupby("model")["sampled"].sum()
+    evaluated = records.read_frame(results / SCORES, records.SCORES).groupby("model")[["sampled", "tokens"]].sum()
+    length = evaluated["tokens"] / evaluated["sampled"]
     settings = read_json(results / SETTINGS)
-    number = jobs.groupby(["stage", "model"])["tokens"].transform("size")
 
-    def answers(stage: str, model: str, of_both: int) -> float:
+    def answers(stage: str, model: str, tokens: int) -> float:
         if stage == "pretrain":
             return _documents(settings["models"][model]["pretraining"])
-        return _rollouts(settings["training"]) if stage == "train" else float(sampled[model]) / of_both
+        return _rollouts(settings["training"]) if stage == "train" else tokens / float(length[model])
 
-    rows = zip(jobs["stage"], jobs["model"], number, strict=True)
+    rows = zip(jobs["stage"], jobs["model"], jobs["tokens"], strict=True)
     return jobs.assign(answers=[answers(*row) for row in rows])[_COLUMNS]
 
 

@@ -31,7 +31,7 @@ def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequ
         variants: in order; base goes first.
 
     Returns:
-        A frame of :data:`COLUMNS`; `tokens_per_second` is NaN where a job took no measurable time.
+        A frame of :data:`COLUMNS`; `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
     """
     ordered = in_order(
         compute.sort_values("seed", kind="stable"),
@@ -39,8 +39,8 @@ def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequ
         variant=[BASE, *variants],
         stage=STAGES,
     )
-    seconds = ordered["seconds"].where(ordered["seconds"] > 0)
-    return ordered.assign(tokens_per_second=ordered["tokens"] / seconds)[COLUMNS]
+    timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))
+    return ordered.assign(tokens_per_second=timed["tokens"] / timed["seconds"])[COLUMNS]
 
 
 def compute_table(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> Table:
@@ -55,8 +55,9 @@ def compute_table(compute: pd.DataFrame, models: Sequence[str], variants: Sequen
     base = " or ".join(word for stage, word in (("pretrain", "pretrained"), ("fetch", "fetched")) if stage in stages)
     caption = (
         "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
-        "those trained on in pretraining, those of the rollouts in training, those of the answers in generation; "
-        "seconds are wall time, loading included; memory is the peak of the job's process. The base model is "
+        "those trained on in pretraining, those of the rollouts in training, those that the job itself sampled in "
+        "generation (0 where an earlier job had sampled every answer); seconds are wall time, loading included; memory "
+        "is the peak of the job's process. The base model is "
         f"{base} once. {NONE}: not measured, as without a GPU. "
         f"All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
         f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."

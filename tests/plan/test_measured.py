@@ -5,7 +5,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from ict_core import records
@@ -58,10 +57,12 @@ def cells(tmp_path):
     training = {"steps": 2, "prompts_per_step": 5, "group_size": 2}
     facts = {"stage": "train", "tokens": 300, "wall_seconds": 30.0, "config": {"training": training}}
     manifest(cell / "train/manifest.json", **facts)
-    (cell / "generation.json").write_text(json.dumps({"stage": "generate", "tokens": 80, "wall_seconds": 4.0}))
-    texts = {"benchmark": "b", "problem": "p", "seed": 0, "text": "t", "tokens": 20, "finish_reason": "stop"}
-    frame = pd.DataFrame({"sample": range(4), **texts, "logprob": 0.0})
-    records.write_frame(frame, cell / "completions.parquet", records.COMPLETIONS)
+    facts = {"stage": "generate", "tokens": 80, "wall_seconds": 4.0, "completions": 4, "completions_reused": 2}
+    (cell / "generation.json").write_text(json.dumps(facts))
+    reused = cell.with_name("seed-1")
+    reused.mkdir()
+    facts = {"stage": "generate", "tokens": 0, "wall_seconds": 1.0, "completions": 0, "completions_reused": 6}
+    (reused / "generation.json").write_text(json.dumps(facts))
     return tmp_path
 
 
@@ -70,7 +71,7 @@ def test_finished_cells_of_an_unfinished_study_count(cells):
     assert {stage: (r.jobs, r.seconds_per_token, r.answer) for (stage, _), r in rates.items()} == {
         "pretrain": (1, 0.01, 30),
         "train": (1, 0.1, 15),  # of twenty rollouts
-        "generate": (1, 0.05, 20),
+        "generate": (1, 0.05, 20),  # a job that only reused tells nothing of sampling
     }
 
 
@@ -79,6 +80,18 @@ def test_a_model_without_finished_jobs_stays_an_estimate(mini, plan, cells):
     assert costs["train", "mini-s"].measured == 1
     assert costs["train", "mini-s"].seconds == pytest.approx(0.1 * 15 * 32 * 64)
     assert costs["train", "mini-m"].measured == 0
+
+
+def test_of_a_collected_study_an_answer_is_as_long_as_the_evaluated_ones(tmp_path):
+    """However many of a job's answers had been sampled before."""
+    for name in ("scores.parquet", "study.json"):
+        shutil.copy2(REFERENCE / name, tmp_path)
+    compute = records.read_frame(REFERENCE / "compute.parquet", records.COMPUTE)
+    compute.loc[compute.index[compute["stage"] == "generate"][::2], "tokens"] //= 3
+    records.write_frame(compute, tmp_path / "compute.parquet", records.COMPUTE)
+    whole, part = measured_rates(REFERENCE)["generate", "mini-s"], measured_rates(tmp_path)["generate", "mini-s"]
+    assert part.answer == pytest.approx(whole.answer)
+    assert part.seconds_per_token > whole.seconds_per_token
 
 
 def test_spoilt_files_are_named(cells, tmp_path):

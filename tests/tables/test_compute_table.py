@@ -45,7 +45,9 @@ def test_the_caption_says_where_the_base_model_comes_from(stage, said):
     assert said in compute_table(compute, ["tiny", "small"], ["grpo"]).caption
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e-300])
-def test_no_rate_without_time(seconds):
-    numbers = compute_numbers(COMPUTE.assign(seconds=seconds), ["tiny", "small"], ["grpo"])
-    assert numbers["tokens_per_second"].isna().all() == (seconds == 0)
+@pytest.mark.parametrize(
+    ("changed", "known"), [({"seconds": 0.0}, False), ({"seconds": 1e-300}, True), ({"tokens": 0}, False)]
+)
+def test_no_rate_without_time_or_without_a_token(changed, known):
+    numbers = compute_numbers(COMPUTE.assign(**changed), ["tiny", "small"], ["grpo"])
+    assert numbers["tokens_per_second"].notna().all() == numbers["tokens_per_second"].notna().any() == known

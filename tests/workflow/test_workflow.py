@@ -1,5 +1,6 @@
 """The workflow itself: the grid, its refusals, a whole smoke study, what reruns after an edit, and equal bytes."""
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -191,9 +192,17 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     files += [f"{cell}/train/{name}" for name in ("model/model.safetensors", "log.parquet", "tokens.parquet")]
     before = {file: (finished.folder / file).read_bytes() for file in files}
     shutil.rmtree(finished.folder / cell)
+    cache = finished.folder / "results/cache"
+    shutil.rmtree(cache)  # else nothing is sampled
     result = finished.snakemake(f"{cell}/grades.parquet", *SMOKE)
     assert result.returncode == 0, result.stdout[-5000:]
     assert [file for file in files if (finished.folder / file).read_bytes() != before[file]] == []
+    (finished.folder / files[0]).unlink()
+    result = finished.snakemake(files[0], *SMOKE)
+    assert result.returncode == 0, result.stdout[-5000:]
+    manifest = json.loads((finished.folder / cell / "generation.json").read_text())
+    assert (manifest["completions"], manifest["completions_reused"], manifest["tokens"]) == (0, 112, 0)
+    assert (finished.folder / files[0]).read_bytes() == before[files[0]]
     other = finished.folder / cell.replace("seed-0", "seed-1")
     assert (other / "completions.parquet").read_bytes() != before[files[0]]
     assert (other / "train/model/model.safetensors").read_bytes() != before[f"{cell}/train/model/model.safetensors"]

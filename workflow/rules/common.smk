@@ -50,6 +50,7 @@ TRAINING_CODE = [
         )
     ],
 ]
+COMPLETIONS_CACHE = "results/cache/completions"  # of all studies; no job declares it, so Snakemake leaves it alone
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
 STORED_CODE = [
     "evidence/settings.py",

@@ -17,13 +17,14 @@ rule generate:
     params:
         study=STUDY_FILE,
         checkpoint=model_folder,
+        cache=COMPLETIONS_CACHE,
         config=lambda w: settings("generate", cell_of(w)),
         code=code("evaluation", "benchmarks/templates.py", "vllm_process.py"),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems}"
-        " --out {output.completions} --manifest {output.manifest} &> {log}"
+        " --cache {params.cache} --out {output.completions} --manifest {output.manifest} &> {log}"
 
 
 rule grade:

@@ -1,0 +1,163 @@
+"""Only what is new is sampled, what is stored is never another's, and the result has the same bytes either way."""
+
+import multiprocessing
+import shutil
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from ict_core import records
+from ict_core.errors import UserError
+from ict_core.evaluation import cache as module
+from ict_core.evaluation.cache import CachedEngine, sampler_settings
+from ict_core.evaluation.engines import Completion, Engine, Sampling, engine_version
+from ict_core.evaluation.generate import generate
+
+SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
+SETTINGS = {"engine": "fake", "model_sha256": "a", "dtype": "float32"}
+
+
+class Fake(Engine):
+    """Writes a text that says what it was asked, last request first; dies after so many."""
+
+    name = "fake"
+
+    def __init__(self, lives=10**9):
+        self.asked, self.lives = [], lives
+
+    def stream(self, requests, sampling):
+        for position, request in reversed(list(enumerate(requests))):
+            if len(self.asked) == self.lives:
+                raise KeyboardInterrupt
+            self.asked.append(request)
+            text = f"{request.prompt} {request.seed} {sampling.temperature}"
+            yield position, Completion(text, len(text), "stop", -1 / (1 + request.seed))
+
+
+def problems(*benchmarks):
+    rows = [(b, f"{i}", f"{b} prompt {i} é\n", "1", "integer") for b in benchmarks for i in range(3)]
+    return pd.DataFrame(rows, columns=list(records.PROBLEMS))
+
+
+WORD, BOTH = problems("word"), problems("word", "stem")
+
+
+def run(folder, frame=WORD, n=2, seed=7, sampling=SAMPLING, settings=SETTINGS, lives=10**9):
+    """The completions, the number that was sampled, and the number that was reused."""
+    fake = Fake(lives)
+    engine = CachedEngine(lambda: fake, folder, settings)
+    found = generate(engine, frame, dict.fromkeys(frame["benchmark"], n), seed, sampling)
+    return found, len(fake.asked), len(engine.reused)
+
+
+def bytes_of(frame, folder):
+    records.write_frame(frame, folder / "frame", records.COMPLETIONS)
+    return (folder / "frame").read_bytes()
+
+
+def test_a_benchmark_and_samples_are_added_and_the_bytes_are_those_without_a_cache(tmp_path):
+    cache = tmp_path / "cache"
+    assert run(cache)[1:] == (6, 0)
+    assert run(cache)[1:] == (0, 6)
+    assert run(cache, BOTH)[1:] == (6, 6)
+    found, *counts = run(cache, BOTH, n=5)
+    assert counts == [18, 12]
+    assert run(cache, WORD, n=1)[1:] == (0, 3)
+    plain = generate(Fake(), BOTH, {"word": 5, "stem": 5}, 7, SAMPLING)
+    assert bytes_of(found, tmp_path) == bytes_of(plain, tmp_path)
+
+
+def test_an_engine_is_loaded_only_to_sample(tmp_path):
+    run(tmp_path)
+    engine = CachedEngine(lambda: pytest.fail("loaded"), tmp_path, SETTINGS)
+    assert len(generate(engine, WORD, {"word": 2}, 7, SAMPLING)) == len(engine.reused) == 6
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"settings": SETTINGS | {"model_sha256": "b"}},
+        {"settings": SETTINGS | {"dtype": "bfloat16"}},
+        {"sampling": replace(SAMPLING, temperature=1.0)},
+        {"sampling": replace(SAMPLING, top_p=0.9)},
+        {"sampling": replace(SAMPLING, max_new_tokens=7)},
+        {"sampling": replace(SAMPLING, stop_token_ids=(0, 1))},
+        {"seed": 8},
+        {"frame": WORD.assign(prompt=WORD["prompt"] + " ")},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_nothing_is_reused_for_anything_else(tmp_path, other):
+    run(tmp_path)
+    assert run(tmp_path, **other)[1:] == (6, 0)
+
+
+def test_a_killed_job_goes_on_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_PART_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, lives=4)
+    found, *counts = run(tmp_path)
+    assert counts == [2, 4]
+    pd.testing.assert_frame_equal(found, generate(Fake(), WORD, {"word": 2}, 7, SAMPLING))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "another schema"])
+def test_a_damaged_part_is_named_set_aside_and_sampled_anew(tmp_path, capsys, damage):
+    run(tmp_path)
+    (part,) = tmp_path.rglob("*.parquet")
+    whole = part.read_bytes()
+    broken = {
+        "truncated": whole[:-20],
+        "one bit": whole[:60] + bytes([whole[60] ^ 1]) + whole[61:],
+        "empty": b"",
+        "another schema": None,
+    }[damage]
+    if broken is None:
+        records.write_frame(pd.DataFrame({"rule": ["r"], "norm_share": 0.0, "cosine": 0.0}), part, records.GRADIENTS)
+        part = part.rename(part.with_name(f"{module.hash_file(part)}.parquet"))
+    else:
+        part.write_bytes(broken)
+    assert run(tmp_path)[1:] == (6, 0)
+    assert f"{part}: " in capsys.readouterr().err
+    assert part.with_suffix(".damaged").exists()
+    assert run(tmp_path)[1:] == (0, 6)
+    assert capsys.readouterr().err == ""
+
+
+def _writer(folder, seed):
+    run(folder, seed=seed, n=8)
+
+
+def test_jobs_that_share_a_folder_do_not_disturb_each_other(tmp_path, monkeypatch):
+    """Two with a seed of their own, and two that sample the same."""
+    monkeypatch.setattr(module, "_PART_SECONDS", 0.0)
+    jobs = [multiprocessing.get_context("fork").Process(target=_writer, args=(tmp_path, seed)) for seed in (1, 2, 2)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert [job.exitcode for job in jobs] == [0, 0, 0]
+    assert len([*tmp_path.iterdir()]) == 1
+    assert [run(tmp_path, seed=seed, n=8)[1] for seed in (1, 2, 3)] == [0, 0, 24]
+    assert not [*tmp_path.rglob("*.damaged"), *tmp_path.rglob("*.unnamed*")]
+
+
+def test_the_settings_follow_the_checkpoints_files(tiny_checkpoint, tmp_path):
+    copy = shutil.copytree(tiny_checkpoint, tmp_path / "model")
+    before = sampler_settings("transformers", copy, 1, "float32")
+    assert before == sampler_settings("transformers", tiny_checkpoint, 1, "float32")
+    assert before["engine_version"] == engine_version("transformers")
+    (copy / "manifest.json").write_text("{}")  # says when and where it was made
+    assert sampler_settings("transformers", copy, 1, "float32") == before
+    for file in ("model.safetensors", "config.json", "tokenizer.json"):
+        content = (copy / file).read_bytes()
+        (copy / file).write_bytes(content[:-1] + b" ")
+        assert sampler_settings("transformers", copy, 1, "float32") != before
+        (copy / file).write_bytes(content)
+    for other in (("vllm", copy, 1, "float32"), ("transformers", copy, 2, "float32"), ("transformers", copy, 1, "f")):
+        assert sampler_settings(*other) != before
+    with pytest.raises(UserError, match=r"no \*\.safetensors there"):
+        sampler_settings("vllm", tmp_path, 1, "float32")
+    with pytest.raises(UserError, match="'sglang' is unknown; allowed: vllm, transformers"):
+        sampler_settings("sglang", copy, 1, "float32")
