@@ -4,6 +4,7 @@ Heavy packages are imported inside the subcommands, so that each starts with onl
 """
 
 import argparse
+import gc
 import os
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from ict_core.errors import UserError
 
 def prepare() -> None:
     """Set what libraries read when they are imported; the stages that may download do not call this."""
+    gc.set_threshold(100_000)  # hundreds of thousands of objects are imported to stay: looking for cycles takes 2 s
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     os.environ["HF_HUB_OFFLINE"] = "1"

@@ -1,6 +1,7 @@
 """Sampling with vLLM, the engine core in this process."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -65,11 +66,17 @@ class VllmEngine(Engine):
                     )
                 if not engine.has_unfinished_requests():
                     return
-                for output in engine.step():
+                with self._eagerly():
+                    outputs = engine.step()
+                for output in outputs:
                     assert isinstance(output, vllm.RequestOutput)
                     yield int(output.request_id), self._completion(output.outputs[0])
         finally:  # nothing, unless who asked has stopped asking
             engine.abort_request([str(position) for position in range(len(requests))])
+
+    def _eagerly(self) -> AbstractContextManager[object]:
+        """On the CPU vLLM compiles one small function of its sampler, which takes longer than all that it saves."""
+        return nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager")
 
     def _parameters(self, request: Request, sampling: Sampling) -> vllm.SamplingParams:
         return vllm.SamplingParams(
