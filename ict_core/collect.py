@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ict_core import records
-from ict_core.config.study import Cell
 from ict_core.grading.grade import score_grades
 from ict_core.provenance import read_json, write_json
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell
 
 SCORES, LOG, TOKENS, COMPUTE, MANIFEST = (
     "scores.parquet",
@@ -26,7 +28,7 @@ _COST = {
 }
 
 
-def collect(results: Path, base: Sequence[Cell], trained: Sequence[Cell], benchmarks: Sequence[str]) -> None:
+def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], benchmarks: Sequence[str]) -> None:
     """Gather a study's cells into five files of its results folder.
 
     They are ``scores.parquet`` (``records.SCORES``), ``train_log.parquet`` (``records.STUDY_LOG``), ``tokens.parquet``
@@ -63,15 +65,15 @@ def collect(results: Path, base: Sequence[Cell], trained: Sequence[Cell], benchm
     write_json(results / MANIFEST, merge_manifests(manifests))
 
 
-def _folder(results: Path, cell: Cell) -> Path:
+def _folder(results: Path, cell: "Cell") -> Path:
     return results / cell.model / cell.variant / f"seed-{cell.seed}"
 
 
-def _of_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
     return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
 
 
-def _manifests(results: Path, base: Sequence[Cell], trained: Sequence[Cell]) -> Iterable[dict[str, Any]]:
+def _manifests(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
     for cell in base:
         yield {**cell._asdict(), **read_json(results / cell.model / "base" / "model" / "manifest.json")}

@@ -1,8 +1,10 @@
 """Seeds derived from (seed, purpose, index), so that no two streams share a state."""
 
 import hashlib
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def derive_seed(seed: int, purpose: str, *index: int | str) -> int:
@@ -19,6 +21,8 @@ def derive_seed(seed: int, purpose: str, *index: int | str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def generator(seed: int, purpose: str, *index: int | str) -> np.random.Generator:
+def generator(seed: int, purpose: str, *index: int | str) -> "np.random.Generator":
     """A numpy generator seeded by :func:`derive_seed`."""
+    import numpy as np  # here, as the configuration derives seeds and draws nothing
+
     return np.random.default_rng(derive_seed(seed, purpose, *index))

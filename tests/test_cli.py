@@ -47,13 +47,33 @@ def test_every_command_explains_itself(capsys):
     assert "Train one cell." in capsys.readouterr().out
 
 
-def test_the_command_starts_without_heavy_packages():
-    script = (
-        "import sys, ict_core.cli, ict_core.tables.build, ict_core.figures.registry, ict_core.report;"
-        "print(sorted({'torch', 'transformers', 'trl', 'vllm', 'math_verify'} & set(sys.modules)))"
-    )
+NEEDED = {  # a command without its inputs -> the heavy packages that it has imported by the time it finds out
+    "lease --gpus 0 -- no-such-command": "",
+    "settings --study {study} --out {out}": "pydantic",
+    "grade --study {study} --completions x --problems x --out x": "pydantic pandas",
+    "collect --study {study} --results x": "pydantic pandas",
+    "figure --name reward --stored x --results x": "pandas scipy matplotlib",
+    "report --stored x --results x": "pandas scipy statsmodels",
+}
+HEAVY = [
+    *("pydantic", "pandas", "scipy", "statsmodels", "matplotlib", "nbformat", "sympy", "math_verify", "snakemake"),
+    *("torch", "transformers", "datasets", "peft", "trl", "vllm"),
+]
+
+
+def test_a_command_imports_no_heavy_package_but_those_that_it_needs(tmp_path):
+    script = f"""
+import os, sys
+from ict_core.cli import main
+for command in {[command.format(study=STUDY, out=tmp_path / "study.json").split() for command in NEEDED]!r}:
+    if not os.fork():  # each in a process that has imported nothing yet
+        main(command)
+        print(*[name for name in {HEAVY!r} if name in sys.modules], flush=True)
+        os._exit(0)
+    os.wait()
+"""
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    assert dict(zip(NEEDED, result.stdout.splitlines(), strict=True)) == NEEDED
 
 
 def test_two_variants_are_compared_key_by_key(capsys):

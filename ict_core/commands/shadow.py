@@ -2,8 +2,7 @@
 
 import argparse
 
-from ict_core.commands.stages import prepare
-from ict_core.config import load_study
+from ict_core.commands.stages import load_study, prepare
 from ict_core.errors import UserError
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost

@@ -1,6 +1,6 @@
 """The subcommands of the stages that a study runs, from its problems to the collected scores.
 
-Heavy packages are imported inside the subcommands, so that each starts with only what it needs.
+Packages are imported inside the subcommands, so that each starts with only what it needs.
 """
 
 import argparse
@@ -8,10 +8,22 @@ import gc
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ict_core.config import BASE_VARIANT, Cell, Study, load_study
-from ict_core.config.models import Model, ScratchModel
 from ict_core.errors import UserError
+from ict_core.startup import loading
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell, Study
+    from ict_core.config.models import Model
+    from ict_core.config.training import Training
+
+
+def load_study(path: Path) -> "Study":
+    """`config.load_study`, imported by the commands that read a study."""
+    from ict_core import config
+
+    return config.load_study(path)
 
 
 def prepare() -> None:
@@ -61,22 +73,25 @@ def repository(options: argparse.Namespace) -> Path:
     return options.study.resolve().parents[2]  # above configs/studies/
 
 
-def _mirror(study: Study, options: argparse.Namespace) -> Path | None:
+def _mirror(study: "Study", options: argparse.Namespace) -> Path | None:
     return repository(options) / study.data.mirror if study.data.mirror else None
 
 
 def fetch_model(options: argparse.Namespace) -> None:
     """Fetch and check a base model."""
-    from ict_core.benchmarks.assemble import check_study_access
-    from ict_core.checkpoints import fetch_model
+    from ict_core.config.models import ScratchModel
 
     study = load_study(options.study)
     model, file = _model(study, options), f"configs/models/{options.model}.yaml"
     if isinstance(model, ScratchModel):
         raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
+    with loading():
+        from ict_core.benchmarks.assemble import check_study_access
+        from ict_core.checkpoints import fetch_model
+
     # gigabytes for a study that cannot have its data are for nothing
     check_study_access(study, _mirror(study, options))
-    resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
+    resolved = study.stage_config("base", _base_cell(options.model))
     fetch_model(model, file, repository(options), resolved, options.out)
 
 
@@ -84,14 +99,16 @@ def pretrain(options: argparse.Namespace) -> None:
     """Pretrain a base model."""
     study = load_study(options.study)
     prepare()
-    from ict_core import records
-    from ict_core.training.pretrain import pretrain
+    with loading(without=("scipy",)):
+        from ict_core import records
+        from ict_core.config.models import ScratchModel
+        from ict_core.training.pretrain import pretrain
 
     held_out = records.read_frame(options.eval, records.PROBLEMS)
     model = _model(study, options)
     if not isinstance(model, ScratchModel):
         raise UserError(f"configs/models/{options.model}.yaml: kind {model.kind} is not pretrained here")
-    resolved = study.stage_config("base", Cell(options.model, BASE_VARIANT, 0))
+    resolved = study.stage_config("base", _base_cell(options.model))
     losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), resolved, options.out)
     tail = losses[-50:]
     print(
@@ -103,15 +120,17 @@ def train(options: argparse.Namespace) -> None:
     """Train one cell."""
     study = load_study(options.study)
     prepare()
-    from ict_core import records
-    from ict_core.training.run import train
-
     cell = _cell(study, options)
+    training = study.training_of(cell.model, cell.variant)
+    with loading(without=_unused(training)):
+        from ict_core import records
+        from ict_core.training.run import train
+
     train(
         base=options.base,
         problems=records.read_frame(options.problems, records.PROBLEMS),
         model=study.models[cell.model],
-        training=study.training_of(cell.model, cell.variant),
+        training=training,
         method=study.methods[cell.variant],
         seed=study.training_seed(cell),
         grading=study.grading.dump(),
@@ -119,6 +138,11 @@ def train(options: argparse.Namespace) -> None:
         out=options.out,
         known_forks=not study.train_sets,
     )
+
+
+def _unused(training: "Training") -> tuple[str, ...]:
+    """Packages that transformers and TRL import wherever they are installed, and that this recipe has no use for."""
+    return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
 
 
 def generate(options: argparse.Namespace) -> None:
@@ -195,7 +219,10 @@ def completion_table(options: argparse.Namespace) -> None:
     from ict_core.tables.write import write
 
     study = load_study(options.study)
-    files = {model: options.results / model / BASE_VARIANT / "completion_probe.parquet" for model in study.models}
+    files = {
+        cell.model: options.results / cell.model / cell.variant / "completion_probe.parquet"
+        for cell in study.base_cells()
+    }
     probes = {model: records.read_frame(file, records.COMPLETION_PROBE) for model, file in files.items()}
     write(completion_probe_table(probes, study.benchmarks), options.results / "tables", study.note)
 
@@ -229,15 +256,23 @@ def collect(options: argparse.Namespace) -> None:
     collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 
 
-def _model(study: Study, options: argparse.Namespace) -> Model:
+def _model(study: "Study", options: argparse.Namespace) -> "Model":
     """The model that the options name; an error if the study has no such model."""
     if options.model not in study.models:
         raise UserError(f"{options.study}: no model {options.model}; allowed: {', '.join(study.models)}")
     return study.models[options.model]
 
 
-def _cell(study: Study, options: argparse.Namespace) -> Cell:
+def _base_cell(model: str) -> "Cell":
+    from ict_core.config import BASE_VARIANT, Cell
+
+    return Cell(model, BASE_VARIANT, 0)
+
+
+def _cell(study: "Study", options: argparse.Namespace) -> "Cell":
     """The cell that the options name; an error if the study has no such cell."""
+    from ict_core.config import Cell
+
     cell = Cell(options.model, options.variant, options.seed)
     known = study.evaluated_cells()
     if cell not in known:

@@ -2,8 +2,7 @@
 
 import argparse
 
-from ict_core.commands.stages import prepare, repository
-from ict_core.config import load_study
+from ict_core.commands.stages import load_study, prepare, repository
 from ict_core.errors import UserError
 
 

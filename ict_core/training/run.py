@@ -11,7 +11,6 @@ import pandas as pd
 import torch
 import transformers
 from datasets import Dataset
-from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ict_core import records, vllm_process
@@ -24,6 +23,7 @@ from ict_core.errors import UserError
 from ict_core.grading.pool import GradingPool
 from ict_core.provenance import cost, hash_weights, manifest, write_json
 from ict_core.seeding import derive_seed
+from ict_core.startup import loading
 from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
@@ -32,6 +32,8 @@ from ict_core.training.sampling import sample_lean
 from ict_core.training.token_log import TrainingLog
 
 if TYPE_CHECKING:
+    from peft import LoraConfig
+
     from ict_core.training.trainer import SelectiveGRPOTrainer
 
 _PROBE_PROMPTS = 4
@@ -78,12 +80,13 @@ def train(
     short = _short(base, problems, training.max_prompt_tokens)
     checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
     with GradingPool(workers=1, **grading) as pool:
-        trainer, log = build_trainer(
-            *(base, short, training, method, seed, pool, partial),
-            gradient_checkpointing=checkpointing,
-            rollout_dtype=model.dtype,
-            known_forks=known_forks,
-        )
+        with loading():
+            trainer, log = build_trainer(
+                *(base, short, training, method, seed, pool, partial),
+                gradient_checkpointing=checkpointing,
+                rollout_dtype=model.dtype,
+                known_forks=known_forks,
+            )
         log.start()
         trainer.train()
     _save(trainer, model.dtype, partial)
@@ -195,13 +198,15 @@ def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["S
     return SelectiveGRPOTrainer
 
 
-def _adapters(lora: Lora) -> LoraConfig:
+def _adapters(lora: Lora) -> "LoraConfig":
+    from peft import LoraConfig
+
     return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
 def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
     """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
-    merged = isinstance(trainer.accelerator.unwrap_model(trainer.model), PeftModel)
+    merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
     if dtype == "float32" and not merged:
         trainer.save_model(str(partial / "model"))
         return

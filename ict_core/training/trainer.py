@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from peft import PeftModel
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from trl import GRPOTrainer
@@ -232,7 +231,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _plain(self, model: Any) -> Any:
         """The causal model without wrappers of ranks and adapters."""
         unwrapped = self.accelerator.unwrap_model(model)
-        return unwrapped.get_base_model() if isinstance(unwrapped, PeftModel) else unwrapped
+        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # of adapters
 
     def _head(self) -> Tensor:
         """The weight of the LM head, (V, D), whole."""

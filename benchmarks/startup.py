@@ -1,0 +1,131 @@
+"""What each `ict` command imports before it does its own work, and how long its start takes.
+
+    python benchmarks/startup.py
+
+Each command runs once with ``--help`` (the parser alone) and, where its work needs an input, once with inputs that are
+not there, so that it ends where its work would begin. A training, whose imports go on until the trainer is built, runs
+three steps of a randomly initialised model: its start and end are what it took beside the steps that its log times.
+"""
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import report
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+STUDY = "--study configs/studies/smoke.yaml"
+CELL = "--model mini-xs --variant ict-10 --seed 0"
+COMMANDS = {  # without its inputs; None where it does nothing without them or has none
+    "check": STUDY,
+    "data": None,
+    "contamination": f"{STUDY} --train x --eval x --counts x --pairs x",
+    "pretrain": f"{STUDY} --model mini-xs --eval x --out x",
+    "fetch-model": f"{STUDY} --model mini-xs --out x",
+    "train": f"{STUDY} {CELL} --base x --problems x --out x",
+    "generate": f"{STUDY} {CELL} --checkpoint x --problems x --out x --manifest x",
+    "completion-probe": f"{STUDY} --model mini-xs --checkpoint x --problems x --out x",
+    "completion-table": f"{STUDY} --results x",
+    "grade": f"{STUDY} --completions x --problems x --out x",
+    "settings": f"{STUDY} --out {{temporary}}/study.json",
+    "collect": f"{STUDY} --results x",
+    "shadow-study": f"{STUDY} --tokens x --shadow x --overlap x",
+    "statistics": "--stored x --results x --claims configs/claims.yaml",
+    "tables": "--stored x --results x --paper configs/paper.yaml",
+    "figure": "--name reward --stored x --results x",
+    "claims": "--stored x --results x --claims configs/claims.yaml",
+    "notebook": None,
+    "report": "--stored x --results x",
+    "plan": "configs/studies/smoke.yaml --no-dag --results x",
+    "diff": f"ict-10 grpo {STUDY}",
+    "tokens": None,
+    "lease": "--gpus 0 -- no-such-command",
+    "shadow": "x --problems x --out x",
+}
+
+
+def timed(arguments: list[str]) -> tuple[float, float, str]:
+    """Run `ict`: wall and CPU seconds, and its error output."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [sys.executable, "-m", "ict_core.cli", *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if "Traceback" in done.stderr:
+        sys.exit(done.stderr[-4000:])
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stderr
+
+
+def middle(arguments: list[str], repeats: int) -> tuple[float, float]:
+    """Median wall and CPU seconds."""
+    runs = [timed(arguments)[:2] for _ in range(repeats)]
+    wall, cpu = zip(*runs, strict=True)
+    return statistics.median(wall), statistics.median(cpu)
+
+
+def heaviest(arguments: list[str]) -> str:
+    """The five packages that took longest to import, with seconds (-X importtime, which adds a half to them)."""
+    os.environ["PYTHONPROFILEIMPORTTIME"] = "1"
+    try:
+        output = timed(arguments)[2]
+    finally:
+        del os.environ["PYTHONPROFILEIMPORTTIME"]
+    spent: Counter[str] = Counter()
+    for own, module in re.findall(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", output, re.MULTILINE):
+        spent[module.partition(".")[0]] += int(own)
+    return ", ".join(f"{package} {own / 1e6:.2f}" for package, own in spent.most_common(5))
+
+
+def training(folder: Path) -> tuple[float, float]:
+    """Wall seconds of a three-step training of the smoke study, and those beside its steps."""
+    import pandas as pd
+
+    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core.config import load_study
+    from ict_core.training.pretrain import build_model, save_checkpoint
+
+    study = load_study(REPOSITORY / "configs/studies/smoke.yaml")
+    sizes = study.models["mini-xs"].architecture
+    tokenizer = train_tokenizer(sizes.vocab_size)
+    base, problems, out = folder / "base", folder / "train.parquet", folder / "train"
+    save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, base)
+    timed(["data", *STUDY.split(), "--train", str(problems), "--eval", str(folder / "eval.parquet")])
+    inputs = ["--base", str(base), "--problems", str(problems), "--out", str(out)]
+    wall, _, _ = timed(["train", *STUDY.split(), *CELL.split(), *inputs])
+    steps = pd.read_parquet(out / "timing.parquet")["total_s"].sum()
+    shutil.rmtree(out)
+    return wall, wall - steps
+
+
+def main() -> None:
+    """Time every command, then a training."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    repeats = parser.parse_args().repeats
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for command, options in COMMANDS.items():
+            help_wall, help_cpu = middle([command, "--help"], repeats)
+            row = {"command": command, "`--help`, s": f"{help_wall:.2f}", "CPU s": f"{help_cpu:.2f}"}
+            row |= {"to its work, s": "", "its CPU s": "", "heaviest imports, s": ""}
+            if options is not None:
+                arguments = [command, *options.format(temporary=temporary).split()]
+                wall, cpu = middle(arguments, repeats)
+                row |= {"to its work, s": f"{wall:.2f}", "its CPU s": f"{cpu:.2f}"}
+                row["heaviest imports, s"] = heaviest(arguments)
+            rows.append(row)
+        wall, beside = training(Path(temporary))
+    print(f"A training of the smoke study: {wall:.1f} s, of which {beside:.1f} s are not its steps.\n")
+    report.append("python benchmarks/startup.py", rows)
+
+
+if __name__ == "__main__":
+    main()

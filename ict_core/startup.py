@@ -1,0 +1,36 @@
+"""What imports cost, and how a command saves of it: optional packages, garbage collection, one look at the metadata."""
+
+import functools
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def loading(*, without: tuple[str, ...] = ()) -> Iterator[None]:
+    """Around the imports of a heavy stage, and whatever else it makes to keep.
+
+    Meanwhile no garbage is collected, and what is there at the end is left out of all later collections, the last one
+    at exit included: of the million objects that torch and transformers make next to none is garbage, and the collector
+    reads all of them again and again. transformers and TRL each read the file lists of all installed packages; the
+    second one is given what the first has found.
+
+    Args:
+        without: packages that count as not installed in this process from here on. TRL and transformers import every
+            optional package that they find, used or not.
+    """
+    for package in without:
+        sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # None is Python's own mark of "not to be found"
+    from importlib import metadata
+
+    if not hasattr(metadata.packages_distributions, "cache_info"):
+        metadata.packages_distributions = functools.cache(metadata.packages_distributions)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collecting:
+            gc.enable()
