@@ -3,6 +3,7 @@ import json
 import math
 import os
 import re
+import threading
 from pathlib import Path
 
 from ict_core.config import BASE_VARIANT, Cell, load_study
@@ -13,6 +14,7 @@ from ict_core.figures.captions import TITLES as FIGURE_TITLES
 from ict_core.provenance import hash_tree
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 from snakemake.exceptions import WorkflowError
+from snakemake.scheduling.job_scheduler import JobScheduler
 
 ROOT = (
     Path(workflow.basedir).parent
@@ -202,3 +204,25 @@ def model_folder(wildcards, input):
     """Where, in that output, the model is."""
     path = Path(input.trained)
     return (path if wildcards.variant == BASE_VARIANT else path / "model").as_posix()
+
+
+def look_again(scheduler, delay):
+    """Look for jobs to start after a delay, unless such a look is to come anyway.
+
+    For the sake of its limit of jobs a second, Snakemake 9.27 plans a look a second after every look. So each finished
+    job adds one more that comes back every second, and after 300 jobs they take a fifth of a core.
+    """
+    if not getattr(scheduler, "looks_again", False):
+        scheduler.looks_again = True
+
+        def look():
+            scheduler.looks_again = False
+            scheduler._open_jobs.release()
+
+        timer = threading.Timer(delay, look)
+        timer.daemon = True  # nothing is left to start when Snakemake ends
+        timer.start()
+
+
+assert JobScheduler._schedule_reevalutation  # else this is another Snakemake
+JobScheduler._schedule_reevalutation = look_again
