@@ -31,6 +31,7 @@ class TiledSoftmax:
         self._scale = math.log2(math.e) / temperature
         self._dtype, self._most = dtype, most
         self._scratch = torch.empty(2, most * self._width, device=head.device)
+        self._casts: dict[torch.dtype, Tensor] = {}
         self._memory: Tensor | None = None
         self._powers: list[Tensor] = []
         self._factors = torch.empty(0)
@@ -48,6 +49,8 @@ class TiledSoftmax:
             ln p of the tokens, (n,), and H1 and H2 of the states, (R,), in nats; float64.
         """
         states = states.to(self._dtype)
+        if not (states.is_cuda and self._dtype.itemsize == 2):  # the CPU would round the product of half precision
+            states = states.float()
         order = token_ids.argsort()
         rows, columns = rows[order], token_ids[order]
         tiles = columns // self._width
@@ -114,10 +117,17 @@ class TiledSoftmax:
         return [tile.view(count, -1) for tile in self._memory[: count * self.vocabulary].split(count * self._width)]
 
     def _product(self, states: Tensor, head: Tensor, out: Tensor) -> None:
-        """Exponents of two, in float32: the CPU rounds the product of half-precision factors, so it gets wide ones."""
-        head = head.to(self._dtype)
-        if head.is_cuda and self._dtype != torch.float32:
+        head = self._cast(self._cast(head, self._dtype), states.dtype)
+        if states.dtype == torch.float32:
+            out.addmm_(states, head.T, beta=0, alpha=self._scale)
+        else:
             torch.mm(states, head.T, out_dtype=torch.float32, out=out)
             out.mul_(self._scale)
-        else:
-            out.addmm_(states.float(), head.float().T, beta=0, alpha=self._scale)
+
+    def _cast(self, head: Tensor, dtype: torch.dtype) -> Tensor:
+        """In memory that is used again: tiles allocated one by one may never find the gap that the last one left."""
+        if head.dtype == dtype:
+            return head
+        if dtype not in self._casts:
+            self._casts[dtype] = torch.empty_like(self._heads[0], dtype=dtype)
+        return self._casts[dtype][: len(head)].copy_(head)
