@@ -89,7 +89,7 @@ def token_statistics(
 
     The LM head runs once a state, over ``chunk`` states at a time, with all states of a (group, position) pair
     together; so the extra memory is O(chunk * V). References over positions take a second pass of it and O(G * V).
-    The product is computed in autocast's type where that is on, else in that of states and head; the rest in float32.
+    States and head enter it in autocast's type where that is on, else in their own; the rest is float32.
 
     Args:
         states: (N, D), the states that predict the response tokens. Rollouts of a group may share one at a position.
@@ -133,7 +133,7 @@ def _of_groups(
     scores: Sequence[str],
     chunk: int,
 ) -> Tensor:
-    """(3 + len(scores), B, T), see :func:`token_statistics`; one group where a score refers to all its positions."""
+    """(3 + len(scores), B, T), see :func:`token_statistics`."""
     rows, length = where.shape
 
     def by_pair(x: Tensor) -> Tensor:  # (B, T) -> (groups * T, G)
