@@ -197,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--positions", type=int, default=20, help="of a sequence in the last table")
+    parser.add_argument("--positions", type=int, default=16, help="of a sequence in the last table")
     parser.add_argument("--memory", nargs=2, metavar=("SIZE", "METHOD"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
