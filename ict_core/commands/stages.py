@@ -236,7 +236,7 @@ def grade(options: argparse.Namespace) -> None:
     study = load_study(options.study)
     completions = records.read_frame(options.completions, records.COMPLETIONS)
     problems = records.read_frame(options.problems, records.PROBLEMS)
-    grades = grade_completions(completions, problems, workers=1, **study.grading.dump())
+    grades = grade_completions(completions, problems, workers=options.workers, **study.grading.dump())
     records.write_frame(grades, options.out, records.GRADES)
     print(grades.groupby("benchmark")["status"].value_counts().unstack(fill_value=0).to_string())
 

@@ -54,7 +54,7 @@ def step_seconds(
     return {
         "weight sync": moved / (link if gpus > 1 else device.bytes_s) if of_vllm else 0.0,
         "rollouts": sampling_seconds(a, model.tied_embeddings, model.dtype, work, device, gpus, share, assumed),
-        "rewards": work.answers * assumed.grading_seconds.value / (gpus if hardware else 1),  # one worker a process
+        "rewards": work.answers * assumed.grading_seconds.value / (gpus if hardware else 1),  # a worker a process
         "old log-probs": forward if of_vllm else 0.0,
         "reference": forward if training.kl_coef else 0.0,
         "token statistics": statistics,

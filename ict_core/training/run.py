@@ -87,6 +87,13 @@ def train(
                 rollout_dtype=model.dtype,
                 known_forks=known_forks,
             )
+    with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
+        trainer, log = build_trainer(
+            *(base, short, training, method, seed, pool, partial),
+            gradient_checkpointing=checkpointing,
+            rollout_dtype=model.dtype,
+            known_forks=known_forks,
+        )
         log.start()
         trainer.train()
     _save(trainer, model.dtype, partial)

@@ -52,6 +52,7 @@ TRAINING_CODE = [
         )
     ],
 ]
+ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
 COMPLETIONS_CACHE = "results/cache/completions"  # of all studies; no job declares it, so Snakemake leaves it alone
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
 STORED_CODE = [

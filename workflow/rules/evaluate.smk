@@ -37,8 +37,10 @@ rule grade:
         f"{RESULTS}/logs/grade/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
         "../../environment.yml"
+    threads: min(8, math.ceil(STUDY.answers() / ANSWERS_PER_GRADER))
     resources:
-        mem_mb=4000 + STUDY.grading.memory_mib,  # one worker beside the frames
+        # the workers beside the frames
+        mem_mb=lambda w, threads: 4000 + threads * STUDY.grading.memory_mib,
         runtime=60 + STUDY.answers() // 600,  # 0.1 s an answer
     params:
         study=STUDY_FILE,
@@ -46,7 +48,7 @@ rule grade:
         code=code("grading"),
     shell:
         "ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
-        " --out {output} &> {log}"
+        " --workers {threads} --out {output} &> {log}"
 
 
 rule collect:
