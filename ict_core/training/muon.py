@@ -16,14 +16,14 @@ _ITERATIONS = 5
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
-    """Push the singular values of each matrix, shape (..., rows, columns), to about one."""
+    """Push the singular values of each matrix, shape (number, rows, columns), to about one."""
     a, b, c = _COEFFICIENTS
     tall = matrices.size(-2) > matrices.size(-1)
     x = matrices.mT if tall else matrices
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     for _ in range(_ITERATIONS):
         gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x
 
 
@@ -43,13 +43,10 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     by_shape[parameter.shape].append(parameter)
             for shape, parameters in by_shape.items():
-                updates = torch.stack([self._nesterov(p, group["momentum"]) for p in parameters])
+                state = self.state[parameters[0]]  # of all matrices of the shape
+                gradients = torch.stack([p.grad for p in parameters])  # type: ignore[misc]  # those without are left out
+                buffer = state.setdefault("momentum_buffer", torch.zeros_like(gradients))
+                buffer.lerp_(gradients, 1 - group["momentum"])
+                updates = orthogonalise(gradients.lerp_(buffer, group["momentum"]))
                 scale = max(1.0, shape[0] / shape[1]) ** 0.5
-                for parameter, update in zip(parameters, orthogonalise(updates), strict=True):
-                    parameter.add_(update, alpha=-group["lr"] * scale)
-
-    def _nesterov(self, parameter: Tensor, momentum: float) -> Tensor:
-        assert parameter.grad is not None
-        buffer = self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
-        buffer.lerp_(parameter.grad, 1 - momentum)
-        return parameter.grad.lerp(buffer, momentum)
+                torch._foreach_add_(parameters, list(updates.unbind()), alpha=-group["lr"] * scale)

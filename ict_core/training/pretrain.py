@@ -17,6 +17,7 @@ from ict_core.provenance import cost, hash_file, manifest, write_json
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.muon import Muon
+from ict_core.training.solution_loss import SolutionLoss
 
 _IGNORED = -100
 _BUCKET = 32  # batches sorted by length together, so that little is padded
@@ -66,9 +67,10 @@ def pretrain(
     model = build_model(architecture, tokenizer, rule.seed)
     optimizers = _optimizers(model, rule)
     schedules = [torch.optim.lr_scheduler.LambdaLR(o, lambda step: _schedule(step, rule.steps)) for o in optimizers]
+    loss_of = SolutionLoss(model, architecture.max_positions)
     losses = []
     for input_ids, labels in _batches(tokenizer, rule, held_out):
-        loss = model(input_ids=input_ids, labels=labels).loss
+        loss = loss_of(input_ids, labels)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, schedule in zip(optimizers, schedules, strict=True):
@@ -90,7 +92,7 @@ def _optimizers(model: Qwen2ForCausalLM, rule: Pretraining) -> list[torch.optim.
     rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     return [
         Muon(matrices, lr=rule.muon_lr),
-        torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0),
+        torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
     ]
 
 

@@ -79,6 +79,7 @@ rule pretrain:
             "training/pretrain.py",
             "training/memory.py",
             "training/muon.py",
+            "training/solution_loss.py",
         ),
     shell:
         "ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval} --out {output} &> {log}"
