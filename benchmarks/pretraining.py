@@ -3,8 +3,8 @@
     python benchmarks/pretraining.py            # 300 steps of each model, under a minute each
 
 Two models with the same first weights take turns, step by step, on the same batches; they differ in what computes the
-loss and its gradients (`ict_core/training/solution_loss.py` or `model(input_ids, labels=labels).loss`) alone. A ratio is
-the median over the steps; `step` includes clipping and optimisers, `loss` and `backward` do not.
+loss and its gradients (`ict_core/training/solution_loss.py` or `model(input_ids, labels=labels).loss`) alone. A ratio
+is the median over the steps; `step` includes clipping and optimisers, `loss` and `backward` do not.
 """
 
 import argparse

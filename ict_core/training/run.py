@@ -79,7 +79,7 @@ def train(
     problems = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
     short = _short(base, problems, training.max_prompt_tokens)
     checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
-    with GradingPool(workers=1, **grading) as pool:
+    with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
         with loading():
             trainer, log = build_trainer(
                 *(base, short, training, method, seed, pool, partial),
@@ -87,13 +87,6 @@ def train(
                 rollout_dtype=model.dtype,
                 known_forks=known_forks,
             )
-    with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
-        trainer, log = build_trainer(
-            *(base, short, training, method, seed, pool, partial),
-            gradient_checkpointing=checkpointing,
-            rollout_dtype=model.dtype,
-            known_forks=known_forks,
-        )
         log.start()
         trainer.train()
     _save(trainer, model.dtype, partial)
