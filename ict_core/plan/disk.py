@@ -59,6 +59,7 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
             Stored("base checkpoint", name, 1, weights),
             Stored("trained checkpoints", name, trained, weights),
             Stored("completions", name, evaluated, completions or assumed_text, completions is not None),
+            Stored("completions in the cache", name, evaluated, completions or assumed_text, completions is not None),
             Stored("grades", name, evaluated, grades or assumed_grades, grades is not None),
             Stored("logs and token samples", name, trained, log),
         ]
