@@ -4,7 +4,6 @@ Packages are imported inside the subcommands, so that each starts with only what
 """
 
 import argparse
-import gc
 import os
 import time
 from pathlib import Path
@@ -28,7 +27,6 @@ def load_study(path: Path) -> "Study":
 
 def prepare() -> None:
     """Set what libraries read when they are imported; the stages that may download do not call this."""
-    gc.set_threshold(100_000)  # hundreds of thousands of objects are imported to stay: looking for cycles takes 2 s
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     os.environ["HF_HUB_OFFLINE"] = "1"
@@ -168,8 +166,10 @@ def generate(options: argparse.Namespace) -> None:
     )
 
     def load() -> Engine:
-        length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)
-        return load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, model.dtype)
+        # where a model needs no hardware, time is mostly imports; vLLM and transformers import SciPy if they find it
+        with loading(without=() if model.hardware else ("scipy",)):
+            length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)
+            return load_engine(evaluation.engine, options.checkpoint, length, evaluation.threads, model.dtype)
 
     engine = load() if options.cache is None else CachedEngine(load, options.cache, settings)
     completions = generate(engine, problems, samples, cell.seed, sampling)
