@@ -9,6 +9,7 @@ from typing import Any
 
 from ict_core.commands import evidence, shadow, stages, tools
 from ict_core.errors import UserError
+from ict_core.status import hold_log
 
 _CELL = {"model": str, "variant": str, "seed": int}
 _PATHS = {
@@ -22,6 +23,7 @@ _METHOD = "configs/methods/<variant>.yaml: mark what this rule keeps as well; ma
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; a :class:`UserError` is printed without a traceback and gives status 2."""
     options = _parser().parse_args(arguments)
+    hold_log()
     try:
         options.run(options)
     except UserError as error:
@@ -78,6 +80,10 @@ def _add_tools(commands: Any) -> None:
     plan.add_argument("--results", type=Path, help="the folder of finished jobs to measure by (default: the study's)")
     plan.add_argument("--no-dag", action="store_true", help="do not ask Snakemake what would run")
     plan.set_defaults(run=tools.plan)
+    status = commands.add_parser("status", help=tools.status.__doc__, description=tools.status.__doc__)
+    status.add_argument("--study", type=Path, default=Path("configs/studies/mini.yaml"), help="(default: %(default)s)")
+    status.add_argument("--results", type=Path, help="its folder (default: results/STUDY)")
+    status.set_defaults(run=tools.status)
     diff = commands.add_parser("diff", help=tools.diff.__doc__, description=tools.diff.__doc__)
     diff.add_argument("first", metavar="A", help="a variant of the study")
     diff.add_argument("second", metavar="B", help="another one")

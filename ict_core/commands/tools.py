@@ -1,4 +1,4 @@
-"""The subcommands beside the stages: cost, how two arms differ, a look at tokens, a lease of GPUs for a job."""
+"""The subcommands beside the stages: cost, state, how two arms differ, a look at tokens, a lease of GPUs for a job."""
 
 import argparse
 
@@ -24,6 +24,19 @@ def plan(options: argparse.Namespace) -> None:
     rates = measured_rates(results)
     rules = None if options.no_dag else rule_runs(options.study, root)
     print(plan_page(study, plan, gpu, results, rates, rules), end="")
+
+
+def status(options: argparse.Namespace) -> None:
+    """Print how far each cell of a study is."""
+    from ict_core.status import begun, status, status_page
+
+    study = load_study(options.study)
+    root = repository(options)
+    results = (options.results or root / "results" / study.name).absolute()
+    if not results.is_dir():
+        raise UserError(f"{results}: no such folder; nothing of {study.name} has run, or --results names another one")
+    marked, base = begun(root), study.base_cells()
+    print(status_page([status(results, cell, cell in base, marked) for cell in study.evaluated_cells()]), end="")
 
 
 def diff(options: argparse.Namespace) -> None:

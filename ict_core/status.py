@@ -1,0 +1,150 @@
+"""How far a study has come, read from its files alone: by its cells' outputs and logs, and Snakemake's own markers."""
+
+import fcntl
+import os
+import stat
+import sys
+from base64 import urlsafe_b64decode
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell
+
+_TAIL = 4096  # bytes at the end of a log in which its last line is looked for
+
+
+class Stage(NamedTuple):
+    """A job of a cell.
+
+    Attributes:
+        name: of the rule.
+        output: by which the job is known to have ended well; it appears whole or not at all.
+        log: what the job prints; of two names the one that is there.
+    """
+
+    name: str
+    output: Path
+    log: Path
+
+
+class Status(NamedTuple):
+    """How far a cell is.
+
+    Attributes:
+        cell: which one.
+        state: `done`; `trained`, `generated`, `waiting`: what it has, its next job not begun; or of that job `running`,
+            `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (it has ended without
+            its output, by an error or an interrupt).
+        stage: the job that is next or under way; none once done.
+        note: the last line of a failed job's log.
+    """
+
+    cell: "Cell"
+    state: str
+    stage: str = ""
+    note: str = ""
+
+
+_UNDER_WAY = ("running", "started", "failed")  # whose stage says more than the state
+_HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
+
+
+def hold_log() -> None:
+    """Lock the file that receives this process's output, if it is a file, until all who write there have ended.
+
+    The kernel frees the lock, however the process dies. So a locked log is a job that runs.
+    """
+    try:
+        descriptor = sys.stdout.fileno()
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # no descriptor, or a file system without locks: the job is then seen as started
+        return
+
+
+def is_held(log: Path) -> bool:
+    """Whether a process holds the lock of :func:`hold_log`; False also where a file system has no locks."""
+    try:
+        with log.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def begun(root: Path) -> frozenset[Path]:
+    """The outputs whose jobs Snakemake has begun and not seen end, of the repository that it runs in.
+
+    It marks each by a file under ``.snakemake/incomplete``, named by the output's path in base64; a long name is split
+    into folders that begin with ``@``.
+    """
+    folder = root / ".snakemake" / "incomplete"
+    names = (path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
+    return frozenset(root / urlsafe_b64decode("".join(part.removeprefix("@") for part in n)).decode() for n in names)
+
+
+def stages(results: Path, cell: "Cell", base: bool) -> Iterator[Stage]:
+    """The jobs of a cell in their order.
+
+    Args:
+        results: the study's folder.
+        cell: one of the study's.
+        base: whether it is an untrained model.
+    """
+    logs, name = results / "logs", f"{cell.model}/{cell.variant}/seed-{cell.seed}"
+    if base:
+        made = logs / "pretrain" / f"{cell.model}.log"
+        fetched = logs / "fetch_model" / f"{cell.model}.log"
+        output = results / cell.model / cell.variant / "model"
+        yield Stage("fetch_model", output, fetched) if fetched.exists() else Stage("pretrain", output, made)
+    else:
+        yield Stage("train", results / name / "train", logs / "train" / f"{name}.log")
+    yield Stage("generate", results / name / "completions.parquet", logs / "generate" / f"{name}.log")
+    yield Stage("grade", results / name / "grades.parquet", logs / "grade" / f"{name}.log")
+
+
+def status(results: Path, cell: "Cell", base: bool, marked: frozenset[Path]) -> Status:
+    """How far one cell is: the state of its first job without output.
+
+    Args:
+        results: the study's folder.
+        cell: one of the study's.
+        base: whether it is an untrained model.
+        marked: what :func:`begun` returns.
+    """
+    for stage in stages(results, cell, base):
+        if stage.output.exists():
+            continue
+        if is_held(stage.log):
+            return Status(cell, "running", stage.name)
+        if stage.output in marked:
+            return Status(cell, "started", stage.name)
+        if stage.log.exists():
+            return Status(cell, "failed", stage.name, last_line(stage.log))
+        return Status(cell, _HAS.get(stage.name, "waiting"), stage.name)
+    return Status(cell, "done")
+
+
+def last_line(log: Path) -> str:
+    """The last line of a text that is not blank; of a progress bar what it showed last."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL))
+        lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def status_page(statuses: Sequence[Status]) -> str:
+    """One line a cell, and the totals last."""
+    rows = [(*map(str, s.cell), s.state, s.stage, s.note) for s in statuses]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    totals = Counter(
+        f"{s.state}: {s.stage}" if s.state in ("running", "started", "failed") else s.state for s in statuses
+    )
+    counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
+    return "\n".join([*lines, "", f"{len(statuses)} cells: {counts}", ""])

@@ -1,0 +1,92 @@
+"""The state of a cell by its files."""
+
+import subprocess
+import sys
+from base64 import urlsafe_b64encode
+
+import pytest
+
+from ict_core.cli import main
+from ict_core.config import Cell
+from ict_core.status import Status, begun, last_line, status, status_page
+
+CELL = Cell("m", "ict-10", 3)
+NAME = "m/ict-10/seed-3"
+
+
+def write(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def of(results, marked=frozenset()):
+    return status(results, CELL, False, marked)[1:]
+
+
+def test_a_cell_goes_from_waiting_to_done(tmp_path):
+    seen = [of(tmp_path)]
+    for output in ("train/log.parquet", "completions.parquet", "grades.parquet"):
+        write(tmp_path / NAME / output)
+        seen.append(of(tmp_path))
+    assert seen == [("waiting", "train", ""), ("trained", "generate", ""), ("generated", "grade", ""), ("done", "", "")]
+
+
+def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_failed(tmp_path):
+    write(tmp_path / NAME / "train/log.parquet")
+    log = tmp_path / "logs/generate" / f"{NAME}.log"
+    log.parent.mkdir(parents=True)
+    code = "from ict_core.status import hold_log; hold_log(); print('held', flush=True); input(); raise MemoryError(7)"
+    with log.open("w") as file:
+        command = [sys.executable, "-c", code]
+        job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT)
+    while not log.stat().st_size and job.poll() is None:
+        pass
+    assert of(tmp_path) == ("running", "generate", "")
+    job.communicate(b"\n")
+    assert of(tmp_path) == ("failed", "generate", "MemoryError: 7")
+
+
+@pytest.mark.parametrize("split", [254, 20])
+def test_a_job_that_snakemake_has_begun_and_that_holds_no_log_is_started(tmp_path, split):
+    train = tmp_path / "results/s" / NAME / "train"
+    code = urlsafe_b64encode(f"results/s/{NAME}/train".encode()).decode()
+    parts = [code[i : i + split] for i in range(0, len(code), split)]
+    write(tmp_path.joinpath(".snakemake/incomplete", *("@" + part for part in parts[:-1]), parts[-1]))
+    write(tmp_path / "results/s/logs/train" / f"{NAME}.log", "step 3")
+    assert begun(tmp_path) == {train}
+    assert of(tmp_path / "results/s", begun(tmp_path)) == ("started", "train", "")
+    assert of(tmp_path / "results/s") == ("failed", "train", "step 3")
+
+
+def test_a_base_model_is_pretrained_or_fetched(tmp_path):
+    base = Cell("m", "base", 0)
+    assert status(tmp_path, base, True, frozenset()) == (base, "waiting", "pretrain", "")
+    write(tmp_path / "logs/fetch_model/m.log", "error: no such commit\n")
+    assert status(tmp_path, base, True, frozenset()) == (base, "failed", "fetch_model", "error: no such commit")
+    (tmp_path / "m/base/model").mkdir(parents=True)
+    assert status(tmp_path, base, True, frozenset()) == (base, "trained", "generate", "")
+
+
+def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
+    write(tmp_path / "log", "x" * 9000 + "\n 10 %|  \r 99 %|# \r\n \n")
+    assert last_line(tmp_path / "log") == "99 %|#"
+    write(tmp_path / "log")
+    assert last_line(tmp_path / "log") == ""
+
+
+def test_the_page_has_a_line_a_cell_and_totals():
+    page = status_page([Status(CELL, "done"), Status(Cell("long", "grpo", 10), "failed", "train", "E")])
+    assert page.splitlines() == [
+        "m     ict-10  3   done",
+        "long  grpo    10  failed  train  E",
+        "",
+        "2 cells: 1 done, 1 failed: train",
+    ]
+
+
+def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):
+    write(tmp_path / "mini-s/ict-10/seed-0/train/log.parquet")
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "41 cells: 40 waiting, 1 trained"
+    assert main(["status", "--results", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
