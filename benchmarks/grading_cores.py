@@ -5,8 +5,6 @@
 Answers that need math-verify, no two alike. *Serial* parses answer and gold and verifies, with the settings of
 `ict_core/grading/math.py`, in this process; the *pool* has a worker a core. They take turns. The first ratio is the
 pool's rate over cores x the serial rate, its workers running already; the last one counts their start. *Processes* are
-as many bare ones as there are cores, each with a share of the answers: what the machine can give while hyper-threads are
-no cores and other work runs.
 as many bare ones as there are cores, each with a share of the answers: what the machine can give, as hyper-threads are
 no cores and other work may run.
 """
