@@ -63,7 +63,7 @@ class Setting:
     gpu: bool = False
 
 
-TINY = Setting(2, 96, 288, (3, 3), 320, 8, (16, 32), 80, 9)
+TINY = Setting(2, 96, 288, (3, 3), 320, 8, (12, 30), 80, 9)
 SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (12, 24), 48, 2)
 LARGE = Setting(28, 1536, 8960, (12, 2), 151_936, 1, (100, 200), 1024, 7, precision="bfloat16", gpu=True)
 SETTINGS = {
