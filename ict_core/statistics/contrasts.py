@@ -1,6 +1,7 @@
 """The contrasts: variants against baselines, paired by seed, with tests, corrections and a verdict each."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,9 +57,7 @@ def correlation(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float
     return float(np.corrcoef(ours, theirs)[0, 1])
 
 
-def _row(
-    ours: Arm, theirs: Arm, gap: Arm, benchmark: str, generator: np.random.Generator | None
-) -> dict[str, float | int | bool]:
+def _row(ours: Arm, theirs: Arm, gap: Arm, benchmark: str) -> dict[str, Any]:
     """What a contrast's own runs say, before any correction; `se` and `identical` are for the verdict."""
     runs = gap.runs(benchmark)
     by_seeds, by_both = over_runs(runs), two_way(gap.of(benchmark))
@@ -73,11 +72,20 @@ def _row(
         "sd": float(runs.std(ddof=1)) if several else float("nan"),
         "correlation": correlation(ours.runs(benchmark), theirs.runs(benchmark)),
         "p_t": float(by_seeds.p),
-        "p_sign_flip": float(sign_flip(runs, generator)) if several else float("nan"),
+        "runs": runs,  # for the sign-flip
         "p_floor": sign_flip_floor(runs.size),
         "se": float(by_seeds.se),
         "identical": bool((np.abs(runs) <= ROUNDING).all()),
     }
+
+
+def _sign_flips(runs: Sequence[NDArray[np.float64]], generator: np.random.Generator | None) -> NDArray[np.float64]:
+    """p of each contrast's sign-flip test, NaN for one seed; contrasts of as many seeds share the flips drawn."""
+    p, seeds = np.full(len(runs), np.nan), np.array([len(of_row) for of_row in runs])
+    for count in np.unique(seeds[seeds > 1]):
+        same = np.flatnonzero(seeds == count)
+        p[same] = sign_flip([runs[row] for row in same], generator)
+    return p
 
 
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
@@ -166,7 +174,9 @@ def contrast_frame(
                     family = family if benchmark == AVERAGE else "single benchmark"
                     key = {"model": model, "variant": variant, "baseline": baseline, "benchmark": benchmark}
                     key |= {"metric": metric, "family": family}
-                    rows.append({**key, **_row(ours, theirs, gap, benchmark, generator)})
+                    rows.append({**key, **_row(ours, theirs, gap, benchmark)})
     if not rows:
         return pd.DataFrame(columns=list(CONTRASTS))
-    return _decided(pd.DataFrame(rows), margin, power)[list(CONTRASTS)]
+    frame = pd.DataFrame(rows)
+    frame["p_sign_flip"] = _sign_flips(frame["runs"].to_list(), generator)
+    return _decided(frame, margin, power)[list(CONTRASTS)]

@@ -106,7 +106,8 @@ def sign_flip(differences: ArrayLike, generator: np.random.Generator | None = No
     flat = array.reshape(-1, pairs)
     drawn = pairs > EXACT_PAIRS
     if drawn:
-        signs = 1.0 - 2.0 * _generator(generator, f"a sign-flip of {pairs} pairs").integers(0, 2, (DRAWN, pairs))
+        flipped = _generator(generator, f"a sign-flip of {pairs} pairs").integers(0, 2, (DRAWN, pairs), dtype=np.int8)
+        signs = 1.0 - 2.0 * flipped
     else:
         signs = _signs(pairs)
     p = _share_as_extreme(flat, flat.mean(axis=1), signs / pairs, drawn)

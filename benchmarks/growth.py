@@ -1,0 +1,230 @@
+"""How dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
+
+    python benchmarks/growth.py --cells 10 100 1000 3000
+
+Each study is `mini` with more seeds, in a copy of the repository. The dry run has nothing done yet; `ict status` looks
+at the study half done; `ict collect` and `ict statistics` read synthetic cells: those of the stored run of `mini`,
+taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the two largest.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import report
+
+from ict_core import collect, records
+from ict_core.config import Cell, Study, load_study
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+REFERENCE = REPOSITORY / "results/reference/mini"
+PARTS = ("workflow", "ict_core", "configs", "notebooks", "requirements")
+STUDY = "configs/studies/mini.yaml"
+STORED_SEEDS = 3
+
+
+# runs a module; what it prints last is its own peak (the kernel's count for a child begins with its parent's memory)
+PEAK = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+finally:
+    lines = open("/proc/self/status").read().splitlines()
+    print("", *[line.split()[1] for line in lines if line.startswith("VmHWM")], sep="\\n", file=sys.stderr)
+"""
+
+
+class Run(NamedTuple):
+    """What a command took: wall and CPU seconds, and its peak memory, MiB."""
+
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def copy(folder: Path) -> None:
+    """All that a dry run reads."""
+    for part in PARTS:
+        shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("Snakefile", "environment.yml", "pyproject.toml"):
+        shutil.copy2(REPOSITORY / part, folder / part)
+    (folder / "profiles").symlink_to("workflow/profiles")
+
+
+def with_seeds(folder: Path, seeds: int) -> Study:
+    """Write the study with that many seeds in every block."""
+    text = (REPOSITORY / STUDY).read_text()
+    study, blocks = re.subn(r"seeds: \[.*\]", f"seeds: {list(range(seeds))}", text)
+    if not blocks:
+        raise SystemExit(f"{STUDY} has no line `seeds: [...]`")
+    (folder / STUDY).write_text(study)
+    return load_study(folder / STUDY)
+
+
+def run(folder: Path, *command: str) -> Run:
+    """Run a module of Python in a folder; stops the benchmark when it fails."""
+    started = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PEAK, *command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    _, code, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(code)
+    if process.returncode:
+        sys.exit(errors[-4000:])
+    return Run(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, int(errors.split()[-1]) / 1024)
+
+
+class Cells:
+    """Writes the files of cells: the stored run's for its own seeds, links to them for all others."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.scores, self.log, self.tokens = (
+            pd.read_parquet(REFERENCE / name) for name in (collect.SCORES, collect.LOG, collect.TOKENS)
+        )
+        self.manifests = json.loads((REFERENCE / collect.MANIFEST).read_text())
+
+    def write(self, cell: Cell, base: bool) -> None:
+        """One cell; those of the stored seeds must come first."""
+        stored = cell._replace(seed=cell.seed % STORED_SEEDS)
+        folder = self._folder(cell)
+        if cell == stored:
+            self._write_stored(cell, base)
+            return
+        for file in sorted(self._folder(stored).rglob("*")):
+            target = folder / file.relative_to(self._folder(stored))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if file.is_file():
+                target.hardlink_to(file)
+
+    def _folder(self, cell: Cell) -> Path:
+        return self.results / cell.model / cell.variant / f"seed-{cell.seed}"
+
+    def _of(self, frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+        return frame[(frame["model"] == cell.model) & (frame["variant"] == cell.variant) & (frame["seed"] == cell.seed)]
+
+    def _write_stored(self, cell: Cell, base: bool) -> None:
+        folder = self._folder(cell)
+        records.write_frame(grades(self._of(self.scores, cell)), folder / "grades.parquet", records.GRADES)
+        (folder / "completions.parquet").touch()
+        jobs = [j for j in self.manifests["jobs"] if Cell(j["model"], j["variant"], j["seed"]) == cell]
+        for job in map(self._whole, jobs):
+            made = self.results / cell.model / "base/model" if base else folder / "train"
+            file = folder / "generation.json" if job["stage"] == "generate" else made / "manifest.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(job))
+        if not base:
+            log, tokens = self._of(self.log, cell), self._of(self.tokens, cell)
+            records.write_frame(log[list(records.LOG)], folder / "train/log.parquet", records.LOG)
+            records.write_frame(tokens[list(records.TOKENS)], folder / "train/tokens.parquet", records.TOKENS)
+
+    def _whole(self, job: dict) -> dict:
+        """A job's manifest as it was before all were merged."""
+        shared = self.manifests["environments"][job["environment"]] | {
+            "source": self.manifests["sources"][job["source"]]
+        }
+        trl = {"trl": self.manifests["trl"][job["trl"]] | {"seed": job["trl_seed"]}} if "trl" in job else {}
+        return {**job, **shared, **trl, "config": {}}
+
+
+def grades(scores: pd.DataFrame) -> pd.DataFrame:
+    """`records.GRADES` that give these scores."""
+    rows = scores.loc[scores.index.repeat(scores["sampled"])].reset_index(drop=True)
+    sample = rows.groupby(["benchmark", "problem"]).cumcount()
+    counts = scores[list(records.STATUSES)].to_numpy()
+    status = np.repeat(np.tile(records.STATUSES, len(scores)), counts.ravel())
+    finish = (sample < rows["truncated"]).map({True: "length", False: "stop"})
+    known = {"sample": sample, "status": status, "extracted": "", "finish_reason": finish}
+    return rows[["benchmark", "problem"]].assign(**known, tokens=rows["tokens"] // rows["sampled"])
+
+
+def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
+    """The study of about so many cells: its cells, and what each command took."""
+    study = with_seeds(folder, max(1, round(cells / 13)))
+    results = folder / "results/mini"
+    base, trained = study.base_cells(), study.cells()
+    found = {"dry run": run(folder, "snakemake", "--dry-run", "--quiet", "all", "--cores", "2")}
+    writer = Cells(results)
+    by_seed = sorted(trained, key=lambda cell: cell.seed)
+    half = len(by_seed) // 2
+    for cell in base:
+        writer.write(cell, base=True)
+    for cell in by_seed[:half]:
+        writer.write(cell, base=False)
+    found["status"] = run(folder, "ict_core.cli", "status")
+    for cell in by_seed[half:]:
+        writer.write(cell, base=False)
+    found["collect"] = run(folder, "ict_core.cli", "collect", "--study", STUDY, "--results", str(results))
+    run(folder, "ict_core.cli", "settings", "--study", STUDY, "--out", str(results / "study.json"))
+    paths = ["--stored", str(results), "--results", str(results), "--claims", "configs/claims.yaml"]
+    found["statistics"] = run(folder, "ict_core.cli", "statistics", *paths)
+    shutil.rmtree(results)
+    return len(trained), found
+
+
+def plot(cells: list[int], runs: list[dict[str, Run]], path: Path) -> None:
+    """Seconds and memory over cells, both axes logarithmic."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.hashsalt": "growth", "font.size": 8}):
+        figure = Figure(figsize=(6.75, 2.6), layout="constrained")
+        for axis, field in zip(figure.subplots(1, 2), ("seconds", "memory"), strict=True):
+            for name in runs[0]:
+                axis.loglog(cells, [getattr(r[name], field) for r in runs], marker="o", markersize=3, label=name)
+            axis.set(xlabel="cells", title={"memory": "memory, MiB"}.get(field, field))
+            axis.grid(color="#E3E3E3", linewidth=0.5)
+        axis.legend(frameon=False)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Measure every size, smallest first; print, plot and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, nargs="+", default=[10, 100, 1000, 3000])
+    parser.add_argument("--plot", type=Path, default=Path(__file__).with_name("growth.svg"))
+    options = parser.parse_args()
+    cells, runs = [], []
+    for size in sorted(options.cells):
+        with tempfile.TemporaryDirectory() as temporary:
+            copy(Path(temporary))
+            number, found = measure(Path(temporary), size)
+        cells.append(number)
+        runs.append(found)
+        print(number, {name: [round(x, 1) for x in r] for name, r in found.items()}, flush=True)
+    plot(cells, runs, options.plot)
+    rows = []
+    for name in runs[0]:
+        row = {"command": name}
+        for number, found in zip(cells, runs, strict=True):
+            taken = found[name]
+            row[f"{number:,} cells"] = f"{taken.seconds:.1f} s, {taken.memory:,.0f} MiB"
+        if len(cells) > 1:
+            slope = math.log(runs[-1][name].cpu / runs[-2][name].cpu) / math.log(cells[-1] / cells[-2])
+            row["exponent of CPU seconds"] = f"{slope:.2f}"
+        rows.append(row)
+    report.append("python benchmarks/growth.py", rows)
+
+
+if __name__ == "__main__":
+    main()
