@@ -64,7 +64,7 @@ class Setting:
 
 
 TINY = Setting(2, 96, 288, (3, 3), 320, 8, (12, 30), 80, 9)
-SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (12, 24), 48, 2)
+SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (20, 40), 64, 2)
 LARGE = Setting(28, 1536, 8960, (12, 2), 151_936, 1, (100, 200), 1024, 7, precision="bfloat16", gpu=True)
 SETTINGS = {
     "tiny": TINY,
@@ -206,7 +206,7 @@ def highest(name: str, setting: Setting, base: Path) -> tuple[float, float]:
     trainer = trainers_of(setting, base, [name])[name]
     rollouts = batch(setting, trainer.accelerator.device)
     for parameter in trainer.model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
+        parameter.grad = torch.zeros_like(parameter).add_(0 * parameter.detach())  # both are really in memory then
     if setting.gpu:
         before = torch.cuda.memory_allocated()
         step_of(trainer, rollouts, ARMS[name])

@@ -68,21 +68,75 @@ def add_packed_forward(model: PreTrainedModel, temperature: float) -> None:
         if packed is None:
             return dense(*args, **kwargs)
         states = model.get_decoder()(
-            input_ids=packed.ids.unsqueeze(0),
+            inputs_embeds=_embedded(model, packed).unsqueeze(0),
             position_ids=packed.positions.unsqueeze(0),
             attention_mask={"full_attention": None},  # made already: none
             use_cache=False,
             rows=packed.rows,
             cells=packed.cells,
         ).last_hidden_state.squeeze(0)
-        return states if state is None else token_log_probs(model, states[state], token, temperature)
+        return states if state is None else token_log_probs(model, packed, states[state], token, temperature)
 
     model.forward = forward
 
 
-def token_log_probs(model: PreTrainedModel, states: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+def token_log_probs(
+    model: PreTrainedModel, packed: Packed, states: Tensor, tokens: Tensor, temperature: float
+) -> Tensor:
     """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held."""
-    head = model.get_output_embeddings()
-    weight = head.weight.full_tensor() if isinstance(head.weight, DTensor) else head.weight
-    found = ChunkedLogProbFunction.apply(states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
+    weight: Any = model.get_output_embeddings().weight
+    whole = weight.full_tensor() if isinstance(weight, DTensor) else weight
+    options = (None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
+    if _tied(model):
+        found = _TiedHead.apply(states, whole, *options, packed.head_gradient)
+    else:
+        found = ChunkedLogProbFunction.apply(states, whole, *options)
     return found[0]
+
+
+def _tied(model: PreTrainedModel) -> bool:
+    embeddings: Any = model.get_input_embeddings()
+    return embeddings.weight is model.get_output_embeddings().weight and embeddings.weight.requires_grad
+
+
+def _embedded(model: PreTrainedModel, packed: Packed) -> Tensor:
+    """(N,) -> (N, D)."""
+    embeddings: Any = model.get_input_embeddings()
+    if not _tied(model):
+        return embeddings(packed.ids)
+    return _TiedEmbedding.apply(packed.ids, embeddings.weight, embeddings.padding_idx, packed.head_gradient)
+
+
+class _TiedHead(ChunkedLogProbFunction):
+    """TRL's head, which leaves the gradient of its weights to the embeddings, whose backward pass comes after its own.
+
+    As two gradients of one parameter, autograd would hold two arrays of V x D before it adds them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        ctx.left = arguments[-1]
+        return ChunkedLogProbFunction.forward(ctx, *arguments[:-1])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        states, weight, *rest = ChunkedLogProbFunction.backward(ctx, *gradients)
+        ctx.left.append(weight)
+        return states, None, *rest, None
+
+
+class _TiedEmbedding(torch.autograd.Function):
+    """The embeddings of tokens; their gradient is added to what the head has left."""
+
+    @staticmethod
+    def forward(ctx: Any, ids: Tensor, weight: Tensor, padding: int | None, left: list[Tensor]) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.padding, ctx.left = padding, left
+        return embedding(ids, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor, None, None]:
+        (ids,), (gradient,) = ctx.saved_tensors, gradients
+        if ctx.padding is not None:  # as torch's embeddings have it
+            gradient = gradient.masked_fill((ids == ctx.padding).unsqueeze(-1), 0.0)
+        return None, ctx.left.pop().index_add_(0, ids, gradient), None, None

@@ -1,6 +1,6 @@
 """Rollouts without padding: every distinct prefix of a batch once, as tokens of one long row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ class Packed:
             which nothing is read are left out.
         cells: (N,), where each token first stands in ``rows``, all flattened one after the other.
         where: (B, T), which of the N tokens predicts each response token; -1 where nothing is read.
+        head_gradient: where a head that shares the embeddings' weights leaves its gradient until theirs is added to it.
     """
 
     ids: Tensor
@@ -31,6 +32,7 @@ class Packed:
     rows: list[Tensor]
     cells: Tensor
     where: Tensor
+    head_gradient: list[Tensor] = field(default_factory=list)
 
 
 def pack(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ict_core.training.levers import Levers
 from ict_core.training.packed_model import add_packed_forward, token_log_probs
-from ict_core.training.packing import pack
+from ict_core.training.packing import Packed, pack
 
 Batch = dict[str, Any]
 
@@ -95,7 +95,7 @@ class PackedPasses:
         self._policy = policy
         self._temperature = temperature
         self.levers = levers
-        self._held: tuple[Tensor, Tensor] | None = None  # states with their graph, and where they predict
+        self._held: tuple[Tensor, Packed] | None = None  # states with their graph, and their layout
         for model in models:
             add_packed_forward(model, temperature)
 
@@ -113,7 +113,7 @@ class PackedPasses:
             with torch.set_grad_enabled(with_graph), self._accelerator.autocast():
                 states = self._policy()(packed=layout)
             if with_graph:
-                self._held = states, layout.where
+                self._held = states, layout
             where = torch.where(layout.where < 0, where, layout.where + sum(map(len, found)))
             found.append(states.detach())
         return torch.cat(found), where
@@ -126,10 +126,10 @@ class PackedPasses:
         at = wanted.nonzero(as_tuple=True)
         tokens = batch["completion_ids"][at]
         if self._held is not None:
-            (states, where), self._held = self._held, None
+            (states, layout), self._held = self._held, None
             with self._accelerator.autocast():
                 plain = self._accelerator.unwrap_model(model)
-                found = token_log_probs(plain, states[where[at]], tokens, self._temperature)
+                found = token_log_probs(plain, layout, states[layout.where[at]], tokens, self._temperature)
         else:
             read = wanted if self.levers.cut else batch["completion_mask"].bool() & wanted.any(1, keepdim=True)
             layout = self._layout(batch, read, None)
@@ -146,7 +146,7 @@ class PackedPasses:
             rows = torch.ones_like(advantages, dtype=torch.bool)
         return (kept if levers.sparse else mask) & rows[:, None]
 
-    def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Any:
+    def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
         prompts = batch["prompt_ids"], batch["prompt_mask"]
         return pack(*prompts, batch["completion_ids"], read, groups=groups, share=self.levers.share)
 
