@@ -54,7 +54,7 @@ class Assumptions(Section):
 
     train_answer_share: Share
     evaluation_answer_share: Share
-    group_longest_share: Share
+    zero_advantage_share: Share
     prompt_tokens: Assumption
     longest_prompt_tokens: Assumption
     document_tokens: Assumption
@@ -66,8 +66,8 @@ class Assumptions(Section):
     vllm_memory_share: Share
     vllm_weights_share: Share
     statistics_vocabulary_passes: Assumption
-    statistics_vocabulary_arrays: Assumption
     statistics_probabilities: Assumption
+    statistics_tile: Assumption
     layer_activation_bytes: Assumption
     start_seconds: Assumption
     cpu_start_seconds: Assumption

@@ -8,17 +8,19 @@ from ict_core.config.models import Architecture
 from ict_core.plan.parameters import head_matrix, layer_matrices
 
 
-def layers_forward(a: Architecture, sequences: float, width: float) -> float:
+def layers_forward(a: Architecture, sequences: float, width: float, tokens: float | None = None) -> float:
     """A forward pass of all layers, without embeddings and head.
 
     Causal attention looks at half of the width on average: scores and their sum over values take
     2 * 2 * hidden * width / 2 a token and layer.
 
     Args:
-        sequences: rows of the batch.
+        sequences: rows of the batch, over which attention looks.
         width: tokens a row, padding included.
+        tokens: that the matrices see; absent: all of them.
     """
-    return sequences * width * a.layers * (2 * layer_matrices(a) + 2 * a.hidden_size * width)
+    seen = sequences * width
+    return a.layers * (2 * layer_matrices(a) * (seen if tokens is None else tokens) + 2 * a.hidden_size * width * seen)
 
 
 def head_forward(a: Architecture, tokens: float) -> float:

@@ -6,7 +6,7 @@ from ict_core.plan import flops
 from ict_core.plan.assumptions import Assumptions, Device
 from ict_core.plan.parameters import BYTES, parameters
 from ict_core.plan.sampling import sampling_seconds
-from ict_core.plan.work import Work
+from ict_core.plan.work import Work, rows_of_groups
 
 FLOAT32 = BYTES["float32"]
 
@@ -16,8 +16,10 @@ def step_seconds(
 ) -> dict[str, float]:
     """Wall seconds of one step by part, in the order in which they happen.
 
-    Every pass runs over rows that are padded to the longest prompt and answer; the head runs over the answers' tokens
-    alone. A pass of sharded weights takes the longer of its products and its traffic, which overlap.
+    Dense passes run over rows that are padded to the longest prompt and answer. Packed ones run over distinct tokens;
+    attention looks over whole sequences, of the mean length as similar ones stand together. The head runs over the
+    answers' tokens alone: GRPO keeps them all, so the update of a rule that keeps fewer takes less. A pass of sharded
+    weights takes the longer of its products and its traffic, which overlap.
 
     Args:
         training: the recipe as the model runs it.
@@ -29,35 +31,51 @@ def step_seconds(
     weights = parameters(a, model.tied_embeddings)
     # a node takes in what it lacks over all its GPUs' network ports, and hands it round inside
     link = device.link_s if gpus <= node_gpus else min(device.link_s, node_gpus * device.network_s)
-    layers, head = flops.layers_forward(a, work.answers, work.width), flops.head_forward(a, work.tokens)
+    head = flops.head_forward(a, work.tokens)
     sharded = hardware is not None and hardware.accelerate == "fsdp2"
-    passes = work.answers / (training.micro_batch_sequences * gpus)  # micro-batches of each process
+    packed = training.passes == "packed"
+    processes = gpus if hardware else 1
+    own = work.answers // processes  # rollouts of each process
+    micro = training.micro_batch_sequences
+    grouped = min(rows_of_groups(training), own) if packed else micro  # rows of a pass without a gradient
 
-    def seconds(products: float, gathers: int, reductions: int = 0) -> float:
+    def layers(rows: int) -> float:
+        if not packed:
+            return flops.layers_forward(a, work.answers, work.width)
+        distinct = work.distinct_tokens(rows, training.group_size)
+        return flops.layers_forward(a, work.answers, work.prompt + work.answer, distinct)
+
+    def seconds(products: float, rows: int, gathers: int, reductions: int = 0) -> float:
         moved = weights * (gathers * BYTES[training.precision] + reductions * FLOAT32)
-        traffic = passes * moved / link if sharded else 0.0
+        traffic = own / rows * moved / link if sharded else 0.0
         return max(products / flop_s, traffic)
 
-    forward = seconds(layers + head, 1)
+    forward = seconds(layers(grouped) + head, grouped, 1)
     of_vllm = training.rollouts is not None
     share = (training.rollouts.memory_share if training.rollouts else None) or assumed.vllm_memory_share.value
-    live = work.answers * assumed.group_longest_share.value * work.limit
-    vocabulary = live * a.vocab_size * FLOAT32 * assumed.statistics_vocabulary_passes.value
-    statistics = seconds(layers + flops.head_forward(a, live), 1) + vocabulary / (device.bytes_s * gpus)
+    # packed statistics are those of the old log-probs too, unless a group lies on several processes
+    old = of_vllm and not (packed and own % training.group_size == 0)
+    # and they share the update's pass where that is one
+    shared = packed and not of_vllm and not sharded and micro == own
+    vocabulary = work.tokens * a.vocab_size * FLOAT32 * assumed.statistics_vocabulary_passes.value
+    states = head / flop_s if shared else forward
     backward = 1 if training.lora else 2  # frozen weights have no gradient
     again = 1 if hardware is not None and hardware.gradient_checkpointing else 0
     # the head's logits are not kept but made again
-    update = seconds((1 + again + backward) * layers + (2 + backward) * head, 2, 1)
+    products = (1 + again + backward) * layers(micro) + (2 + backward) * head
+    if packed and not training.kl_coef:
+        products *= 1 - assumed.zero_advantage_share.value  # such rollouts are left out
+    update = seconds(products, micro, 2, 1)
     if not sharded and gpus > 1:
         update += 2 * weights * FLOAT32 / link  # a ring's all-reduce of the gradients
     moved = weights * BYTES[model.dtype]
     return {
         "weight sync": moved / (link if gpus > 1 else device.bytes_s) if of_vllm else 0.0,
         "rollouts": sampling_seconds(a, model.tied_embeddings, model.dtype, work, device, gpus, share, assumed),
-        "rewards": work.answers * assumed.grading_seconds.value / (gpus if hardware else 1),  # a worker a process
-        "old log-probs": forward if of_vllm else 0.0,
+        "rewards": work.answers * assumed.grading_seconds.value / (processes * training.threads),
+        "old log-probs": forward if old else 0.0,
         "reference": forward if training.kl_coef else 0.0,
-        "token statistics": statistics,
+        "token statistics": states + vocabulary / (device.bytes_s * gpus),
         "update": update,
     }
 

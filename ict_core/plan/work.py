@@ -1,9 +1,11 @@
 """What the jobs of a study have to do: answers and their tokens."""
 
+import math
 from dataclasses import dataclass
 
 from ict_core.config.models import Architecture, ScratchModel
 from ict_core.config.study import Study
+from ict_core.config.training import Training
 from ict_core.plan.assumptions import Assumptions
 
 
@@ -14,7 +16,7 @@ class Work:
     Attributes:
         answers: how many.
         prompt: tokens, mean.
-        longest_prompt: tokens, to which a training pads.
+        longest_prompt: tokens, to which dense passes pad.
         answer: tokens, mean.
         limit: tokens, the longest an answer may be.
     """
@@ -34,6 +36,16 @@ class Work:
     def width(self) -> float:
         """Tokens of a padded row: among many answers one runs into the limit."""
         return self.longest_prompt + self.limit
+
+    def distinct_tokens(self, rows: int, group_size: int) -> float:
+        """Tokens of packed passes over so many rows each: all answers', and a group's prompt once a pass."""
+        prompts = self.answers / rows * math.ceil(rows / group_size)
+        return self.tokens + prompts * self.prompt
+
+
+def rows_of_groups(training: Training) -> int:
+    """Rollouts of the whole groups whose statistics, and packed log-probs, are taken in one pass."""
+    return training.group_size * max(1, training.micro_batch_sequences // training.group_size)
 
 
 def cells_of(study: Study, model: str) -> tuple[int, int]:

@@ -31,11 +31,15 @@ def test_a_paper_model_fits_a_gpu_of_80_gb(paper, plan):
 
 def test_statistics_and_activations_by_hand(paper, plan):
     held = memory(paper, plan, "qwen2.5-0.5b")
-    assert held.statistics == 2**27 * 4 * 5 + 16 * 1024 * 896 * 2
-    sharded = memory(paper, plan, "qwen2.5-7b").statistics
-    assert sharded == 2**27 * 4 * 5 + 8 * 1024 * 3584 * 2 + 152_064 * 3584 * 4  # a whole group, and the head
-    tokens = 16 * (300 + 1024)
+    tokens = 16 * 1024 + 2 * 300  # two groups
+    assert held.statistics == pytest.approx(2**27 * 4 * (1 + 2 * 16_384 / 151_936) + tokens * 896 * 2)
     assert held.activations == tokens * 896 * (24 * 2 + 34)
+    sharded = memory(paper, plan, "qwen2.5-7b")
+    of_a_group = (8 * 1024 + 300) * 3584 * 2
+    head = 152_064 * 3584 * 4
+    assert sharded.statistics == pytest.approx(2**27 * 4 * (1 + 2 * 16_384 / 152_064) + of_a_group + head)
+    assert sharded.activations == (4 * 1024 + 300) * 3584 * (28 * 2 + 34)  # half a group
+    assert memory(paper, plan, "qwen2.5-0.5b", passes="dense").activations == 16 * 1324 * 896 * (24 * 2 + 34)
     assert held.logits == 16 * 1024 * 151_936 * 4
 
 

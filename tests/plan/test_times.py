@@ -23,6 +23,8 @@ WORK = Work(answers=10, prompt=4, longest_prompt=6, answer=8, limit=20)
 def test_forward_flops_by_hand():
     # ten rows of six tokens; a layer: 2 * 84 for its matrices, and 2 * 4 * 6 for attention over three tokens on average
     assert flops.layers_forward(TINY, 10, 6) == 60 * 2 * (168 + 48)
+    # of the sixty, forty are distinct
+    assert flops.layers_forward(TINY, 10, 6, 40) == 2 * (40 * 168 + 60 * 48)
     assert flops.head_forward(TINY, 10) == 2 * 32 * 4 * 10
 
 
@@ -70,20 +72,76 @@ def test_a_model_is_spread_over_the_fewest_gpus_that_leave_room(paper, plan, mem
     assert replica_gpus(a, False, "bfloat16", memory, plan.assumptions) == gpus
 
 
-def test_a_step_by_hand(paper, plan):
+HEAD = 80 * 2 * 32 * 4 / 1e6  # seconds of SLOW for WORK's 80 answer tokens
+VOCABULARY = 80 * 32 * 4 * 24 / 1e3
+
+
+def tiny_step(paper, plan, gpus=1, hardware=True, **changes):
+    """WORK's step by SLOW, of groups of two unless changed."""
     model = paper.models["qwen2.5-0.5b"].model_copy(update={"architecture": TINY})
-    training = paper.training.model_copy(update={"micro_batch_sequences": 2, "group_size": 2})
-    parts = step_seconds(model, training, WORK, SLOW, 1, 8, plan.assumptions)
-    layers, head = flops.layers_forward(TINY, 10, 26), flops.head_forward(TINY, 80)
-    assert parts["reference"] == parts["old log-probs"] == pytest.approx((layers + head) / 1e6)
+    if not hardware:
+        model = model.model_copy(update={"hardware": None})
+    recipe = {"micro_batch_sequences": 2, "group_size": 2, "threads": 3, **changes}
+    return step_seconds(model, paper.training.model_copy(update=recipe), WORK, SLOW, gpus, 8, plan.assumptions)
+
+
+def test_a_packed_step_by_hand(paper, plan):
+    parts = tiny_step(paper, plan)
+    # five prompts of four tokens and ten answers of eight, in rows of twelve; 2 * 84 a token, 2 * 4 * 12 for attention
+    layers = 2 * (100 * 168 + 120 * 96) / 1e6
+    assert parts["old log-probs"] == 0
+    assert parts["reference"] == pytest.approx(layers + HEAD)
     # forward, again for checkpointing, twice back; the head forward, again, twice back
-    assert parts["update"] == pytest.approx((4 * layers + 4 * head) / 1e6)
-    live = 10 * 0.75 * 20
-    assert parts["token statistics"] == pytest.approx(
-        (layers + flops.head_forward(TINY, live)) / 1e6 + live * 32 * 4 * 34 / 1e3
-    )
+    assert parts["update"] == pytest.approx(4 * layers + 4 * HEAD)
+    assert parts["token statistics"] == pytest.approx(layers + HEAD + VOCABULARY)
     assert parts["weight sync"] == pytest.approx(parameters(TINY, True) * 2 / 1e3)
-    assert parts["rewards"] == pytest.approx(10 * plan.assumptions.grading_seconds.value)
+    assert parts["rewards"] == pytest.approx(10 * plan.assumptions.grading_seconds.value / 3)
+
+
+def test_a_dense_step_by_hand(paper, plan):
+    parts = tiny_step(paper, plan, passes="dense")
+    layers = 10 * 26 * 2 * (168 + 2 * 4 * 26) / 1e6
+    assert parts["reference"] == parts["old log-probs"] == pytest.approx(layers + HEAD)
+    assert parts["update"] == pytest.approx(4 * layers + 4 * HEAD)
+    assert parts["token statistics"] == pytest.approx(layers + HEAD + VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("rows", "group_size", "prompts"),
+    [(10, 2, 5), (4, 2, 5), (2, 2, 5), (1, 2, 10), (2, 10, 5), (5, 10, 2), (10, 10, 1)],
+)
+def test_a_pass_has_the_prompt_of_each_of_its_groups_once(rows, group_size, prompts):
+    assert WORK.distinct_tokens(rows, group_size) == 80 + prompts * 4
+
+
+def test_only_the_update_splits_a_group(paper, plan):
+    parts = tiny_step(paper, plan, micro_batch_sequences=1)
+    assert parts["reference"] == tiny_step(paper, plan)["reference"]
+    assert parts["update"] == pytest.approx(4 * 2 * (120 * 168 + 120 * 96) / 1e6 + 4 * HEAD)
+
+
+def test_a_group_on_several_processes_has_a_pass_for_its_old_log_probs(paper, plan):
+    assert tiny_step(paper, plan, gpus=5)["old log-probs"] == 0
+    split = tiny_step(paper, plan, gpus=10, micro_batch_sequences=1)
+    assert split["old log-probs"] == split["reference"] > 0
+
+
+def test_one_micro_batch_has_one_pass_of_the_layers_for_statistics_and_update(paper, plan):
+    whole = {"micro_batch_sequences": 10, "rollouts": None, "hardware": False}
+    parts = tiny_step(paper, plan, **whole)
+    assert parts["token statistics"] == pytest.approx(HEAD + VOCABULARY)
+    # without checkpointing: forward and twice back
+    layers = 2 * (100 * 168 + 120 * 96) / 1e6
+    assert parts["update"] == pytest.approx(3 * layers + 4 * HEAD)
+    for change in ({"micro_batch_sequences": 5}, {"passes": "dense"}, {"rollouts": paper.training.rollouts}):
+        assert tiny_step(paper, plan, **whole | change)["token statistics"] > parts["token statistics"]
+
+
+def test_without_a_kl_term_rollouts_of_no_advantage_are_left_out(paper, plan):
+    update, bare = tiny_step(paper, plan)["update"], tiny_step(paper, plan, kl_coef=0.0)["update"]
+    assert bare == pytest.approx(update * (1 - plan.assumptions.zero_advantage_share.value))
+    dense = {"passes": "dense"}
+    assert tiny_step(paper, plan, **dense, kl_coef=0.0)["update"] == tiny_step(paper, plan, **dense)["update"]
 
 
 def test_what_a_recipe_leaves_out_takes_no_time(paper, plan):
@@ -102,10 +160,11 @@ def test_sharded_weights_wait_for_a_slow_network(paper, plan):
     work = step_work(paper, "qwen2.5-7b", plan.assumptions)
     near = step_seconds(model, training, work, SLOW, 4, 8, plan.assumptions)
     far = step_seconds(model, training, work, SLOW, 4, 2, plan.assumptions)
-    assert near["rewards"] == pytest.approx(1024 * plan.assumptions.grading_seconds.value / 4)
-    micro_batches = 1024 / (4 * 4)
+    workers = 4 * training.threads
+    assert near["rewards"] == pytest.approx(1024 * plan.assumptions.grading_seconds.value / workers)
+    micro_batches, groups = 1024 / (4 * 4), 1024 / (4 * 8)
     count = parameters(model.architecture, False)
-    assert far["reference"] == pytest.approx(micro_batches * count * 2 / 2)  # two ports of 1 byte/s a node
+    assert far["reference"] == pytest.approx(groups * count * 2 / 2)  # two ports of 1 byte/s a node
     assert far["reference"] > near["reference"]
     assert far["update"] == pytest.approx(micro_batches * count * (2 * 2 + 4) / 2)
 
