@@ -1,6 +1,6 @@
 """How long a GRPO step takes, part by part."""
 
-from ict_core.config.models import Model
+from ict_core.config.models import Architecture, Model
 from ict_core.config.training import Training
 from ict_core.plan import flops
 from ict_core.plan.assumptions import Assumptions, Device
@@ -39,30 +39,24 @@ def step_seconds(
     micro = training.micro_batch_sequences
     grouped = min(rows_of_groups(training), own) if packed else micro  # rows of a pass without a gradient
 
-    def layers(rows: int) -> float:
-        if not packed:
-            return flops.layers_forward(a, work.answers, work.width)
-        distinct = work.distinct_tokens(rows, training.group_size)
-        return flops.layers_forward(a, work.answers, work.prompt + work.answer, distinct)
-
     def seconds(products: float, rows: int, gathers: int, reductions: int = 0) -> float:
         moved = weights * (gathers * BYTES[training.precision] + reductions * FLOAT32)
         traffic = own / rows * moved / link if sharded else 0.0
         return max(products / flop_s, traffic)
 
-    forward = seconds(layers(grouped) + head, grouped, 1)
+    forward = seconds(_layers_forward(a, training, work, grouped) + head, grouped, 1)
     of_vllm = training.rollouts is not None
     share = (training.rollouts.memory_share if training.rollouts else None) or assumed.vllm_memory_share.value
-    # packed statistics are those of the old log-probs too, unless a group lies on several processes
-    old = of_vllm and not (packed and own % training.group_size == 0)
-    # and they share the update's pass where that is one
-    shared = packed and not of_vllm and not sharded and micro == own
+    # packed statistics of groups that lie whole on a process are those of the old log-probs too,
+    # or without vLLM share the pass of an update of one micro-batch
+    joined = packed and own % training.group_size == 0
+    shared = joined and not of_vllm and not sharded and micro == own
     vocabulary = work.tokens * a.vocab_size * FLOAT32 * assumed.statistics_vocabulary_passes.value
     states = head / flop_s if shared else forward
     backward = 1 if training.lora else 2  # frozen weights have no gradient
     again = 1 if hardware is not None and hardware.gradient_checkpointing else 0
     # the head's logits are not kept but made again
-    products = (1 + again + backward) * layers(micro) + (2 + backward) * head
+    products = (1 + again + backward) * _layers_forward(a, training, work, micro) + (2 + backward) * head
     if packed and not training.kl_coef:
         products *= 1 - assumed.zero_advantage_share.value  # such rollouts are left out
     update = seconds(products, micro, 2, 1)
@@ -73,11 +67,19 @@ def step_seconds(
         "weight sync": moved / (link if gpus > 1 else device.bytes_s) if of_vllm else 0.0,
         "rollouts": sampling_seconds(a, model.tied_embeddings, model.dtype, work, device, gpus, share, assumed),
         "rewards": work.answers * assumed.grading_seconds.value / (processes * training.threads),
-        "old log-probs": forward if old else 0.0,
+        "old log-probs": forward if of_vllm and not joined else 0.0,
         "reference": forward if training.kl_coef else 0.0,
         "token statistics": states + vocabulary / (device.bytes_s * gpus),
         "update": update,
     }
+
+
+def _layers_forward(a: Architecture, training: Training, work: Work, rows: int) -> float:
+    """FLOPs of all layers' forward passes, over so many rows each."""
+    if training.passes == "dense":
+        return flops.layers_forward(a, work.answers, work.width)
+    tokens = work.distinct_tokens(rows, training.group_size)
+    return flops.layers_forward(a, work.answers, work.prompt + work.answer, tokens)
 
 
 def pretraining_seconds(model: Model, tokens: float, width: float, device: Device) -> float:
