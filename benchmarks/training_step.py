@@ -61,6 +61,7 @@ class Setting:
     half: bool = False  # whether every second group has advantage 0
     precision: str = "float32"
     gpu: bool = False
+    few: bool = False  # a step takes minutes: some arms, once, and no memory
 
 
 TINY = Setting(2, 96, 288, (3, 3), 320, 8, (12, 30), 80, 9)
@@ -70,7 +71,7 @@ SETTINGS = {
     "tiny": TINY,
     "tiny-half": Setting(**vars(TINY) | {"half": True}),
     "0.5b": SMALL,
-    "0.5b-bf16": Setting(**vars(SMALL) | {"precision": "bfloat16"}),
+    "0.5b-bf16": Setting(**vars(SMALL) | {"precision": "bfloat16", "rounds": 1, "few": True}),
     "gpu-0.5b": Setting(
         **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
     ),
@@ -186,19 +187,22 @@ def trainers_of(setting: Setting, base: Path, names: Iterable[str]) -> dict[str,
 
 
 def ratios(setting: Setting, base: Path) -> dict[str, float]:
-    """Median ratio of each arm's wall time to that of TRL's step in the same round; the first round is not counted."""
-    trainers = trainers_of(setting, base, ARMS)
+    """Median ratio of each arm's wall time to that of TRL's step in the same round; a first round is not counted."""
+    trainers = trainers_of(setting, base, MEASURED if setting.few else ARMS)
     rollouts = batch(setting, trainers[DENSE].accelerator.device)
-    seconds: dict[str, list[float]] = {name: [] for name in ARMS}
-    for _ in range(setting.rounds + 1):
+    seconds: dict[str, list[float]] = {name: [] for name in trainers}
+    for _ in range(setting.rounds + (not setting.few)):
         for name, trainer in trainers.items():
             started = time.perf_counter()
             step_of(trainer, rollouts, ARMS[name])
             seconds[name].append(time.perf_counter() - started)
             trainer.model.zero_grad(set_to_none=True)
-    print({name: f"{statistics.median(values[1:]):.3g} s" for name, values in seconds.items()}, file=sys.stderr)
-    pairs = {name: zip(values[1:], seconds[DENSE][1:], strict=True) for name, values in seconds.items()}
-    return {name: statistics.median(own / trl for own, trl in pair) for name, pair in pairs.items()}
+    counted = {name: values[-setting.rounds :] for name, values in seconds.items()}
+    print({name: f"{statistics.median(values):.3g} s" for name, values in counted.items()}, file=sys.stderr)
+    return {
+        name: statistics.median(own / trl for own, trl in zip(values, counted[DENSE], strict=True))
+        for name, values in counted.items()
+    }
 
 
 def highest(name: str, setting: Setting, base: Path) -> tuple[float, float]:
@@ -250,14 +254,14 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             checkpoint(setting, Path(folder))
             time_ratios = ratios(setting, Path(folder))
-            peaks = {name: memory(name, key, Path(folder)) for name in MEASURED}
+            peaks = {name: memory(name, key, Path(folder)) for name in (() if setting.few else MEASURED)}
         for row in rows:
             name = row["step"]
-            row[f"{key}: time"] = f"{time_ratios[name]:.2f}"
+            row[f"{key}: time"] = f"{time_ratios[name]:.2f}" if name in time_ratios else ""
             if name in peaks:
                 own, trl = peaks[name][1], peaks[DENSE][1]
                 row[f"{key}: MiB"] = f"{own:,.0f} ({own / trl:.2f}); in all {peaks[name][0]:,.0f}"
-            else:
+            elif not setting.few:
                 row[f"{key}: MiB"] = ""
     append("python benchmarks/training_step.py --settings " + " ".join(options.settings), rows)
 

@@ -26,6 +26,16 @@ class Passes(Protocol):
         """
         ...
 
+    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
+        """(B, T), the response tokens whose log-probabilities a loss over ``kept`` is given.
+
+        Args:
+            kept, mask: (B, T) bool.
+            advantages: (B,).
+            kl: whether the loss has a KL term.
+        """
+        ...
+
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
         """ln p of the sampled response tokens, (B, T), with a gradient where ``wanted`` (B, T)."""
         ...
@@ -67,6 +77,10 @@ class DensePasses:
             hook.remove()
         hidden = torch.cat(states).flatten(0, 1)
         return hidden, torch.arange(len(hidden), device=mask.device).view_as(mask).masked_fill(~mask, -1)
+
+    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
+        """All of them."""
+        return mask
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
         """See :class:`Passes`."""
@@ -118,6 +132,15 @@ class PackedPasses:
             found.append(states.detach())
         return torch.cat(found), where
 
+    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
+        """Those that the gradient comes from, as far as the levers go."""
+        levers = self.levers
+        if levers.skip:
+            rows = kept.any(1) if kl else kept.any(1) & (advantages != 0)
+        else:
+            rows = torch.ones_like(advantages, dtype=torch.bool)
+        return (kept if levers.sparse else mask) & rows[:, None]
+
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
         """See :class:`Passes`; zero where not wanted."""
         if not wanted.any():
@@ -136,15 +159,6 @@ class PackedPasses:
             with self._accelerator.autocast():
                 found = model(packed=layout, state=layout.where[at], token=tokens)
         return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).index_put(at, found)
-
-    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
-        """(B, T), the tokens whose log-probability a loss needs a gradient of, as far as the levers go."""
-        levers = self.levers
-        if levers.skip:
-            rows = kept.any(1) if kl else kept.any(1) & (advantages != 0)
-        else:
-            rows = torch.ones_like(advantages, dtype=torch.bool)
-        return (kept if levers.sparse else mask) & rows[:, None]
 
     def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
         prompts = batch["prompt_ids"], batch["prompt_mask"]

@@ -28,9 +28,9 @@ _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 class SelectiveGRPOTrainer(GRPOTrainer):
     """GRPO over the tokens that a selection rule keeps.
 
-    Selection happens once a rollout batch, over the groups of all ranks and before TRL shuffles and splits it into
-    micro-batches, so no threshold depends on micro-batching or on the number of ranks. With every token kept and dense
-    passes, a run is bit-equal to TRL's own.
+    Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
+    no threshold depends on micro-batching or on the number of ranks. With every token kept and dense passes, a run is
+    bit-equal to TRL's own.
 
     Args:
         levers: of packed passes; None for dense ones.
@@ -263,14 +263,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _compute_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         mask, kept = inputs["completion_mask"].bool(), inputs["kept"]
-        wanted, current = mask, None
-        if self._packed is not None:
-            wanted = self._packed.wanted(kept.bool(), mask, inputs["advantages"], kl=self.beta != 0.0)
-            current = inputs["logprob"]  # before the update, which it is part of
+        wanted = self._passes.wanted(kept.bool(), mask, inputs["advantages"], kl=self.beta != 0.0)
         logps = self._passes.log_probs(model, inputs, wanted)
         old = inputs.get("old_per_token_logps", logps.detach())
-        if self._packed is not None:
-            logps = torch.where(wanted, logps, old)
+        logps = torch.where(wanted, logps, old)
         surrogate, clipped = psi(logps - old, inputs["advantages"].unsqueeze(1), self.epsilon_low, self.epsilon_high)
         per_token = -surrogate
         if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
@@ -278,12 +274,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         divergence = torch.full_like(logps, torch.nan)
         if self.beta != 0.0:
             reference = inputs["ref_per_token_logps"]
-            divergence = k3(logps, reference)
-            per_token = per_token + self.beta * divergence
-            if current is not None:
-                divergence = k3(current, reference)  # of all tokens, wanted or not
+            per_token = per_token + self.beta * k3(logps, reference)
+            divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
         loss = selected_loss(per_token, kept * wanted, inputs["normaliser"])
-        self._training_log.update(loss.detach(), divergence.detach()[mask], clipped[wanted])
+        self._training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
