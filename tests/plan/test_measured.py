@@ -18,12 +18,14 @@ REFERENCE = Path(__file__).resolve().parents[2] / "results/reference/mini"
 def test_the_calibrated_plan_of_mini_is_what_mini_took(mini, plan):
     took = records.read_frame(REFERENCE / "compute.parquet", records.COMPUTE)
     costs = [c for c in study_costs(mini, plan, "h100", measured_rates(REFERENCE)) if c.stage != "grade"]
+    took = took[took["tokens"] > 0]  # else all its completions were reused, as STAPO's are where it masks nothing
+    assert len(took) > 70
     for cost in costs:
         of = took[(took["stage"] == cost.stage) & (took["model"] == cost.model)]
         assert (cost.measured, cost.kind, cost.parts) == (len(of), "CPU", {})
-        assert cost.jobs * cost.seconds == pytest.approx(of["seconds"].sum())
-        assert cost.jobs * cost.tokens == pytest.approx(of["tokens"].sum())
-    assert sum(c.hours for c in costs) == pytest.approx(took["seconds"].sum() / 3600)
+        assert cost.jobs >= len(of)
+        assert cost.seconds / cost.tokens == pytest.approx(of["seconds"].sum() / of["tokens"].sum())
+        assert cost.tokens == pytest.approx(of["tokens"].mean(), rel=0.05)  # the reused are of another length
 
 
 def test_twice_the_steps_of_a_measured_training_take_twice_as_long(mini, plan):
