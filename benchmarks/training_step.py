@@ -3,6 +3,7 @@
     python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
     python benchmarks/training_step.py --settings tiny     # or some of: tiny, tiny-half, 0.5b, 0.5b-bf16
     python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
+    python benchmarks/training_step.py --profile tiny-half "ICT-10: + one pass (all)"   # where an arm's time goes
 
 A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
 figure is the median over the rounds of its ratio to TRL's step in the same round. Weights and tokens are random, so
@@ -12,7 +13,9 @@ sparsity.
 """
 
 import argparse
+import cProfile
 import json
+import pstats
 import statistics
 import subprocess
 import sys
@@ -94,6 +97,7 @@ ARMS: dict[str, tuple[str, Levers] | None] = {
     "20-Entropy: all": ("entropy-20", Levers()),
     "STAPO: all": ("stapo", Levers()),
 }
+PARTS = ("step_of", "states", "pack", "_attention", "token_statistics", "_compute_loss", "_engine_run_backward")
 MEASURED = (DENSE, "GRPO: + one pass (all)", "ICT-10: + tail cut", "ICT-10: + one pass (all)")  # their memory, too
 
 
@@ -236,15 +240,35 @@ def memory(name: str, key: str, base: Path) -> tuple[float, float]:
     return float(whole), float(own)
 
 
+def profile(key: str, name: str) -> list[dict[str, str]]:
+    """Milliseconds of a step's parts; a part holds those that it calls."""
+    setting = SETTINGS[key]
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint(setting, Path(folder))
+        trainer = trainers_of(setting, Path(folder), [name])[name]
+        rollouts = batch(setting, trainer.accelerator.device)
+        step_of(trainer, rollouts, ARMS[name])
+        with cProfile.Profile() as profiler:
+            for _ in range(setting.rounds):
+                step_of(trainer, rollouts, ARMS[name])
+    found = {function: took for (_, _, function), (*_, took, _) in pstats.Stats(profiler).stats.items()}  # type: ignore
+    return [{"part": part, "ms": f"{1000 * found.get(part, 0.0) / setting.rounds:.1f}"} for part in PARTS]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tiny", "tiny-half", "0.5b", "0.5b-bf16"])
+    parser.add_argument("--profile", nargs=2, metavar=("SETTING", "ARM"))
     parser.add_argument("--memory-of", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.memory_of:
         name, key, base = options.memory_of
         print(*highest(name, SETTINGS[key], Path(base)))
+        return
+    if options.profile:
+        key, name = options.profile
+        append(f'python benchmarks/training_step.py --profile {key} "{name}"', profile(key, name))
         return
     rows = [{"step": name} for name in ARMS]
     for key in options.settings:
