@@ -288,6 +288,7 @@ def main() -> None:
                 row[f"{key}: MiB"] = f"{own:,.0f} ({own / trl:.2f}); in all {peaks[name][0]:,.0f}"
             elif not setting.few:
                 row[f"{key}: MiB"] = ""
+    rows = [row for row in rows if any(value for column, value in row.items() if column != "step")]
     append("python benchmarks/training_step.py --settings " + " ".join(options.settings), rows)
 
 
