@@ -143,8 +143,6 @@ def status_page(statuses: Sequence[Status]) -> str:
     rows = [(*map(str, s.cell), s.state, s.stage, s.note) for s in statuses]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    totals = Counter(
-        f"{s.state}: {s.stage}" if s.state in ("running", "started", "failed") else s.state for s in statuses
-    )
+    totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in statuses)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
     return "\n".join([*lines, "", f"{len(statuses)} cells: {counts}", ""])

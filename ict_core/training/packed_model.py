@@ -84,14 +84,19 @@ def token_log_probs(
     model: PreTrainedModel, packed: Packed, states: Tensor, tokens: Tensor, temperature: float
 ) -> Tensor:
     """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held."""
-    weight: Any = model.get_output_embeddings().weight
-    whole = weight.full_tensor() if isinstance(weight, DTensor) else weight
+    whole = whole_head(model)
     options = (None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
     if _tied(model):
         found = _TiedHead.apply(states, whole, *options, packed.head_gradient)
     else:
         found = ChunkedLogProbFunction.apply(states, whole, *options)
     return found[0]
+
+
+def whole_head(model: Any) -> Tensor:
+    """The weight of the LM head, (V, D), gathered where it is sharded."""
+    weight = model.get_output_embeddings().weight
+    return weight.full_tensor() if isinstance(weight, DTensor) else weight
 
 
 def _tied(model: PreTrainedModel) -> bool:

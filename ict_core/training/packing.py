@@ -59,9 +59,8 @@ def pack(
     device = read.device
     wanted = read.cpu().numpy()
     prompt_lengths = prompt_mask.sum(-1).cpu().numpy()
-    until = np.where(
-        wanted.any(1), wanted.shape[1] - wanted[:, ::-1].argmax(1), 0
-    )  # response tokens up to the last read
+    last = wanted.shape[1] - wanted[:, ::-1].argmax(1)
+    until = np.where(wanted.any(1), last, 0)  # response tokens up to the last that is read
     (kept,) = until.nonzero()
     if not len(kept):
         raise ValueError("no response token is read")
@@ -75,7 +74,7 @@ def pack(
 
     # sorted, every sequence stands below the one with which it has most in common
     order = np.array(sorted(range(len(kept)), key=list(zip(group.tolist(), tokens.tolist(), strict=True)).__getitem__))
-    tokens, valid, group = tokens[order], valid[order], group[order]
+    tokens, valid, group, lengths, row = tokens[order], valid[order], group[order], lengths[order], kept[order]
     new = valid.copy()
     if share:
         equal = (tokens[1:] == tokens[:-1]) & (group[1:] == group[:-1])[:, None]
@@ -87,10 +86,9 @@ def pack(
     node[~valid] = 0
 
     where = np.full(wanted.shape, -1)
-    i, t = wanted[kept[order]].nonzero()
-    where[kept[order][i], t] = node[i, prompt_lengths[kept[order][i]] + t - 1]
+    i, t = wanted[row].nonzero()
+    where[row[i], t] = node[i, prompt_lengths[row[i]] + t - 1]
 
-    lengths = valid.sum(1)
     cell_of, rows, start = np.empty(new.shape, dtype=np.int64), [], 0
     for part in np.array_split(lengths.argsort(kind="stable"), min(_LENGTHS, len(lengths))):
         longest = lengths[part].max()

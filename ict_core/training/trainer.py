@@ -17,6 +17,7 @@ from ict_core.selection import SELECTORS
 from ict_core.tokens.streaming import SCORES, TokenStatistics, token_statistics
 from ict_core.training.levers import Levers
 from ict_core.training.objective import k3, normaliser, psi, selected_loss
+from ict_core.training.packed_model import whole_head
 from ict_core.training.passes import Batch, DensePasses, PackedPasses, Passes
 from ict_core.training.probe import WeightProbe
 from ict_core.training.ranks import gathered_rows, gathered_sums, own_rows, rounds, whole_batch
@@ -189,8 +190,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     ) -> TokenStatistics:
         """Of whole groups, as many at a time as a micro-batch holds; see :class:`Passes` for ``live``."""
         size = self._training_log.group_size
+        head = whole_head(self._plain(self.model)).detach()
         statistics = functools.partial(
-            token_statistics, group_size=size, temperature=self.temperature, scores=scores, head=self._head()
+            token_statistics, group_size=size, temperature=self.temperature, scores=scores, head=head
         )
         found = []
         for rows in torch.arange(len(mask)).split(self._at_once):
@@ -232,11 +234,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         """The causal model without wrappers of ranks and adapters."""
         unwrapped = self.accelerator.unwrap_model(model)
         return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # of adapters
-
-    def _head(self) -> Tensor:
-        """The weight of the LM head, (V, D), whole."""
-        weight = self._plain(self.model).get_output_embeddings().weight.detach()
-        return weight.full_tensor() if isinstance(weight, DTensor) else weight
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, *args: Any, **options: Any
