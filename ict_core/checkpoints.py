@@ -12,7 +12,8 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from ict_core.config.models import HubModel, LocalModel
 from ict_core.errors import UserError
-from ict_core.provenance import cost, hash_weights, manifest, write_json
+from ict_core.files import remove, settle
+from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_json, write_manifest
 
 # Weights as safetensors only, and no code: nothing that is run when it is loaded.
 WEIGHTS, INDEX = "model*.safetensors", "model.safetensors.index.json"
@@ -52,9 +53,9 @@ def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resol
     else:
         partial, facts = _copy(model, file, repository, out), {}
     check_checkpoint(model, file, partial)
-    facts |= {"stage": "fetch", "model_sha256": hash_weights(partial), **cost(started, tokens=0)}
-    write_json(partial / "manifest.json", manifest(resolved) | facts)
-    partial.replace(out)
+    facts |= {"stage": "fetch", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
+    write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens=0))
+    settle(partial, out)
 
 
 def _download(model: HubModel, file: str, out: Path) -> tuple[Path, dict[str, Any]]:
@@ -81,7 +82,7 @@ def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
     if not source.is_dir():
         raise UserError(f"{file}: path: {source} is no folder; allowed: a checkpoint in the hub's format")
     partial = out.with_name(f"{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    remove(partial)
     partial.mkdir(parents=True)
     for path in (path for pattern in FILES for path in source.glob(pattern)):
         shutil.copy2(path, partial)

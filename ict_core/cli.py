@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.commands import evidence, shadow, stages, tools
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
+from ict_core.files import remove
 from ict_core.status import hold_log
 
 _CELL = {"model": str, "variant": str, "seed": int}
@@ -26,12 +27,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hold_log()
     try:
         options.run(options)
+    except Damaged as error:
+        print(f"error: {error}; {_set_aside(error.output)}", file=sys.stderr)
+        return 2
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     finally:
         gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
     return 0
+
+
+def _set_aside(output: Path) -> str:
+    """Give a damaged output another name; what to do now."""
+    aside = output.with_name(output.name + ".damaged")
+    remove(aside)
+    output.rename(aside)
+    return f"set aside as {aside}: run snakemake again, which makes {output} anew from the stage before"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--cache", type=Path, help="a folder: what is there is not sampled again (default: none)")
     add("completion-probe", stages.completion_probe, "study checkpoint problems out", model=str)
     add("completion-table", stages.completion_table, "study results")
-    grade = add("grade", stages.grade, "study completions problems out")
+    grade = add("grade", stages.grade, "study completions problems out manifest")
     grade.add_argument("--workers", type=int, default=1, help="processes of the grader (default: %(default)s)")
     add("settings", stages.settings, "study out")
     add("collect", stages.collect, "study results")

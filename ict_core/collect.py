@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ict_core import records
+from ict_core.errors import UserError
 from ict_core.grading.grade import score_grades
-from ict_core.provenance import read_json, write_json
+from ict_core.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.statistics.names import BASE
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
-SCORES, LOG, TOKENS, COMPUTE, MANIFEST = (
-    "scores.parquet",
-    "train_log.parquet",
-    "tokens.parquet",
-    "compute.parquet",
-    "manifest.json",
-)
+SCORES, LOG, TOKENS, COMPUTE = "scores.parquet", "train_log.parquet", "tokens.parquet", "compute.parquet"
+# keys of a job's manifest that the study's has otherwise, or not at all
+_APART = {
+    *("config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"),
+}
 _COST = {
     "tokens": "tokens",
     "seconds": "wall_seconds",
@@ -42,27 +42,30 @@ def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], be
         benchmarks: the order of a cell's rows in the scores.
 
     Raises:
-        UserError: a cell's file is missing or not of its schema.
+        UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
+        Damaged: a cell's file does not hold what was written.
     """
     order = {name: position for position, name in enumerate(benchmarks)}
     scores = []
     for cell in [*base, *trained]:
-        grades = records.read_frame(_folder(results, cell) / "grades.parquet", records.GRADES)
+        file = _folder(results, cell) / "grades.parquet"
+        grades = records.read_frame(file, records.GRADES)
         of_cell = score_grades(grades, *cell)
         scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
     logs, tokens = [], []
     for cell in trained:
         train = _folder(results, cell) / "train"
-        log = records.read_frame(train / "log.parquet", records.LOG)
-        sample = records.read_frame(train / "tokens.parquet", records.TOKENS)
+        log = records.read_frame(train / "log.parquet", records.LOG, train)
+        sample = records.read_frame(train / "tokens.parquet", records.TOKENS, train)
         logs.append(_of_cell(log, cell))
         tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
     manifests = [*_manifests(results, base, trained)]
+    check_chain(manifests)
     records.write_frame(pd.concat(scores), results / SCORES, records.SCORES)
     records.write_frame(pd.concat(logs), results / LOG, records.STUDY_LOG)
     records.write_frame(pd.concat(tokens), results / TOKENS, records.STUDY_TOKENS)
     records.write_frame(compute_frame(manifests), results / COMPUTE, records.COMPUTE)
-    write_json(results / MANIFEST, merge_manifests(manifests))
+    write_manifest(results / MANIFEST, merge_manifests(manifests))
 
 
 def _folder(results: Path, cell: "Cell") -> Path:
@@ -75,12 +78,13 @@ def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
 
 def _manifests(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    for cell in base:
-        yield {**cell._asdict(), **read_json(results / cell.model / "base" / "model" / "manifest.json")}
-    for cell in trained:
-        yield {**cell._asdict(), **read_json(_folder(results, cell) / "train" / "manifest.json")}
-    for cell in [*base, *trained]:
-        yield {**cell._asdict(), **read_json(_folder(results, cell) / "generation.json")}
+    made = [(cell, results / cell.model / "base" / "model") for cell in base]
+    made += [(cell, _folder(results, cell) / "train") for cell in trained]
+    for cell, folder in made:
+        yield {**cell._asdict(), **read_manifest(folder / MANIFEST, folder)}
+    for name in ("generation.json", "grading.json"):
+        for cell in [*base, *trained]:
+            yield {**cell._asdict(), **read_manifest(_folder(results, cell) / name)}
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
@@ -93,15 +97,43 @@ def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"seconds": "float64", "peak_memory_mib": "float64"})
 
 
+def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
+    """Hold the hashes of a study's jobs against each other: of base model, weights and completions.
+
+    Raises:
+        UserError: a job worked on something else than what the job before it made; it names the cell.
+    """
+    jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
+    made = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
+    for (model, variant, seed, stage), job in jobs.items():
+        before = {}
+        if stage == "train":
+            before = {"base_sha256": made[model, BASE, 0]}
+        elif stage == "generate":
+            before = {"model_sha256": made[model, variant, seed]}
+        elif stage == "grade":
+            before = {"completions_sha256": jobs[model, variant, seed, "generate"]["completions_sha256"]}
+        for key, sha256 in before.items():
+            if job[key] != sha256:
+                raise UserError(
+                    f"{model}/{variant}/seed-{seed}: {stage}: its {key} is {job[key][:16]}..., but the stage before "
+                    f"made {sha256[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
+                )
+
+
 def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """All manifests as one, what several of them share written once.
 
     Returns:
         ``jobs``: a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
-        (packages, Python, machine), ``source`` (commit, state of the tree) and ``trl`` a job has a number: the position
-        in the lists ``environments``, ``sources``, ``trl``. TRL's seed, which differs between cells, stays in the job.
+        (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded``
+        (the library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of
+        that name. TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes
+        are in the cell's own manifest alone.
     """
-    shared: dict[str, list[Any]] = {"environments": [], "sources": [], "trl": []}
+    shared: dict[str, list[Any]] = {
+        name: [] for name in ("environments", "processes", "sources", "loaded", "trl", "engines")
+    }
 
     def number(kind: str, value: Any) -> int:
         if value not in shared[kind]:
@@ -110,12 +142,16 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     jobs = []
     for whole in manifests:
-        job = {k: v for k, v in whole.items() if k not in ("config", "packages", "python", "platform", "source", "trl")}
+        job = {key: value for key, value in whole.items() if key not in _APART}
         job["environment"] = number("environments", {k: whole[k] for k in ("packages", "python", "platform")})
-        job["source"] = number("sources", whole["source"])
+        job["process"] = number("processes", whole["process"])
+        job["source"] = number("sources", {k: v for k, v in whole["source"].items() if k != "loaded"})
+        job["loaded"] = number("loaded", whole["source"]["loaded"])
         if "trl" in whole:
             settings = dict(whole["trl"])
             job["trl_seed"] = settings.pop("seed")  # the one setting that differs between cells
             job["trl"] = number("trl", settings)
+        if whole.get("engine_settings") is not None:
+            job["engine_settings"] = number("engines", whole["engine_settings"])
         jobs.append(job)
     return {**shared, "jobs": jobs}

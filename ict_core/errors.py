@@ -1,4 +1,6 @@
-"""The one exception that a user is meant to read."""
+"""The exceptions that a user is meant to read."""
+
+from pathlib import Path
 
 
 class UserError(Exception):
@@ -6,3 +8,19 @@ class UserError(Exception):
 
     The CLI prints the message without a traceback and exits with status 2.
     """
+
+
+class Damaged(UserError):
+    """A file does not hold what was written into it.
+
+    The CLI sets the output that it belongs to aside, so that the next run of the workflow makes it anew from the stage
+    before.
+
+    Args:
+        fault: the file, and what is wrong with it.
+        output: the file or folder that a stage made, which is to be made anew.
+    """
+
+    def __init__(self, fault: str, output: Path) -> None:
+        super().__init__(fault)
+        self.output = output

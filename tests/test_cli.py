@@ -31,13 +31,26 @@ def test_a_cell_that_the_study_lacks_is_named(capsys):
 
 def test_a_missing_study_and_a_missing_input_are_named(capsys, tmp_path):
     assert "none.yaml" in run(capsys, "check", "--study", str(tmp_path / "none.yaml"))
-    inputs = ["--completions", str(tmp_path / "c.parquet"), "--problems", "p", "--out", "o"]
+    inputs = ["--completions", str(tmp_path / "c.parquet"), "--problems", "p", "--out", "o", "--manifest", "m"]
     assert "c.parquet: no such file; run the stage that writes it" in run(capsys, "grade", "--study", STUDY, *inputs)
 
 
 def test_an_unknown_figure_is_named(capsys, tmp_path):
     options = ["--stored", "s", "--results", str(tmp_path), "--name", "entropie"]
     assert "figure 'entropie' is unknown; allowed: reward, entropy, pass_at_k" in run(capsys, "figure", *options)
+
+
+def test_a_damaged_output_is_named_and_set_aside(capsys, tmp_path):
+    broken = tmp_path / "scores.parquet"
+    broken.write_bytes(b"PAR1 not really")
+    settings = ["settings", "--study", STUDY, "--out", str(tmp_path / "study.json")]
+    assert main(settings) == 0
+    claims = str(Path(STUDY).parents[1] / "claims.yaml")
+    capsys.readouterr()
+    error = run(capsys, "statistics", "--stored", str(tmp_path), "--results", str(tmp_path), "--claims", claims)
+    assert f"{broken}: not a readable Parquet file" in error
+    assert f"set aside as {broken}.damaged: run snakemake again" in error
+    assert not broken.exists() and (tmp_path / "scores.parquet.damaged").read_bytes() == b"PAR1 not really"
 
 
 def test_every_command_explains_itself(capsys):
@@ -50,7 +63,7 @@ def test_every_command_explains_itself(capsys):
 NEEDED = {  # a command without its inputs -> the heavy packages that it has imported by the time it finds out
     "lease --gpus 0 -- no-such-command": "",
     "settings --study {study} --out {out}": "pydantic",
-    "grade --study {study} --completions x --problems x --out x": "pydantic pandas",
+    "grade --study {study} --completions x --problems x --out x --manifest x": "pydantic pandas",
     "collect --study {study} --results x": "pydantic pandas",
     "figure --name reward --stored x --results x": "pandas scipy matplotlib",
     "report --stored x --results x": "pandas scipy statsmodels",

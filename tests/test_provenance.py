@@ -9,8 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.errors import UserError
-from ict_core.provenance import git_state, hash_file, hash_tree, hash_weights, manifest, write_json
+from ict_core import provenance
+from ict_core.errors import Damaged, UserError
+from ict_core.provenance import (
+    check_files,
+    file_hashes,
+    git_state,
+    hash_file,
+    hash_tree,
+    hash_weights,
+    manifest,
+    read_manifest,
+    write_json,
+    write_manifest,
+)
 
 
 def test_a_manifest_says_what_ran_and_where():
@@ -20,6 +32,8 @@ def test_a_manifest_says_what_ran_and_where():
     assert made["python"].startswith("3.")
     assert made["platform"]["cores"] >= 1 and made["platform"]["cpu"]
     assert len(made["source"]["sha256"]) == 64
+    assert made["source"]["loaded"]["provenance.py"] == hash_file(Path(provenance.__file__))[:16]
+    assert (made["earlier_attempts"], made["exit_status"]) == ([], 0)
     json.dumps(made, allow_nan=False)
 
 
@@ -32,8 +46,16 @@ def test_a_manifest_gives_nothing_private_away(monkeypatch):
     assert f'"{getpass.getuser()}"' not in text
 
 
+def test_flags_and_earlier_attempts_are_told(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("ICT_ATTEMPTS", '["SIGKILL", 75]')
+    made = manifest({})
+    assert made["process"]["flags"]["OMP_NUM_THREADS"] == "3"
+    assert made["earlier_attempts"] == ["SIGKILL", 75]
+
+
 def test_torch_is_never_imported_for_a_manifest():
-    code = "import sys, ict_core.provenance as p; m = p.manifest({}); print('torch' in sys.modules, m['platform'])"
+    code = "import sys, ict_core.provenance as p; m = p.manifest({}); print('torch' in sys.modules, m['process'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("False") and "'torch_threads': None" in done.stdout
 
@@ -118,3 +140,49 @@ def test_the_hash_of_weights_is_that_of_the_one_file_or_of_all_shards(tmp_path):
     assert hash_weights(tmp_path) == both
     second.write_bytes(b"e")
     assert hash_weights(tmp_path) != both
+
+
+def test_a_manifest_comes_back_or_is_named_as_damaged(tmp_path):
+    path = tmp_path / "manifest.json"
+    content = {"b": [1.5, None], "a": {"é": True}}
+    write_manifest(path, content)
+    assert read_manifest(path) == content
+    whole = path.read_bytes()
+    for spoiled in (whole.replace(b"1.5", b"1.6"), whole[:-20], b"\xff", whole.replace(b"true", b"false")):
+        path.write_bytes(spoiled)
+        with pytest.raises(Damaged, match=r"manifest\.json: ") as error:
+            read_manifest(path, tmp_path)
+        assert error.value.output == tmp_path
+    write_json(path, content)
+    with pytest.raises(UserError, match="holds no checksum"):
+        read_manifest(path)
+    with pytest.raises(UserError, match="no such file"):
+        read_manifest(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_checkpoint_s_files_are_held_against_its_manifest(inside, tmp_path):
+    """The manifest lies in a base model's folder, and above a trained model's."""
+    folder = tmp_path / "train"
+    model = folder if inside else folder / "model"
+    model.mkdir(parents=True)
+    (model / "model.safetensors").write_bytes(bytes(100))
+    (model / "config.json").write_text("{}")
+    (folder / "beside.txt").write_text("x")
+    write_manifest(folder / "manifest.json", {"files": file_hashes(folder), "stage": "train"})
+    assert check_files(model)["stage"] == "train"
+    (model / "later").write_text("not of the checkpoint")
+    check_files(model)
+    (folder / "beside.txt").write_text("y")
+    if not inside:
+        check_files(model)  # not of this checkpoint
+    (folder / "beside.txt").write_text("x")
+    weights = bytearray(100)
+    weights[50] ^= 1
+    (model / "model.safetensors").write_bytes(weights)
+    with pytest.raises(Damaged, match="model.safetensors: its bytes are not those") as error:
+        check_files(model)
+    assert error.value.output == folder
+    (model / "model.safetensors").unlink()
+    with pytest.raises(Damaged, match="no such file, and its manifest names it"):
+        check_files(model)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from ict_core import records
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
 
 FRAME = pd.DataFrame(
     {"step": [0, 1], "rollout_s": [1.0, float("nan")], "statistics_s": 0.0, "update_s": 0.5, "total_s": 2.0}
@@ -45,8 +45,53 @@ def test_a_missing_a_broken_and_a_foreign_file_are_named(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         records.read_frame(tmp_path / "none.parquet", records.TIMING)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(UserError, match="broken.parquet: not a readable Parquet file"):
+    with pytest.raises(Damaged, match="broken.parquet: not a readable Parquet file"):
         records.read_frame(tmp_path / "broken.parquet", records.TIMING)
     records.write_frame(FRAME, tmp_path / "timing.parquet", records.TIMING)
     with pytest.raises(UserError, match="rerun its stage"):
         records.read_frame(tmp_path / "timing.parquet", records.GRADES)
+
+
+def test_the_hash_is_of_the_content(tmp_path):
+    path = tmp_path / "timing.parquet"
+    records.write_frame(FRAME, path, records.TIMING)
+    stated = records.content_hash(path)
+    assert stated == records.frame_hash(FRAME[FRAME.columns[::-1]], records.TIMING)
+    for other in (FRAME[::-1], FRAME.assign(total_s=[2.0, 2.5]), FRAME.iloc[:1], FRAME.fillna(0.0)):
+        assert records.frame_hash(other, records.TIMING) != stated
+    shifted = pd.DataFrame(
+        {"benchmark": ["ab", "c"], "problem": ["", "d"], "percent": 1, "exact": True, "rouge_l": 0.0}
+    )
+    moved = shifted.assign(benchmark=["a", "bc"])
+    assert records.frame_hash(shifted, records.COMPLETION_PROBE) != records.frame_hash(moved, records.COMPLETION_PROBE)
+
+
+def test_a_file_without_a_hash_is_refused(tmp_path):
+    FRAME.to_parquet(tmp_path / "old.parquet", index=False)
+    for read in (records.content_hash, lambda path: records.read_frame(path, records.TIMING)):
+        with pytest.raises(UserError, match=r"old\.parquet: it holds no checksum"):
+            read(tmp_path / "old.parquet")
+
+
+def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
+    """A bit flipped in every third byte, and cuts: an error that names the file, or the very same frame."""
+    path, spoiled = tmp_path / "whole.parquet", tmp_path / "spoiled.parquet"
+    frame = pd.DataFrame({"benchmark": ["a", "é"], "problem": "p", "percent": [40, 80], "exact": [True, False]})
+    frame = frame.assign(rouge_l=[float("nan"), 0.5])
+    records.write_frame(frame, path, records.COMPLETION_PROBE)
+    whole = path.read_bytes()
+    seen = 0
+    for at in range(0, len(whole), 3):
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << at % 8
+        spoiled.write_bytes(flipped)
+        try:
+            pd.testing.assert_frame_equal(records.read_frame(spoiled, records.COMPLETION_PROBE), frame)
+        except UserError as error:
+            assert "spoiled.parquet" in str(error)
+            seen += 1
+    assert seen > len(whole) / 6
+    for length in range(0, len(whole), 37):
+        spoiled.write_bytes(whole[:length])
+        with pytest.raises(Damaged):
+            records.read_frame(spoiled, records.COMPLETION_PROBE)

@@ -43,7 +43,7 @@ def tables(options: argparse.Namespace) -> None:
     s = study.settings
     shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper), s.arms)
     frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
-    build_tables(frames, shown, s.note, options.results / "tables")
+    build_tables(frames, shown, study.note, options.results / "tables")
 
 
 def figure(options: argparse.Namespace) -> None:
@@ -72,7 +72,7 @@ def claims(options: argparse.Namespace) -> None:
     settings = study.settings
     evidence = Evidence(study.frame("runs"), study.frame("log"), study.frame("tokens"), settings.mirrors)
     claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
-    text = claims_page(settings.name, settings.note, claims, settings.margin, settings.power)
+    text = claims_page(settings.name, study.note, claims, settings.margin, settings.power)
     write_text(options.results / "claims.md", text)
     write_text(options.results / "claims.html", page(f"{settings.name}: claims", text))
     write_json(options.results / "claims.json", {"study": settings.name, "note": settings.note, "claims": claims})

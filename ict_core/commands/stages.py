@@ -86,8 +86,10 @@ def fetch_model(options: argparse.Namespace) -> None:
     with loading():
         from ict_core.benchmarks.assemble import check_study_access
         from ict_core.checkpoints import fetch_model
+        from ict_core.provenance import remember_source
 
     # gigabytes for a study that cannot have its data are for nothing
+    remember_source()
     check_study_access(study, _mirror(study, options))
     resolved = study.stage_config("base", _base_cell(options.model))
     fetch_model(model, file, repository(options), resolved, options.out)
@@ -100,12 +102,14 @@ def pretrain(options: argparse.Namespace) -> None:
     with loading(without=("scipy",)):
         from ict_core import records
         from ict_core.config.models import ScratchModel
+        from ict_core.provenance import remember_source
         from ict_core.training.pretrain import pretrain
 
     held_out = records.read_frame(options.eval, records.PROBLEMS)
     model = _model(study, options)
     if not isinstance(model, ScratchModel):
         raise UserError(f"configs/models/{options.model}.yaml: kind {model.kind} is not pretrained here")
+    remember_source()
     resolved = study.stage_config("base", _base_cell(options.model))
     losses = pretrain(model.architecture, model.pretraining, set(held_out["prompt"]), resolved, options.out)
     tail = losses[-50:]
@@ -122,8 +126,11 @@ def train(options: argparse.Namespace) -> None:
     training = study.training_of(cell.model, cell.variant)
     with loading(without=_unused(training)):
         from ict_core import records
+        from ict_core.provenance import check_files, remember_source
         from ict_core.training.run import train
 
+    remember_source()
+    check_files(options.base)
     train(
         base=options.base,
         problems=records.read_frame(options.problems, records.PROBLEMS),
@@ -152,12 +159,15 @@ def generate(options: argparse.Namespace) -> None:
     from ict_core.evaluation.cache import CachedEngine, sampler_settings
     from ict_core.evaluation.engines import Engine, Sampling, load_engine
     from ict_core.evaluation.generate import context_length, generate, stop_token_ids
-    from ict_core.provenance import cost, manifest, write_json
+    from ict_core.provenance import check_files, cost, manifest, remember_source, write_manifest
 
     started = time.perf_counter()
+    remember_source()
+    check_files(options.checkpoint)
     cell = _cell(study, options)
     evaluation, model = study.evaluation, study.models[cell.model]
     problems = records.read_frame(options.problems, records.PROBLEMS)
+    problems_sha256 = records.frame_hash(problems, records.PROBLEMS)
     problems["prompt"] = templated(model.prompt, problems["prompt"])
     samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
     settings = sampler_settings(evaluation.engine, options.checkpoint, evaluation.threads, model.dtype)
@@ -181,9 +191,12 @@ def generate(options: argparse.Namespace) -> None:
         "completions": len(completions) - len(reused),
         "completions_reused": len(reused),
         "tokens_reused": tokens_reused,
+        "engine_settings": engine.settings(sampling),
+        "problems_sha256": problems_sha256,
+        "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
         **cost(started, int(completions["tokens"].sum()) - tokens_reused),
     }
-    write_json(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
+    write_manifest(options.manifest, manifest(study.stage_config("generate", cell)) | facts)
     records.write_frame(completions, options.out, records.COMPLETIONS)
     print(
         f"{settings['engine']} {settings['engine_version']}: {facts['completions']} completions of {facts['tokens']} "
@@ -200,7 +213,9 @@ def completion_probe(options: argparse.Namespace) -> None:
     from ict_core.contamination.questions import templates
     from ict_core.evaluation.engines import engine_version, load_engine
     from ict_core.evaluation.generate import context_length, stop_token_ids
+    from ict_core.provenance import check_files
 
+    check_files(options.checkpoint)
     evaluation = study.evaluation
     problems = records.read_frame(options.problems, records.PROBLEMS)
     length = context_length(options.checkpoint, problems, evaluation.max_new_tokens)  # as a part is no longer
@@ -231,21 +246,33 @@ def grade(options: argparse.Namespace) -> None:
     """Grade a cell's completions."""
     from ict_core import records
     from ict_core.grading.grade import grade_completions
+    from ict_core.provenance import cost, manifest, remember_source, write_manifest
 
+    started = time.perf_counter()
+    remember_source()
     prepare()
     study = load_study(options.study)
     completions = records.read_frame(options.completions, records.COMPLETIONS)
     problems = records.read_frame(options.problems, records.PROBLEMS)
     grades = grade_completions(completions, problems, workers=options.workers, **study.grading.dump())
+    facts = {
+        "stage": "grade",
+        "workers": options.workers,
+        "problems_sha256": records.frame_hash(problems, records.PROBLEMS),
+        "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
+        "grades_sha256": records.frame_hash(grades, records.GRADES),
+        **cost(started, tokens=0),
+    }
+    write_manifest(options.manifest, manifest(study.stage_config("grade")) | facts)
     records.write_frame(grades, options.out, records.GRADES)
     print(grades.groupby("benchmark")["status"].value_counts().unstack(fill_value=0).to_string())
 
 
 def settings(options: argparse.Namespace) -> None:
     """Write the settings that the evidence is read by."""
-    from ict_core.provenance import write_json
+    from ict_core.provenance import write_manifest
 
-    write_json(options.out, load_study(options.study).stage_config("evidence"))
+    write_manifest(options.out, load_study(options.study).stage_config("evidence"))
 
 
 def collect(options: argparse.Namespace) -> None:

@@ -70,6 +70,10 @@ class CachedEngine(Engine):
         self._folder = folder
         self._settings = settings
 
+    def settings(self, sampling: Sampling) -> dict[str, Any] | None:
+        """See :class:`ict_core.evaluation.engines.Engine`; None where all was reused."""
+        return None if self._engine is None else self._engine.settings(sampling)
+
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """See :class:`ict_core.evaluation.engines.Engine`; what is stored comes first."""
         settings = {**self._settings, "sampling": dataclasses.asdict(sampling)}

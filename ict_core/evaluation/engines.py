@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from ict_core.config.models import Dtype
 from ict_core.errors import UserError
@@ -59,6 +60,10 @@ class Engine(ABC):
     @abstractmethod
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """Each request's position with its completion, as they end; a completion depends on its own seed only."""
+
+    @abstractmethod
+    def settings(self, sampling: Sampling) -> dict[str, Any] | None:
+        """All settings of the engine and of a request, defaults included, as JSON; None where it was not loaded."""
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """One completion a request, in order."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from transformers import (
 
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
+from ict_core.evaluation.resolved import resolved
 
 _BATCH = 128
 
@@ -67,6 +69,20 @@ class TransformersEngine(Engine):
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
         self.model = model.to(torch.device(self._device))
 
+    def settings(self, sampling: Sampling) -> dict[str, Any]:
+        """See :class:`ict_core.evaluation.engines.Engine`: the model's configuration, and what `generate` is told."""
+        request = {**self.model.generation_config.to_dict(), **self._options(sampling)}
+        return {"engine": resolved(self.model.config.to_dict()), "request": resolved(request)}
+
+    def _options(self, sampling: Sampling) -> dict[str, Any]:
+        return {
+            "do_sample": False,  # `SeededSampling` samples
+            "temperature": None,
+            "max_new_tokens": sampling.max_new_tokens,
+            "eos_token_id": list(sampling.stop_token_ids),
+            "pad_token_id": self.tokenizer.pad_token_id,
+        }
+
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """See :class:`ict_core.evaluation.engines.Engine`."""
         for position, (ids, log_probs) in enumerate(self._sampled(requests, sampling)):
@@ -87,13 +103,7 @@ class TransformersEngine(Engine):
         inputs = self.tokenizer([r.prompt for r in requests], return_tensors="pt", padding=True).to(self._device)
         sampler = SeededSampling([r.seed for r in requests], sampling)
         sequences = self.model.generate(
-            **inputs,
-            do_sample=False,
-            temperature=None,
-            max_new_tokens=sampling.max_new_tokens,
-            eos_token_id=list(sampling.stop_token_ids),
-            pad_token_id=self.tokenizer.pad_token_id,
-            logits_processor=LogitsProcessorList([sampler]),
+            **inputs, **self._options(sampling), logits_processor=LogitsProcessorList([sampler])
         )[:, inputs["input_ids"].size(1) :]
         log_probs = torch.cat(sampler.log_probs, dim=1)
         stops = torch.isin(sequences, torch.tensor(sampling.stop_token_ids, device=sequences.device))

@@ -9,6 +9,7 @@ from typing import Any
 from ict_core import vllm_process
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
+from ict_core.evaluation.resolved import resolved
 
 vllm_process.set_environment()
 
@@ -51,6 +52,12 @@ class VllmEngine(Engine):
             **of_device,
         )
         self._tokenizer = self._llm.get_tokenizer()
+
+    def settings(self, sampling: Sampling) -> dict[str, Any]:
+        """See :class:`ict_core.evaluation.engines.Engine`; a request's without its seed."""
+        request = self._parameters(Request("", 0), sampling)
+        shown = {n: getattr(request, n) for n in request.__struct_fields__ if n != "seed" and not n.startswith("_")}
+        return {"engine": resolved(self._llm.llm_engine.vllm_config), "request": resolved(shown)}
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """See :class:`ict_core.evaluation.engines.Engine`."""

@@ -1,12 +1,12 @@
 """`study.json`: what a results folder says about the study that filled it, so that evidence needs no other file."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
+from ict_core.provenance import read_manifest
 
 
 class Arm(NamedTuple):
@@ -73,10 +73,11 @@ def read_settings(path: Path) -> Settings:
     """Read the file that `ict settings` wrote.
 
     Raises:
-        UserError: it is missing, is not JSON, or lacks a key.
+        UserError: it is missing or lacks a key.
+        Damaged: it is not what was written.
     """
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
+        whole = read_manifest(path)
         variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
         return Settings(
             name=whole["study"],
@@ -90,9 +91,5 @@ def read_settings(path: Path) -> Settings:
             arms={variant: _arm(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
             whole=whole,
         )
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; `ict settings` writes it") from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON ({error}); delete it and let `ict settings` write it anew") from error
     except KeyError as error:
         raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error

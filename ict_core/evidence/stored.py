@@ -7,7 +7,9 @@ import pandas as pd
 
 from ict_core import collect, records
 from ict_core.errors import UserError
+from ict_core.evidence.origins import mixture_note
 from ict_core.evidence.settings import Settings, read_settings
+from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.statistics.schemas import STATISTICS as SCHEMAS
 
 SETTINGS, STATISTICS = "study.json", "statistics"
@@ -28,8 +30,8 @@ class Stored:
 
     Args:
         stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet`,
-            `shadow.parquet`, `overlap.parquet`, `compute.parquet`, `contamination.parquet` and
-            `near_duplicates.parquet`.
+            `shadow.parquet`, `overlap.parquet`, `compute.parquet`, `contamination.parquet`,
+            `near_duplicates.parquet` and `manifest.json`.
         results: the folder into whose `statistics/` the statistics stage wrote; None where it has not run.
     """
 
@@ -41,6 +43,11 @@ class Stored:
     def settings(self) -> Settings:
         """The study's settings."""
         return read_settings(self._stored / SETTINGS)
+
+    @property
+    def note(self) -> str:
+        """What every table says of the study: its own note, and whether its jobs are of one kind."""
+        return " ".join(filter(None, [self.settings.note, mixture_note(read_manifest(self._stored / MANIFEST))]))
 
     def _read(self, name: str) -> pd.DataFrame:
         """A study's frame: one of :data:`_STORED` or of `schemas.STATISTICS`.

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from ict_core.figures.panels import draw_note
 from ict_core.figures.style import RC
+from ict_core.files import appearing
 
 DPI = 200  # of the PNG
 DIGITS = 6
@@ -40,15 +41,13 @@ def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
         figure: gets the note and a fixed layout.
         note: a sentence for the foot of the figure, such as that its study is one in miniature.
     """
-    out.mkdir(parents=True, exist_ok=True)
     paths = []
     with rc_context(RC):
         draw_note(figure, note)
         settle(figure)
         for ending, metadata in _METADATA.items():
             path = out / f"{name}.{ending}"
-            partial = path.with_name(path.name + ".partial")
-            figure.savefig(partial, format=ending, dpi=DPI, metadata=metadata)
-            partial.replace(path)
+            with appearing(path) as partial:
+                figure.savefig(partial, format=ending, dpi=DPI, metadata=metadata)
             paths.append(path)
     return paths

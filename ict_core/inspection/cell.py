@@ -12,7 +12,7 @@ from ict_core.config.models import Template
 from ict_core.config.problems import shown
 from ict_core.config.study import Grading
 from ict_core.errors import UserError
-from ict_core.provenance import read_json
+from ict_core.provenance import read_manifest
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
 
 
 def _trained(folder: Path, file: Path) -> Inspected:
-    config = read_json(file)["config"]
+    config = read_manifest(file)["config"]
     method = dict(config["method"])
     variant = method.pop("name")
     return Inspected(

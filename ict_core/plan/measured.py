@@ -11,7 +11,7 @@ from ict_core import records
 from ict_core.collect import COMPUTE, SCORES
 from ict_core.errors import UserError
 from ict_core.evidence.stored import SETTINGS
-from ict_core.provenance import read_json
+from ict_core.provenance import read_manifest
 
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 
@@ -56,7 +56,7 @@ def measured_rates(results: Path) -> Rates:
 def _cells(results: Path) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest."""
     for path in sorted(results.glob("*/base/model/manifest.json")):
-        if read_json(path).get("stage") == "pretrain":  # else it was downloaded
+        if read_manifest(path).get("stage") == "pretrain":  # else it was downloaded
             yield _row(path, path.parts[-4], lambda manifest: _documents(manifest["config"]["model"]["pretraining"]))
     for path in sorted(results.glob("*/*/seed-*/train/manifest.json")):
         yield _row(path, path.parts[-5], lambda manifest: _rollouts(manifest["config"]["training"]))
@@ -66,7 +66,7 @@ def _cells(results: Path) -> Iterator[dict[str, Any]]:
 
 def _row(path: Path, model: str, answers: Callable[[dict[str, Any]], int]) -> dict[str, Any]:
     """A job's row from its manifest; `answers` reads from it how many it sampled."""
-    manifest = read_json(path)
+    manifest = read_manifest(path)
     try:
         took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
         return took | {"model": model, "answers": answers(manifest)}
@@ -79,7 +79,7 @@ def _collected(results: Path) -> pd.DataFrame:
     jobs = records.read_frame(results / COMPUTE, records.COMPUTE)
     evaluated = records.read_frame(results / SCORES, records.SCORES).groupby("model")[["sampled", "tokens"]].sum()
     length = evaluated["tokens"] / evaluated["sampled"]
-    settings = read_json(results / SETTINGS)
+    settings = read_manifest(results / SETTINGS)
 
     def answers(stage: str, model: str, tokens: int) -> float:
         if stage == "pretrain":

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ict_core.collect import MANIFEST
 from ict_core.errors import UserError
 from ict_core.evidence.stored import Stored
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
 from ict_core.files import write_text
+from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
@@ -28,10 +28,10 @@ def write_report(stored: Path, results: Path) -> None:
     """
     study = Stored(stored)
     settings = study.settings
-    manifest = _json(stored / MANIFEST)
+    manifest = read_manifest(stored / MANIFEST)
     first = overview(settings, _json(results / "claims.json")["claims"], study.frame("compute"), manifest)
     write_text(results / "overview.html", page(f"{settings.name}: overview", first))
-    runs = manifest_page(settings.name, settings.note, manifest)
+    runs = manifest_page(settings.name, study.note, manifest)
     write_text(results / "manifest.html", page(f"{settings.name}: run manifests", runs))
     parts = [first, _text(results / "claims.md").replace("# Claims", "## Claims", 1)]
     parts += [f"## {title}\n\n{_text(results / 'tables' / f'{name}.md')}" for name, title in TABLE_TITLES.items()]

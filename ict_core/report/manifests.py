@@ -29,7 +29,8 @@ def manifest_page(study: str, note: str, manifest: Mapping[str, Any]) -> str:
             f"{j['wall_seconds']:.1f}",
             f"{j['tokens']:,}",
             f"{j['peak_memory_mib']:,.0f}",
-            j["model_sha256"][:16],
+            j.get("model_sha256", "—")[:16],  # no model is at work in grading
+            1 + len(j["earlier_attempts"]),
             j["environment"],
             j["source"],
         )
@@ -39,7 +40,6 @@ def manifest_page(study: str, note: str, manifest: Mapping[str, Any]) -> str:
         [
             f"# Run manifests of {study}\n",
             f"**{note}**\n",
-            warning(manifest),
             "## Environments\n",
             table(["", "machine", "Python", "packages"], environments),
             "## Code\n",
@@ -47,24 +47,12 @@ def manifest_page(study: str, note: str, manifest: Mapping[str, Any]) -> str:
             "## Jobs\n",
             "`model` is the SHA-256 of the weights that were trained, or that answered.\n",
             table(
-                ["cell", "stage", "seconds", "tokens", "peak MiB", "model", "environment", "code"],
+                ["cell", "stage", "seconds", "tokens", "peak MiB", "model", "attempts", "environment", "code"],
                 jobs,
-                right=(2, 3, 4),
+                right=(2, 3, 4, 6),
             ),
         ]
     )
-
-
-def warning(manifest: Mapping[str, Any]) -> str:
-    """A sentence if the jobs do not come from one environment and one state of the code, else an empty text."""
-    faults = []
-    if len(manifest["environments"]) > 1:
-        faults.append(f"{len(manifest['environments'])} environments (machines or packages)")
-    if len(manifest["sources"]) > 1:
-        faults.append(f"{len(manifest['sources'])} states of the code")
-    if any(source["dirty"] for source in manifest["sources"]):
-        faults.append("a working tree with changes that no commit holds")
-    return f"**The jobs of this study come from {' and '.join(faults)}.**\n" if faults else ""
 
 
 def _machine(platform: Mapping[str, Any]) -> str:

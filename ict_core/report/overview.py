@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from ict_core.evidence.origins import mixture_note
 from ict_core.evidence.settings import Settings, words
 from ict_core.report.claims import estimate_text
-from ict_core.report.manifests import warning
 from ict_core.report.text import table
 from ict_core.statistics.calibration import nearest
 
@@ -80,7 +80,7 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
         f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
         f"benchmarks with {whole['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
-        warning(manifest),
+        f"**{mixed}**\n" if (mixed := mixture_note(manifest)) else "",
     ]
     return "\n".join(line for line in lines if line)
 

@@ -13,7 +13,8 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config,
 from ict_core.benchmarks.mini.corpus import pretraining_documents
 from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config.models import Architecture, Pretraining
-from ict_core.provenance import cost, hash_file, manifest, write_json
+from ict_core.files import appearing
+from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.muon import Muon
@@ -79,11 +80,10 @@ def pretrain(
         model.zero_grad(set_to_none=True)
         losses.append(loss.item())
         tokens += int((labels != _IGNORED).sum())
-    partial = out.with_name(out.name + ".partial")
-    save_checkpoint(model, tokenizer, partial)
-    facts = {"stage": "pretrain", "model_sha256": hash_file(partial / "model.safetensors"), **cost(started, tokens)}
-    write_json(partial / "manifest.json", manifest(resolved) | facts)
-    partial.replace(out)
+    with appearing(out) as partial:
+        save_checkpoint(model, tokenizer, partial)
+        facts = {"stage": "pretrain", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
+        write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens))
     return losses
 
 

@@ -1,5 +1,6 @@
 """One training run: from a base checkpoint and problems to a model, its log and its manifest."""
 
+import contextlib
 import functools
 import os
 import shutil
@@ -12,6 +13,7 @@ import torch
 import transformers
 from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.trainer import TRAINING_ARGS_NAME
 
 from ict_core import records, vllm_process
 from ict_core.benchmarks.mini.forks import fork_tokens
@@ -20,8 +22,9 @@ from ict_core.config.methods import Method
 from ict_core.config.models import Dtype, Model
 from ict_core.config.training import Lora, Training
 from ict_core.errors import UserError
+from ict_core.files import appearing, partial_of
 from ict_core.grading.pool import GradingPool
-from ict_core.provenance import cost, hash_weights, manifest, write_json
+from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.seeding import derive_seed
 from ict_core.startup import loading
 from ict_core.training.levers import Levers
@@ -75,37 +78,40 @@ def train(
     reuse_freed_memory()
     torch.set_num_threads(training.threads)
     transformers.set_seed(derive_seed(seed, "training"))
-    partial = out.with_name(out.name + ".partial")
+    problems_sha256 = records.frame_hash(problems, records.PROBLEMS)
     problems = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
     short = _short(base, problems, training.max_prompt_tokens)
     checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
-    with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
-        with loading():
-            trainer, log = build_trainer(
-                *(base, short, training, method, seed, pool, partial),
-                gradient_checkpointing=checkpointing,
-                rollout_dtype=model.dtype,
-                known_forks=known_forks,
-            )
-        log.start()
-        trainer.train()
-    _save(trainer, model.dtype, partial)
-    if not trainer.accelerator.is_main_process:
-        return
-    records.write_frame(log.steps(), partial / "log.parquet", records.LOG)
-    records.write_frame(log.timing(), partial / "timing.parquet", records.TIMING)
-    records.write_frame(log.tokens(), partial / "tokens.parquet", records.TOKENS)
-    facts = {
-        "stage": "train",
-        "trl": trl_settings(trainer),
-        "ranks": trainer.accelerator.num_processes,
-        "prompts_too_long": len(problems) - len(short),
-        "base_sha256": hash_weights(base),
-        "model_sha256": hash_weights(partial / "model"),
-        **cost(started, int(log.steps()["tokens"].sum())),
-    }
-    write_json(partial / "manifest.json", manifest(resolved) | facts)
-    partial.replace(out)
+    first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
+    with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
+        with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
+            with loading():
+                trainer, log = build_trainer(
+                    *(base, short, training, method, seed, pool, partial),
+                    gradient_checkpointing=checkpointing,
+                    rollout_dtype=model.dtype,
+                    known_forks=known_forks,
+                )
+            log.start()
+            trainer.train()
+        _save(trainer, model.dtype, partial)
+        if not first:
+            return
+        records.write_frame(log.steps(), partial / "log.parquet", records.LOG)
+        records.write_frame(log.timing(), partial / "timing.parquet", records.TIMING)
+        records.write_frame(log.tokens(), partial / "tokens.parquet", records.TOKENS)
+        facts = {
+            "stage": "train",
+            "trl": trl_settings(trainer),
+            "ranks": trainer.accelerator.num_processes,
+            "problems_sha256": problems_sha256,
+            "prompts_too_long": len(problems) - len(short),
+            "base_sha256": hash_weights(base),
+            "model_sha256": hash_weights(partial / "model"),
+            "files": file_hashes(partial),
+        }
+        took = cost(started, int(log.steps()["tokens"].sum()))
+        write_manifest(partial / MANIFEST, manifest(resolved) | facts | took)
 
 
 def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFrame:
@@ -205,10 +211,15 @@ def _adapters(lora: Lora) -> "LoraConfig":
 
 
 def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
-    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
+    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it.
+
+    Without the pickle of its arguments that transformers leaves beside the weights.
+    """
     merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
     if dtype == "float32" and not merged:
         trainer.save_model(str(partial / "model"))
+        if trainer.accelerator.is_main_process:
+            (partial / "model" / TRAINING_ARGS_NAME).unlink()
         return
     whole = partial / "float32"
     trainer.save_model(str(whole))  # of adapters, these alone

@@ -26,6 +26,9 @@ class Fake(Engine):
     def __init__(self, lives=10**9):
         self.asked, self.lives = [], lives
 
+    def settings(self, sampling):
+        return {"asked": len(self.asked)}
+
     def stream(self, requests, sampling):
         for position, request in reversed(list(enumerate(requests))):
             if len(self.asked) == self.lives:

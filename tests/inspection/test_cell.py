@@ -1,6 +1,5 @@
 """What a cell's manifest says of its training, read back."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,14 @@ from ict_core.config import Cell, load_study
 from ict_core.config.models import Template
 from ict_core.errors import UserError
 from ict_core.inspection.cell import inspected
+from ict_core.provenance import write_manifest
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
 
 
 def write_cell(folder: Path, config: dict) -> Path:
     (folder / "train").mkdir(parents=True)
-    (folder / "train" / "manifest.json").write_text(json.dumps({"config": config}))
+    write_manifest(folder / "train" / "manifest.json", {"config": config})
     return folder
 
 

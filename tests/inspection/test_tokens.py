@@ -10,6 +10,7 @@ from ict_core import records
 from ict_core.benchmarks.mini.corpus import evaluation_problems
 from ict_core.cli import main
 from ict_core.config import Cell, load_study
+from ict_core.provenance import write_manifest
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"
@@ -22,7 +23,7 @@ def cell(tiny_checkpoint, tmp_path) -> Path:
     shutil.copytree(tiny_checkpoint, folder / "train" / "model")
     config = load_study(STUDY).resolve(Cell("mini-s", "ict-10", 1))
     config["training"] |= {"max_new_tokens": 12, "group_size": 4}
-    (folder / "train" / "manifest.json").write_text(json.dumps({"config": config}))
+    write_manifest(folder / "train" / "manifest.json", {"config": config})
     problems = evaluation_problems(0, {"mini-word": ("word", 5), "mini-stem": ("stem", 4)})
     records.write_frame(problems, tmp_path / "mini" / "data" / "eval.parquet", records.PROBLEMS)
     return folder

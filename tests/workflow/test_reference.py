@@ -44,7 +44,8 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     assert set(stored.settings.variants) == set(stored.frame("log")["variant"])
     manifest = json.loads((folder / "manifest.json").read_text())
     assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, nothing uncommitted
-    assert {job["stage"] for job in manifest["jobs"]} == {"pretrain", "train", "generate"}
+    assert {job["stage"] for job in manifest["jobs"]} >= {"pretrain", "train", "generate"}
+    assert stored.note == stored.settings.note  # not mixed
 
 
 @pytest.mark.slow

@@ -32,7 +32,8 @@ rule grade:
         completions=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
         problems=f"{RESULTS}/data/eval.parquet",
     output:
-        f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/grades.parquet",
+        grades=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/grades.parquet",
+        manifest=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/grading.json",
     log:
         f"{RESULTS}/logs/grade/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
@@ -48,7 +49,7 @@ rule grade:
         code=code("grading"),
     shell:
         "ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
-        " --workers {threads} --out {output} &> {log}"
+        " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
 
 
 rule collect:
@@ -57,6 +58,7 @@ rule collect:
         training=[f"{folder(cell)}/train" for cell in CELLS],
         generation=[f"{folder(cell)}/generation.json" for cell in EVALUATED],
         grades=[f"{folder(cell)}/grades.parquet" for cell in EVALUATED],
+        grading=[f"{folder(cell)}/grading.json" for cell in EVALUATED],
     output:
         scores=f"{RESULTS}/scores.parquet",
         log=f"{RESULTS}/train_log.parquet",

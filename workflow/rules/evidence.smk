@@ -84,6 +84,7 @@ rule make_tables:
         tokens=f"{STORED}/tokens.parquet",
         shadow=f"{STORED}/shadow.parquet",
         settings=f"{STORED}/study.json",
+        manifest=f"{STORED}/manifest.json",
         paper=local("configs/paper.yaml"),
         statistics=STATISTICS,
     output:
@@ -108,6 +109,7 @@ rule make_tables:
             *STORED_CODE,
             "contamination/overlap.py",
             "evidence/measures.py",
+            "evidence/origins.py",
             "files.py",
             "statistics",
             "tables",
@@ -157,6 +159,7 @@ rule claims:
         log=f"{STORED}/train_log.parquet",
         tokens=f"{STORED}/tokens.parquet",
         settings=f"{STORED}/study.json",
+        manifest=f"{STORED}/manifest.json",
         runs=f"{RESULTS}/statistics/runs.parquet",
         claims=local("configs/claims.yaml"),
     output:

@@ -1,0 +1,61 @@
+"""Whether the numbers of a study come from one code, one class of hardware and one set of packages."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_SHOWN = 4
+
+
+def mixture(manifest: Mapping[str, Any]) -> list[str]:
+    """What the jobs of a study do not have in common, one text a kind; empty where they have it all.
+
+    * Code: a file of the library that two jobs loaded in different states. A file that neither loaded does not count.
+    * Packages, and Python: of any two jobs.
+    * Hardware: processor and kinds of GPU of two jobs of one stage that computed something; how many cores or GPUs a
+      job had does not count.
+    * A working tree with changes that no commit holds.
+
+    Args:
+        manifest: what `collect.merge_manifests` made.
+    """
+    states = defaultdict(set)
+    for loaded in manifest["loaded"]:
+        for file, state in loaded.items():
+            states[file].add(state)
+    files = sorted(file for file, found in states.items() if len(found) > 1)
+    faults = [f"different code ({_some(files)})"] if files else []
+    found = [{"Python": e["python"], **e["packages"]} for e in manifest["environments"]]
+    names = sorted({name for packages in found for name in packages})
+    packages = [name for name in names if len({of.get(name) for of in found}) > 1]
+    if packages:
+        several = (f"{name} {' and '.join(sorted({of.get(name) or 'none' for of in found}))}" for name in packages)
+        faults.append(f"different packages ({_some(several)})")
+    hardware = _hardware(manifest)
+    if hardware:
+        faults.append(f"different hardware ({_some(hardware)})")
+    if any(source["dirty"] for source in manifest["sources"]):
+        faults.append("a working tree with changes that no commit holds")
+    return faults
+
+
+def mixture_note(manifest: Mapping[str, Any]) -> str:
+    """A sentence for every table if :func:`mixture` finds anything, else an empty text."""
+    faults = mixture(manifest)
+    return f"Mixed study: its jobs come from {'; '.join(faults)}." if faults else ""
+
+
+def _hardware(manifest: Mapping[str, Any]) -> list[str]:
+    classes = defaultdict(set)
+    for job in manifest["jobs"]:
+        if job["stage"] != "generate" or job["tokens"]:  # else all was reused
+            machine = manifest["environments"][job["environment"]]["platform"]
+            gpus = sorted(set(machine["gpus"]))
+            classes[job["stage"]].add(", ".join([machine["cpu"], *gpus]))
+    return [f"{stage}: {' or '.join(sorted(found))}" for stage, found in classes.items() if len(found) > 1]
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f", and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more

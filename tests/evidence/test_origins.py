@@ -1,0 +1,55 @@
+"""A study of more than one code, class of hardware or set of packages says so."""
+
+from ict_core.evidence.origins import mixture, mixture_note
+
+PLATFORM = {"cpu": "a cpu", "cores": 2, "gpus": []}
+
+
+def environment(python="3.11.1", torch="2.0", **platform):
+    return {"python": python, "packages": {"torch": torch, "numpy": "1"}, "platform": PLATFORM | platform}
+
+
+def study(environments=None, loaded=({"a.py": "1"},), jobs=(("train", 0), ("generate", 0)), dirty=False):
+    return {
+        "environments": list(environments or [environment()]),
+        "loaded": list(loaded),
+        "sources": [{"dirty": dirty}],
+        "jobs": [{"stage": stage, "environment": number, "tokens": 5} for stage, number in jobs],
+    }
+
+
+def test_jobs_of_one_kind_are_not_marked():
+    assert mixture(study()) == [] and mixture_note(study()) == ""
+    assert mixture(study(loaded=({"a.py": "1"}, {"a.py": "1", "b.py": "2"}))) == []  # b was not loaded elsewhere
+    cores = (environment(), environment(cores=64, gpus=[]))
+    assert mixture(study(cores, jobs=(("train", 0), ("train", 1)))) == []
+
+
+def test_code_that_differs_is_named_by_file():
+    mixed = study(loaded=({"a.py": "1", "b.py": "2"}, {"a.py": "1", "b.py": "3"}))
+    assert mixture_note(mixed) == "Mixed study: its jobs come from different code (b.py)."
+    many = study(loaded=tuple({f"{i}.py": state for i in range(6)} for state in "ab"))
+    assert mixture(many) == ["different code (0.py, 1.py, 2.py, 3.py, and 2 more)"]
+
+
+def test_packages_that_differ_are_named_with_their_versions():
+    assert mixture(study((environment(), environment(torch="2.1")))) == ["different packages (torch 2.0 and 2.1)"]
+    assert mixture(study((environment(), environment("3.12.0")))) == ["different packages (Python 3.11.1 and 3.12.0)"]
+    without = environment()
+    del without["packages"]["numpy"]
+    assert mixture(study((environment(), without))) == ["different packages (numpy 1 and none)"]
+
+
+def test_hardware_is_compared_within_a_stage():
+    machines = (environment(gpus=["H200"]), environment(gpus=["A100", "A100"]))
+    assert mixture(study(machines)) == []  # one trained, the other generated
+    mixed = study(machines, jobs=(("train", 0), ("train", 1)))
+    assert mixture(mixed) == ["different hardware (train: a cpu, A100 or a cpu, H200)"]
+    reused = study(machines, jobs=(("generate", 0), ("generate", 1)))
+    assert mixture(reused) != []
+    reused["jobs"][1]["tokens"] = 0  # it sampled nothing
+    assert mixture(reused) == []
+
+
+def test_an_uncommitted_change_is_told():
+    assert mixture(study(dirty=True)) == ["a working tree with changes that no commit holds"]

@@ -1,0 +1,47 @@
+"""Files and folders appear whole or not at all."""
+
+import pytest
+
+from ict_core.files import appearing, write_text
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_takes_its_name_at_the_end(tmp_path):
+    out = tmp_path / "new" / "a.txt"
+    with appearing(out) as partial:
+        partial.write_text("half")
+        assert names(out.parent) == ["a.txt.partial"]
+    assert names(out.parent) == ["a.txt"]
+    write_text(out, "é\n")
+    assert out.read_bytes() == "é\n".encode()
+
+
+def test_a_folder_takes_the_place_of_another_whole(tmp_path):
+    out = tmp_path / "model"
+    for text in ("first", "second"):
+        with appearing(out) as partial:
+            (partial / "deep").mkdir(parents=True)
+            (partial / "deep" / text).write_text(text)
+        assert [path.name for path in out.rglob("*")] == ["deep", text]
+        assert names(tmp_path) == ["model"]
+
+
+def test_what_a_killed_job_left_is_not_continued(tmp_path):
+    (tmp_path / "model.partial").mkdir()
+    (tmp_path / "model.partial" / "stale").touch()
+    with appearing(tmp_path / "model") as partial:
+        partial.mkdir()
+    assert list((tmp_path / "model").iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
+def test_a_failure_leaves_what_was_there(error, tmp_path):
+    out = tmp_path / "a.txt"
+    out.write_text("before")
+    with pytest.raises(error), appearing(out) as partial:
+        partial.write_text("half")
+        raise error
+    assert names(tmp_path) == ["a.txt"] and out.read_text() == "before"
