@@ -5,7 +5,7 @@ Each section of the configuration has a file of its own here; `load.py` puts the
 
 from ict_core.config.benchmarks import Benchmark, GeneratedBenchmark, PublishedBenchmark
 from ict_core.config.load import load_study
-from ict_core.config.methods import Ablation, Grpo, HighEntropy, Method, Normaliser, Stapo, TopScore
+from ict_core.config.methods import Ablation, Grpo, HighEntropy, Method, Normaliser, Stapo, TopScore, method_schema
 from ict_core.config.models import Architecture, Model, Pretraining
 from ict_core.config.published import PublishedSet, TrainingSet
 from ict_core.config.study import BASE_VARIANT, Cell, Data, Evaluation, Grading, Stage, Study
@@ -36,4 +36,5 @@ __all__ = [
     "Training",
     "TrainingSet",
     "load_study",
+    "method_schema",
 ]

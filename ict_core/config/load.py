@@ -16,7 +16,7 @@ from ict_core.config.checks import (
     check_training,
     check_warmups,
 )
-from ict_core.config.methods import Method
+from ict_core.config.methods import Method, method_schema
 from ict_core.config.models import Model
 from ict_core.config.problems import Problems, closest
 from ict_core.config.published import TrainingSet
@@ -64,7 +64,7 @@ def load_study(path: Path) -> Study:
     configs = path.resolve().parent.parent
     trainings = _Folder(configs, "training", Training, problems)
     models = _Folder(configs, "models", Model, problems)
-    methods = _Folder(configs, "methods", Method, problems)
+    methods = _Folder(configs, "methods", method_schema(), problems)
     benchmarks = _Folder(configs, "benchmarks", Benchmark, problems)
     train_sets = _Folder(configs, "data", TrainingSet, problems)
     _read_named(path, file, trainings, models, methods, benchmarks, problems)
@@ -118,7 +118,7 @@ def load_methods(folder: Path) -> dict[str, Method]:
         UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
     """
     problems = Problems()
-    methods = _Folder(folder.parent, folder.name, Method, problems)
+    methods = _Folder(folder.parent, folder.name, method_schema(), problems)
     if not methods.files:
         raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
     for name in sorted(methods.files):

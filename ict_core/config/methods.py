@@ -1,8 +1,11 @@
-"""`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes."""
+"""`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes.
+
+Every section here that states its `selector` is one of those that a file may hold; nothing else names it.
+"""
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
 
 from pydantic import Field
 
@@ -25,7 +28,11 @@ class Ablation(Section):
     factor: Factor
 
 
-class _Method(Section):
+class Method(Section):
+    """What every variant states, whatever its selector."""
+
+    selector: str  # narrowed to a literal by each section of a selector
+    warmup_steps: ClassVar[int | None]  # optimiser steps that train every token before the mask is on
     normaliser: Normaliser
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
@@ -41,7 +48,9 @@ class _Method(Section):
         return self.model_dump(mode="json", exclude={"ablation"})
 
 
-class _Percent(_Method):
+class Percent(Method):
+    """A selector that keeps a share of the tokens."""
+
     percent: Decimal = Field(gt=0, le=100)
 
     @property
@@ -54,21 +63,28 @@ class _Percent(_Method):
         return {"fraction": self.fraction}
 
 
-class Grpo(_Method):
+def method_schema() -> Any:
+    """The type of a file of `configs/methods`: any of the sections here, told apart by `selector`."""
+    sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
+    stated = [kind for kind in sections if get_origin(kind.model_fields["selector"].annotation) is Literal]
+    return Annotated[Union[tuple(stated)], Field(discriminator="selector")]  # noqa: UP007
+
+
+class Grpo(Method):
     """Every response token."""
 
     selector: Literal["grpo"]
     warmup_steps: ClassVar[int] = 0
 
 
-class HighEntropy(_Percent):
+class HighEntropy(Percent):
     """The `percent` of the batch's response tokens that have the highest entropy."""
 
     selector: Literal["high-entropy"]
     warmup_steps: ClassVar[int] = 0
 
 
-class Stapo(_Method):
+class Stapo(Method):
     """All but spurious tokens: positive advantage, probability below tau_p, entropy below its tau_h quantile."""
 
     selector: Literal["stapo"]
@@ -81,7 +97,7 @@ class Stapo(_Method):
         return {"tau_p": self.tau_p, "tau_h": self.tau_h}
 
 
-class TopScore(_Percent):
+class TopScore(Percent):
     """The `percent` of the tokens that score highest, or with `keep: rest` all the others.
 
     ICT scores by js at the reference position within its sequence; its ablations change one of these.
@@ -92,13 +108,9 @@ class TopScore(_Percent):
     reference: Literal["position", "leave-one-out", "sequence", "group"] = "position"  # of a divergence
     scope: Literal["sequence", "group", "batch"] = "sequence"  # among whose tokens the `percent` are the highest
     keep: Literal["top", "rest"] = "top"
-    # optimiser steps that train every token before the mask is on; absent: the study's selection_warmup_steps
-    warmup_steps: Annotated[int, Field(ge=0)] | None = None
+    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
 
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule; its score as `tokens.streaming.SCORES` names it."""
         score = self.score if self.reference == "position" else f"{self.score}_{self.reference.replace('-', '_')}"
         return {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
-
-
-Method = Annotated[Grpo | HighEntropy | Stapo | TopScore, Field(discriminator="selector")]

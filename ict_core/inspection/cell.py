@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ict_core.config import Method, Training, load_study
+from ict_core.config import Method, Training, load_study, method_schema
 from ict_core.config.models import Template
 from ict_core.config.problems import shown
 from ict_core.config.study import Grading
@@ -77,7 +77,7 @@ def _trained(folder: Path, file: Path) -> Inspected:
         training=_section(file, "training", config["training"], Training),
         grading=_section(file, "grading", config["grading"], Grading).dump(),
         known_forks="train_sets" not in config["data"],
-        rules={variant: _section(file, "method", method, Method)},
+        rules={variant: _section(file, "method", method, method_schema())},
     )
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ict_core import records
 from ict_core.benchmarks.templates import templated
-from ict_core.config import Method
+from ict_core.config import Method, method_schema
 from ict_core.config.problems import Problems, closest
 from ict_core.config.yaml_file import read_section
 from ict_core.errors import UserError
@@ -48,7 +48,7 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
     for file in files:
         if file.stem in rules:
             raise UserError(f"--method {file}: a rule named {file.stem} is marked already; leave it out or rename it")
-        rules[file.stem] = read_section(file, Method, problems)
+        rules[file.stem] = read_section(file, method_schema(), problems)
     problems.raise_if_any()
     return rules
 

@@ -1,6 +1,11 @@
-"""Selection rules: each a free function of token statistics, advantages and mask, named in a registry."""
+"""Selection rules: each a free function of token statistics, advantages and mask, in a file of this folder."""
 
-from ict_core.selection import all_tokens, high_entropy, stapo, top_score
+from importlib import import_module
+from pkgutil import iter_modules
+
 from ict_core.selection.base import SELECTORS, Selector
 
-__all__ = ["SELECTORS", "Selector", "all_tokens", "high_entropy", "stapo", "top_score"]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")  # which registers its rules
+
+__all__ = ["SELECTORS", "Selector"]

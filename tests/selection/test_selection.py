@@ -1,15 +1,20 @@
 """Every rule by hand, and the properties that the method specification states."""
 
 from fractions import Fraction
+from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ict_core.config import method_schema
+from ict_core.config.load import load_methods
 from ict_core.selection import SELECTORS
 from ict_core.selection.base import register, top_fraction
-from ict_core.tokens.streaming import TokenStatistics
+from ict_core.shadow.rules import Batch, distinct_rules
+from ict_core.tokens.streaming import SCORES, TokenStatistics
 
 PARAMETERS = {
     "grpo": {},
@@ -17,6 +22,7 @@ PARAMETERS = {
     "high-entropy": {"fraction": Fraction(1, 5)},
     "stapo": {"tau_p": 0.002, "tau_h": 0.2},
 }
+RULES = distinct_rules(load_methods(Path(__file__).resolve().parents[2] / "configs/methods"))
 
 
 def statistics(h1, *, logprob=None, js=None) -> TokenStatistics:
@@ -28,10 +34,11 @@ def statistics(h1, *, logprob=None, js=None) -> TokenStatistics:
 
 def random_batch(seed: int, rows: int = 6, length: int = 23):
     g = torch.Generator().manual_seed(seed)
-    draw = [torch.rand(rows, length, generator=g) for _ in range(4)]
+    draw = [torch.rand(rows, length, generator=g) for _ in range(3)]
     mask = torch.arange(length) < torch.randint(1, length + 1, (rows, 1), generator=g)
     logprob = (draw[0] * 0.01).log() * mask
-    tokens = TokenStatistics(logprob, draw[1] * mask, draw[2] * mask, {"js": draw[3] * mask}, group_size=3)
+    scores = {name: torch.rand(rows, length, generator=g) * mask for name in SCORES}
+    tokens = TokenStatistics(logprob, draw[1] * mask, draw[2] * mask, scores, group_size=3)
     return tokens, torch.randn(rows, generator=g), mask
 
 
@@ -40,8 +47,10 @@ def select(name: str, tokens, advantages, mask, seed: int = 0, **parameters):
     return SELECTORS[name](tokens, advantages, mask, generator, **(PARAMETERS[name] | parameters))
 
 
-def test_the_registry_holds_the_rules():
-    assert set(SELECTORS) == set(PARAMETERS)
+def test_every_selector_of_the_configuration_has_its_rule():
+    sections = get_args(get_args(method_schema())[0])
+    named = {get_args(section.model_fields["selector"].annotation)[0] for section in sections}
+    assert named == set(SELECTORS) >= set(PARAMETERS)
 
 
 def test_a_name_is_registered_once():
@@ -49,14 +58,16 @@ def test_a_name_is_registered_once():
         register("top-score")(SELECTORS["grpo"])
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1000))
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_nothing_outside_the_response_is_kept_and_a_repeat_is_equal(name, seed):
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_nothing_outside_the_response_is_kept_and_a_repeat_is_equal(rule, seed):
     tokens, advantages, mask = random_batch(seed)
-    kept = select(name, tokens, advantages, mask)
+    batch = Batch(tokens, advantages, mask)
+    kept = rule.kept(batch, seed)
     assert kept.dtype == torch.bool
     assert not (kept & ~mask).any()
-    assert torch.equal(kept, select(name, tokens, advantages, mask))
+    assert torch.equal(kept, rule.kept(batch, seed))
 
 
 @given(seed=st.integers(0, 1000), percent=st.integers(1, 100))
