@@ -8,7 +8,7 @@ from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark, GeneratedBenchma
 from ict_core.config.methods import Method, TopScore
 from ict_core.config.models import HubModel, Model, ScratchModel
 from ict_core.config.problems import Problems, closest
-from ict_core.config.published import PublishedSet
+from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.study import Data, StudyFile, block_cells
 from ict_core.config.training import Rollouts, Training
 
@@ -183,6 +183,8 @@ def check_published(file: Path, name: str, published: PublishedSet, problems: Pr
     """A published set is pinned, its prompt has a place for what it shows, and it has the problems asked for."""
     _named_as_its_file(file, name, published.name, problems)
     _check_pin(file, published.revision, published.allow_unpinned, problems)
+    if published.reader not in READERS:
+        problems.add(file, "reader", f"{published.reader!r} is unknown; {closest(published.reader, READERS)}")
     if published.sha256 is None and not published.gated:
         problems.refuse(file, "sha256", None, "64 hexadecimal digits (null only with gated: true)")
     shown = ["{question}", *(["{options}"] if published.answer_type == "choice" else [])]

@@ -1,13 +1,17 @@
 """What is said of a published data set, evaluation or training alike: where its rows are, and which they must be."""
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from ict_core.config.section import Count, Name, Section
 
-Reader = Literal["gsm8k", "math-500", "math-train", "mmlu-stem", "gpqa", "aime-23", "aime-24", "aime-25"]
-"""Who turns a row into a problem: the names of `ict_core/benchmarks/published/registry.py`."""
+READERS = {
+    file.stem.replace("_", "-"): f"benchmarks/published/readers/{file.name}"
+    for file in sorted((Path(__file__).parents[1] / "benchmarks/published/readers").glob("[!_]*.py"))
+}
+"""Who turns a row into a problem: a file of the library by the name that is given under `reader`."""
 
 HubId = Annotated[
     str,
@@ -44,7 +48,7 @@ class PublishedSet(Section):
     folder: ClassVar[str] = "data"
 
     name: Name
-    reader: Reader
+    reader: str  # a name in READERS
     paper: str = Field(min_length=1)
     hub: HubId
     configs: tuple[Part, ...] = Field(

@@ -9,8 +9,8 @@ from published_sets import SETS, stated, write_rows
 from ict_core import records
 from ict_core.benchmarks.assemble import study_problems
 from ict_core.benchmarks.mini.corpus import evaluation_problems, training_problems
-from ict_core.benchmarks.published import aime_25, gsm8k
 from ict_core.benchmarks.published.item import distinct
+from ict_core.benchmarks.published.readers import aime_25, gsm8k
 from ict_core.config import load_study
 from ict_core.errors import UserError
 

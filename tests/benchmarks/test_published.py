@@ -6,13 +6,13 @@ import datasets
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
-from ict_core.benchmarks.published import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 from ict_core.benchmarks.published.answers import boxed, integer, number
 from ict_core.benchmarks.published.check import content_hash
 from ict_core.benchmarks.published.item import Item, distinct
 from ict_core.benchmarks.published.load import load_items, load_problems
 from ict_core.benchmarks.published.prompts import prompt
-from ict_core.benchmarks.published.registry import READERS
+from ict_core.benchmarks.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
+from ict_core.config.published import READERS
 from ict_core.errors import UserError
 
 TOKEN = "hf_madeUpForThisTest"

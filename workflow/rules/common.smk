@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from ict_core.config import BASE_VARIANT, Cell, load_study
+from ict_core.config.published import READERS, PublishedSet
 from ict_core.environment import applicable_lock, check_environment
 from ict_core.errors import UserError
 from ict_core.figures.captions import CAPTIONS

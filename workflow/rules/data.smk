@@ -1,6 +1,12 @@
-READS_PUBLISHED = STUDY.train_sets or any(
-    benchmark.kind == "published" for benchmark in STUDY.benchmarks.values()
-)
+READERS_USED = {
+    READERS[published.reader]
+    for published in [*STUDY.benchmarks.values(), *STUDY.train_sets.values()]
+    if isinstance(published, PublishedSet)
+}
+PUBLISHED_CODE = [
+    f"benchmarks/published/{name}.py"
+    for name in ("answers", "check", "item", "load", "prompts")
+] + ["grading/boxes.py"]
 PRETRAINED = [
     name
     for name, model in STUDY.models.items()
@@ -25,7 +31,8 @@ rule data:
             "benchmarks/mini/arithmetic.py",
             "benchmarks/mini/problems.py",
             "benchmarks/mini/corpus.py",
-            *(["benchmarks/published", "grading/boxes.py"] if READS_PUBLISHED else []),
+            *(PUBLISHED_CODE if READERS_USED else []),
+            *sorted(READERS_USED),
         ),
     shell:
         "ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"

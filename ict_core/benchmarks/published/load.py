@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,8 @@ from huggingface_hub import get_token
 
 from ict_core import records
 from ict_core.benchmarks.published.check import check_content
-from ict_core.benchmarks.published.item import Item, distinct
+from ict_core.benchmarks.published.item import Item, Read, distinct
 from ict_core.benchmarks.published.prompts import prompt
-from ict_core.benchmarks.published.registry import READERS
 from ict_core.config.published import PublishedSet
 from ict_core.errors import UserError
 from ict_core.seeding import generator
@@ -56,7 +56,7 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
             the row count or the content hash that the file states.
     """
     check_access([published], mirror)
-    read = READERS[published.reader]
+    read = _reader(published.reader)
     items: list[Item] = []
     for config in published.configs:
         origin, rows = _hub_rows(published, config) if mirror is None else _mirror_rows(published, config, mirror)
@@ -74,6 +74,11 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
         raise UserError(f"{published.file}: {whole}: {error}") from error
     check_content(published, items, whole)
     return items
+
+
+def _reader(name: str) -> Read:
+    """The reader that a YAML file names."""
+    return import_module(f"ict_core.benchmarks.published.readers.{name.replace('-', '_')}").read
 
 
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
