@@ -7,6 +7,7 @@ from collections import Counter
 
 import pandas as pd
 import pytest
+from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
@@ -127,6 +128,19 @@ def test_the_plan_tells_what_an_edit_reruns_and_what_was_measured(finished):
     assert "| train | 4 | 2 | params have changed since last execution (2) |" in after
     assert "| grade | 5 | 2 | input files updated by another job (2) |" in after
     assert "| pretrain | 1 | 0 | |" in after
+
+
+@pytest.mark.slow
+def test_an_added_method_plans_its_own_cells_only(tmp_path, finished):
+    grown = Copy(tmp_path)
+    for done in ("results", ".snakemake"):
+        shutil.copytree(finished.folder / done, tmp_path / done, symlinks=True)
+    follow(grown, *steps("Add a method")[:2], "sed -i 's/ict-10]/ict-10, improbable-50]/' configs/studies/smoke.yaml")
+    jobs = Counter((rule, variant) for rule, variant, _ in grown.planned(*SMOKE))
+    assert {job: n for job, n in jobs.items() if job[1]} == {
+        (rule, "improbable-50"): 2 for rule in ("train", "generate", "grade")
+    }
+    assert not {rule for rule, _ in jobs} & {"data", "contamination", "pretrain"}
 
 
 @pytest.mark.slow

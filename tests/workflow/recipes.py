@@ -1,0 +1,22 @@
+"""The recipes of CONTRIBUTING.md: the commands of their steps, as a reader pastes them."""
+
+import re
+import subprocess
+
+from repository_copy import REPOSITORY, Copy
+
+_TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def steps(title: str) -> list[str]:
+    """The commands of each step of a recipe."""
+    recipe = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", _TEXT, re.DOTALL | re.MULTILINE)[1]
+    return re.findall(r"^```bash\n(.*?)^```$", recipe, re.DOTALL | re.MULTILINE)
+
+
+def follow(copy: Copy, *commands: str) -> subprocess.CompletedProcess[str]:
+    """Run a recipe's commands in a copy of the repository; they must succeed."""
+    (copy.folder / "tests/selection").mkdir(parents=True, exist_ok=True)
+    done = copy.run("bash", "-e", "-c", "\n".join(commands))
+    assert done.returncode == 0, done.stdout
+    return done

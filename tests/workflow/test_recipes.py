@@ -1,0 +1,75 @@
+"""The three recipes of CONTRIBUTING.md, followed to the letter in a copy of the repository."""
+
+import math
+import re
+import shutil
+from collections import Counter
+
+import pytest
+from recipes import follow, steps
+from repository_copy import Copy
+
+from ict_core import records
+from ict_core.benchmarks.mini.corpus import training_problems
+from ict_core.grading.grade import grade_completions
+from ict_core.provenance import hash_file, read_json
+
+pytestmark = pytest.mark.slow
+
+NEARLY_EVEN = 0.0028  # an untrained model gives each of its 352 tokens about 1 / 352
+
+
+@pytest.fixture
+def copy(tmp_path) -> Copy:
+    return Copy(tmp_path)
+
+
+def jobs(dry_run: str) -> Counter[str]:
+    """How many jobs of each rule a dry run's table has."""
+    table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", dry_run, re.DOTALL | re.MULTILINE)[1]
+    return Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)})
+
+
+@pytest.mark.parametrize("title", ["Add a method", "Add a benchmark", "Add a model"])
+def test_a_recipe_has_three_steps(title):
+    assert len(steps(title)) == 3
+
+
+def test_add_a_method(copy, tiny_checkpoint):
+    done = follow(copy, *steps("Add a method"), "ruff check ict_core tests", "ruff format --check ict_core tests")
+    assert "6 cells to train" in done.stdout
+    assert re.search(r"^\.+ .*\n1 passed", done.stdout, re.MULTILINE), done.stdout
+    assert jobs(done.stdout)["train"] == 6
+
+    records.write_frame(training_problems(0, 40, set()), copy.folder / "train.parquet", records.PROBLEMS)
+    variant = copy.folder / "configs/methods/improbable-50.yaml"
+    variant.write_text(variant.read_text().replace("0.5", str(NEARLY_EVEN)))
+    cell = "--model mini-xs --variant improbable-50 --seed 0 --problems train.parquet --out out"
+    follow(copy, f"ict train --study configs/studies/try-method.yaml --base {tiny_checkpoint} {cell}")
+    tokens = records.read_frame(copy.folder / "out/tokens.parquet", records.TOKENS)
+    assert set(tokens["step"]) == set(range(6))
+    assert 0.1 < tokens["kept"].mean() < 0.9
+    assert tokens["kept"].equals(tokens["logprob"] < math.log(NEARLY_EVEN))
+
+
+def test_add_a_benchmark(copy):
+    done = follow(copy, *steps("Add a benchmark"), "ruff check ict_core", "ruff format --check ict_core")
+    stated = re.search(r'sha256: "([1-9a-f]\w{63})"', steps("Add a benchmark")[2])[1]
+    assert f"has {stated}" in done.stdout  # the first `ict data` named it
+    assert jobs(done.stdout) >= Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
+    problems = records.read_frame(copy.folder / "try/eval.parquet", records.PROBLEMS)
+    sums = problems[problems["benchmark"] == "sums"]
+    assert sorted(sums["answer"]) == ["-2", "5"]
+    for said, status in ((r"so \boxed{%s}", "correct"), (r"so \boxed{1%s}", "wrong")):
+        answers = [said % answer for answer in sums["answer"]]
+        completions = sums[["benchmark", "problem"]].assign(sample=0, text=answers, tokens=1, finish_reason="stop")
+        assert set(grade_completions(completions, sums, seconds=5, memory_mib=1024, workers=1)["status"]) == {status}
+
+
+def test_add_a_model(copy, tiny_checkpoint):
+    shutil.copytree(tiny_checkpoint, copy.folder / "checkpoints/tiny")
+    done = follow(copy, *steps("Add a model"))
+    assert "12 cells to train, 3 base model(s)" in done.stdout
+    assert jobs(done.stdout) >= Counter(pretrain=1, fetch_model=2, train=12, generate=15)
+    manifest = read_json(copy.folder / "try/from-folder/manifest.json")
+    assert manifest["model_sha256"] == hash_file(tiny_checkpoint / "model.safetensors")
