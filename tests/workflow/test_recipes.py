@@ -11,8 +11,11 @@ from repository_copy import Copy
 
 from ict_core import records
 from ict_core.benchmarks.mini.corpus import training_problems
+from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+from ict_core.config.load import load_model
 from ict_core.grading.grade import grade_completions
-from ict_core.provenance import hash_file, read_json
+from ict_core.provenance import file_hashes, hash_file, hash_weights, read_manifest, write_manifest
+from ict_core.training.pretrain import build_model, save_checkpoint
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +47,10 @@ def test_add_a_method(copy, tiny_checkpoint):
     records.write_frame(training_problems(0, 40, set()), copy.folder / "train.parquet", records.PROBLEMS)
     variant = copy.folder / "configs/methods/improbable-50.yaml"
     variant.write_text(variant.read_text().replace("0.5", str(NEARLY_EVEN)))
+    base = shutil.copytree(tiny_checkpoint, copy.folder / "base")
+    write_manifest(base / "manifest.json", {"files": file_hashes(base), "model_sha256": hash_weights(base)})
     cell = "--model mini-xs --variant improbable-50 --seed 0 --problems train.parquet --out out"
-    follow(copy, f"ict train --study configs/studies/try-method.yaml --base {tiny_checkpoint} {cell}")
+    follow(copy, f"ict train --study configs/studies/try-method.yaml --base base {cell}")
     tokens = records.read_frame(copy.folder / "out/tokens.parquet", records.TOKENS)
     assert set(tokens["step"]) == set(range(6))
     assert 0.1 < tokens["kept"].mean() < 0.9
@@ -66,10 +71,14 @@ def test_add_a_benchmark(copy):
         assert set(grade_completions(completions, sums, seconds=5, memory_mib=1024, workers=1)["status"]) == {status}
 
 
-def test_add_a_model(copy, tiny_checkpoint):
-    shutil.copytree(tiny_checkpoint, copy.folder / "checkpoints/tiny")
-    done = follow(copy, *steps("Add a model"))
+def test_add_a_model(copy):
+    files, *rest = steps("Add a model")
+    follow(copy, files)
+    sizes = load_model(copy.folder / "configs/models/from-folder.yaml").architecture
+    tokenizer, checkpoint = train_tokenizer(sizes.vocab_size), copy.folder / "checkpoints/tiny"
+    save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, checkpoint)
+    done = follow(copy, *rest)
     assert "12 cells to train, 3 base model(s)" in done.stdout
     assert jobs(done.stdout) >= Counter(pretrain=1, fetch_model=2, train=12, generate=15)
-    manifest = read_json(copy.folder / "try/from-folder/manifest.json")
-    assert manifest["model_sha256"] == hash_file(tiny_checkpoint / "model.safetensors")
+    manifest = read_manifest(copy.folder / "try/from-folder/manifest.json")
+    assert manifest["model_sha256"] == hash_file(checkpoint / "model.safetensors")
