@@ -48,13 +48,13 @@ def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], be
     order = {name: position for position, name in enumerate(benchmarks)}
     scores = []
     for cell in [*base, *trained]:
-        file = _folder(results, cell) / "grades.parquet"
+        file = results / cell.folder / "grades.parquet"
         grades = records.read_frame(file, records.GRADES)
         of_cell = score_grades(grades, *cell)
         scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
     logs, tokens = [], []
     for cell in trained:
-        train = _folder(results, cell) / "train"
+        train = results / cell.folder / "train"
         log = records.read_frame(train / "log.parquet", records.LOG, train)
         sample = records.read_frame(train / "tokens.parquet", records.TOKENS, train)
         logs.append(_of_cell(log, cell))
@@ -68,10 +68,6 @@ def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], be
     write_manifest(results / MANIFEST, merge_manifests(manifests))
 
 
-def _folder(results: Path, cell: "Cell") -> Path:
-    return results / cell.model / cell.variant / f"seed-{cell.seed}"
-
-
 def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
     return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
 
@@ -79,12 +75,12 @@ def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
 def _manifests(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
     made = [(cell, results / cell.model / "base" / "model") for cell in base]
-    made += [(cell, _folder(results, cell) / "train") for cell in trained]
+    made += [(cell, results / cell.folder / "train") for cell in trained]
     for cell, folder in made:
         yield {**cell._asdict(), **read_manifest(folder / MANIFEST, folder)}
     for name in ("generation.json", "grading.json"):
         for cell in [*base, *trained]:
-            yield {**cell._asdict(), **read_manifest(_folder(results, cell) / name)}
+            yield {**cell._asdict(), **read_manifest(results / cell.folder / name)}
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:

@@ -96,7 +96,7 @@ def stages(results: Path, cell: "Cell", base: bool) -> Iterator[Stage]:
         cell: one of the study's.
         base: whether it is an untrained model.
     """
-    logs, name = results / "logs", f"{cell.model}/{cell.variant}/seed-{cell.seed}"
+    logs, name = results / "logs", cell.folder
     if base:
         made = logs / "pretrain" / f"{cell.model}.log"
         fetched = logs / "fetch_model" / f"{cell.model}.log"

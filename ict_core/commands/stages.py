@@ -305,5 +305,5 @@ def _cell(study: "Study", options: argparse.Namespace) -> "Cell":
     if cell not in known:
         alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
         hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
-        raise UserError(f"{options.study}: no cell {cell.model}/{cell.variant}/seed-{cell.seed}; {hint}")
+        raise UserError(f"{options.study}: no cell {cell.folder}; {hint}")
     return cell

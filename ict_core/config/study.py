@@ -111,6 +111,11 @@ class Cell(NamedTuple):
     variant: str
     seed: int
 
+    @property
+    def folder(self) -> str:
+        """Its place in a study's results."""
+        return f"{self.model}/{self.variant}/seed-{self.seed}"
+
 
 def block_cells(block: Block) -> list[Cell]:
     """The cells of one block, in the order in which it names them."""

@@ -183,7 +183,7 @@ def numbered(titles):
 
 
 def folder(cell):
-    return f"{RESULTS}/{cell.model}/{cell.variant}/seed-{cell.seed}"
+    return f"{RESULTS}/{cell.folder}"
 
 
 def local_weights(wildcards):
