@@ -1,6 +1,6 @@
 """`configs/training/<name>.yaml`: the one GRPO recipe that all methods of a study share."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -65,6 +65,11 @@ class Training(Section):
     threads: Count
     token_sample_every: Count  # steps between two rows of the token log
     token_sample_groups: int = Field(ge=0)  # groups written to it each time
+    checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
+
+    def dump(self) -> dict[str, Any]:
+        """The recipe as JSON-able values, but for what changes no result."""
+        return self.model_dump(mode="json", exclude={"checkpoint_every"})
 
     @property
     def sequences_per_step(self) -> int:

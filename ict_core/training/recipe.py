@@ -26,7 +26,7 @@ def grpo_config(
 
     Args:
         seed: the cell's seed; the order of the prompts is derived from it.
-        scratch: a folder for whatever TRL writes.
+        scratch: a folder for checkpoints and whatever else TRL writes.
         processes: ranks; each takes an equal part of the rollouts.
         gradient_checkpointing: whether activations are computed again in the backward pass.
         max_prompt_tokens: of the longest prompt; needed where vLLM makes the rollouts.
@@ -61,7 +61,9 @@ def grpo_config(
         use_cpu=not torch.cuda.is_available(),
         gradient_checkpointing=gradient_checkpointing,
         logging_steps=1,
-        save_strategy="no",
+        save_strategy="no" if training.checkpoint_every is None else "steps",
+        save_steps=training.checkpoint_every or 1,
+        save_total_limit=2,  # the second for when the first turns out damaged
         report_to="none",
         disable_tqdm=True,
         dataloader_pin_memory=False,

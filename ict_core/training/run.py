@@ -13,7 +13,6 @@ import torch
 import transformers
 from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.trainer import TRAINING_ARGS_NAME
 
 from ict_core import records, vllm_process
 from ict_core.benchmarks.mini.forks import fork_tokens
@@ -30,6 +29,7 @@ from ict_core.startup import loading
 from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
+from ict_core.training.resume import Checkpoints, origin
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.sampling import sample_lean
 from ict_core.training.token_log import TrainingLog
@@ -57,6 +57,8 @@ def train(
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
+    Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
+
     Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
 
     Args:
@@ -83,35 +85,39 @@ def train(
     short = _short(base, problems, training.max_prompt_tokens)
     checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
     first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
+    scratch = out.with_name(out.name + ".checkpoints")
     with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
         with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
             with loading():
                 trainer, log = build_trainer(
-                    *(base, short, training, method, seed, pool, partial),
+                    *(base, short, training, method, seed, pool, scratch),
                     gradient_checkpointing=checkpointing,
                     rollout_dtype=model.dtype,
                     known_forks=known_forks,
                 )
-            log.start()
-            trainer.train()
+            inputs = {
+                "base_sha256": hash_weights(base) if first else "",
+                "problems_sha256": problems_sha256,
+                "ranks": trainer.accelerator.num_processes,
+            }
+            checkpoints = Checkpoints(scratch, origin(resolved, inputs), started)
+            trainer.train_from(checkpoints if first else None)
         _save(trainer, model.dtype, partial)
         if not first:
             return
-        records.write_frame(log.steps(), partial / "log.parquet", records.LOG)
-        records.write_frame(log.timing(), partial / "timing.parquet", records.TIMING)
-        records.write_frame(log.tokens(), partial / "tokens.parquet", records.TOKENS)
+        log.write(partial)
         facts = {
             "stage": "train",
             "trl": trl_settings(trainer),
-            "ranks": trainer.accelerator.num_processes,
-            "problems_sha256": problems_sha256,
+            **inputs,
             "prompts_too_long": len(problems) - len(short),
-            "base_sha256": hash_weights(base),
+            "resumed_at": checkpoints.resumed_at,
             "model_sha256": hash_weights(partial / "model"),
             "files": file_hashes(partial),
         }
-        took = cost(started, int(log.steps()["tokens"].sum()))
+        took = cost(checkpoints.started, int(log.steps()["tokens"].sum()))
         write_manifest(partial / MANIFEST, manifest(resolved) | facts | took)
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFrame:
@@ -211,15 +217,10 @@ def _adapters(lora: Lora) -> "LoraConfig":
 
 
 def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
-    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it.
-
-    Without the pickle of its arguments that transformers leaves beside the weights.
-    """
+    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
     merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
     if dtype == "float32" and not merged:
         trainer.save_model(str(partial / "model"))
-        if trainer.accelerator.is_main_process:
-            (partial / "model" / TRAINING_ARGS_NAME).unlink()
         return
     whole = partial / "float32"
     trainer.save_model(str(whole))  # of adapters, these alone

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ict_core import records
 from ict_core.tokens.streaming import SCORES, TokenStatistics
 
 Forks = Callable[[list[int]], list[bool]]
@@ -139,7 +141,7 @@ class TrainingLog:
         self._losses, self._divergences, self._clipped = [], [], []
 
     def start(self) -> None:
-        """Mark the start of the first step's wall time."""
+        """Mark the start of the next step's wall time."""
         self._mark = time.perf_counter()
 
     def steps(self) -> pd.DataFrame:
@@ -153,6 +155,19 @@ class TrainingLog:
     def tokens(self) -> pd.DataFrame:
         """``records.TOKENS``."""
         return pd.concat(self._samples, ignore_index=True)
+
+    def write(self, folder: Path) -> None:
+        """Write ``log.parquet``, ``timing.parquet`` and ``tokens.parquet``."""
+        records.write_frame(self.steps(), folder / "log.parquet", records.LOG)
+        records.write_frame(self.timing(), folder / "timing.parquet", records.TIMING)
+        records.write_frame(self.tokens(), folder / "tokens.parquet", records.TOKENS)
+
+    def read(self, folder: Path) -> None:
+        """Take up what :meth:`write` wrote after a whole step, in place of what is here."""
+        steps: Any = records.read_frame(folder / "log.parquet", records.LOG).to_dict("records")
+        timing: Any = records.read_frame(folder / "timing.parquet", records.TIMING).to_dict("records")
+        self._steps, self._timing = steps, timing
+        self._samples = [records.read_frame(folder / "tokens.parquet", records.TOKENS)]
 
     def _sample(self, step: int, batch: dict[str, Any], tokens: TokenStatistics, kept: Tensor) -> pd.DataFrame:
         mask = batch["completion_mask"].bool()[: self.sample_rows].cpu()

@@ -3,11 +3,15 @@
 import functools
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import broadcast_object_list
 from torch import Tensor
 from torch.distributed.tensor import DTensor
+from transformers.trainer import TRAINING_ARGS_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
@@ -21,6 +25,7 @@ from ict_core.training.packed_model import whole_head
 from ict_core.training.passes import Batch, DensePasses, PackedPasses, Passes
 from ict_core.training.probe import WeightProbe
 from ict_core.training.ranks import gathered_rows, gathered_sums, own_rows, rounds, whole_batch
+from ict_core.training.resume import Checkpoints
 from ict_core.training.token_log import TrainingLog
 
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
@@ -59,6 +64,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._method = method
         self._seed = seed
         self._training_log = training_log
+        self._checkpoints: Checkpoints | None = None
+        self._resumed_at = 0  # step
         self._select = SELECTORS[method.selector]
         self._scores = tuple(name for name in SCORES if name == method.parameters().get("score"))
         self._sample: Batch | None = None  # rollouts that are looked at again after the update
@@ -78,6 +85,45 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
             sampler = SeededSampler(self.vllm_generation, probe or [], self._rollout_seed)
             self._probe = WeightProbe(sampler, self.accelerator, probe_bound)
+
+    def train_from(self, checkpoints: Checkpoints | None) -> None:
+        """Train from the last checkpoint, or from the base where there is none; its frames go into the training log.
+
+        Args:
+            checkpoints: of this training; None on all ranks but the first.
+        """
+        self._checkpoints = checkpoints
+        found = [checkpoints.resume() if checkpoints is not None else None]
+        (resumed,) = broadcast_object_list(found)
+        if resumed is not None:
+            self._resumed_at = resumed.step
+            self._training_log.read(resumed.folder)
+        self._training_log.start()
+        self.train(resume_from_checkpoint=None if resumed is None else str(resumed.folder))
+
+    def _get_train_sampler(self, dataset: Any = None) -> Any:
+        """As TRL's, past the epochs that a resumed training has had: their orders are drawn from the same generator."""
+        sampler: Any = super()._get_train_sampler(dataset)
+        for _ in range(self._resumed_at // (sampler.num_samples // sampler.batch_size)):
+            torch.randperm(sampler.num_samples, generator=sampler.generator)
+        return sampler
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """As transformers', without TRL's model card; none after the last step, as the output follows."""
+        if self.state.global_step >= self.state.max_steps:
+            return
+        super(GRPOTrainer, self)._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()  # each rank writes its generators' states
+        if self._checkpoints is not None:
+            folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+            self._training_log.write(folder)
+            self._checkpoints.seal(folder)
+        self._training_log.start()  # a checkpoint is part of no step
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        """As transformers', without the pickle of its arguments."""
+        super()._save(output_dir, state_dict)
+        Path(output_dir or self.args.output_dir or "", TRAINING_ARGS_NAME).unlink()
 
     def _prepare_inputs(self, generation_batch: Any) -> Batch:
         """As TRL's; for packed passes in the order of the groups, which share their prompts in a micro-batch then."""

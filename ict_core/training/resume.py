@@ -1,0 +1,111 @@
+"""Checkpoints of a training under way, outside of its output, so that a killed training goes on at its last one.
+
+transformers writes weights (safetensors), optimiser, scheduler and generators (``torch.save``, which it loads with
+``weights_only=True`` and so without running what a pickle holds; sharded optimisers too, as configs/accelerate has the
+full state dict), its own state as JSON; the training log adds its frames. The manifest comes last: a checkpoint without
+one was not finished.
+"""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ict_core.environment import installed_packages
+from ict_core.errors import UserError
+from ict_core.provenance import CORE_PACKAGES, MANIFEST, check_files, file_hashes, hash_tree, write_manifest
+
+_PACKAGE = Path(__file__).parents[1]
+_TRAINS = ("benchmarks", "grading", "records.py", "seeding.py", "selection", "tokens", "training", "vllm_process.py")
+
+
+def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What determines a training: a checkpoint is resumed where all of it is the same.
+
+    Args:
+        resolved: the cell's resolved configuration, with method and seed.
+        inputs: hashes of what the training reads, and what else its manifest says of its start.
+    """
+    versions = installed_packages()
+    return {
+        "configuration": dict(resolved),
+        **inputs,
+        "library code": hash_tree(_PACKAGE / part for part in _TRAINS),
+        "packages": {name: versions[name] for name in CORE_PACKAGES if name in versions},
+    }
+
+
+class Resumed(NamedTuple):
+    """A checkpoint to go on from.
+
+    Attributes:
+        folder: of the checkpoint.
+        step: optimiser steps that it holds.
+        seconds: that these took, over all attempts.
+        resumed_at: the steps at which the attempts before went on.
+    """
+
+    folder: Path
+    step: int
+    seconds: float
+    resumed_at: list[int]
+
+
+class Checkpoints:
+    """The checkpoints of one training.
+
+    Args:
+        folder: receives them, ``checkpoint-<step>`` each; it need not exist.
+        origin: see :func:`origin`.
+        started: `time.perf_counter()` when this attempt began.
+
+    Attributes:
+        started: that, less what the attempts before took for the steps that were kept.
+        resumed_at: the steps at which this attempt and those before went on.
+    """
+
+    def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:
+        self.folder = folder
+        self._origin = json.loads(json.dumps(origin))  # as it is read again
+        self.started = started
+        self.resumed_at: list[int] = []
+
+    def resume(self) -> Resumed | None:
+        """The newest checkpoint that is whole and of this training; newer ones are named and deleted."""
+        for folder in sorted(self.folder.glob("checkpoint-*"), key=_step, reverse=True):
+            try:
+                found = self._read(folder)
+            except UserError as error:
+                print(f"{error}; it is deleted, and the training goes on from before", file=sys.stderr, flush=True)
+                shutil.rmtree(folder)
+                continue
+            self.started -= found.seconds
+            self.resumed_at = [*found.resumed_at, found.step]
+            return found
+        return None
+
+    def seal(self, folder: Path) -> None:
+        """Write the manifest of a checkpoint that is complete but for it."""
+        content = {
+            "origin": self._origin,
+            "files": file_hashes(folder),
+            "seconds": time.perf_counter() - self.started,
+            "resumed_at": self.resumed_at,
+        }
+        write_manifest(folder / MANIFEST, content)
+
+    def _read(self, folder: Path) -> Resumed:
+        if not (folder / MANIFEST).exists():
+            raise UserError(f"{folder}: a checkpoint that was not finished")
+        content = check_files(folder)
+        others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
+        if others:
+            raise UserError(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
+        return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"])
+
+
+def _step(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])

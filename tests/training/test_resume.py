@@ -1,0 +1,154 @@
+"""A training that was killed goes on at its last whole checkpoint, and ends with the bytes of one that was not."""
+
+import json
+import shutil
+import time
+from decimal import Decimal
+from types import SimpleNamespace
+
+import pytest
+from launch import RECIPE
+from short_runs import LengthPool
+
+from ict_core.benchmarks.mini.corpus import training_problems
+from ict_core.config import Training
+from ict_core.config.methods import TopScore
+from ict_core.config.models import Template
+from ict_core.training.resume import Checkpoints
+from ict_core.training.run import train
+
+RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
+MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
+BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
+
+
+class Killed(BaseException):
+    """Caught by nothing."""
+
+
+@pytest.fixture
+def run(tiny_checkpoint, monkeypatch):
+    """Train in a folder: seven steps of three of eight problems, so of four epochs; or until a step's rewards."""
+
+    def train_in(out, kill_at=None, seed=0, **changes):
+        asked = []
+
+        class Pool(LengthPool):
+            def __init__(self, **_):
+                pass
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+            def grade(self, items):
+                asked.append(items)
+                if kill_at == len(asked):
+                    raise Killed
+                return super().grade(items)
+
+        monkeypatch.setattr("ict_core.training.run.GradingPool", Pool)
+        training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
+        problems = training_problems(0, 8, set())
+        resolved = {"training": training.dump(), "seed": seed}
+        try:
+            train(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, {}, resolved, out, known_forks=True)
+        except Killed:
+            return None
+        return [(out / name).read_bytes() for name in BYTES], json.loads((out / "manifest.json").read_text())
+
+    return train_in
+
+
+@pytest.mark.slow
+def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp_path, capsys):
+    whole, manifest = run(tmp_path / "whole")
+    assert manifest["resumed_at"] == []
+    out, checkpoints = tmp_path / "killed", tmp_path / "killed.checkpoints"
+    assert run(out, kill_at=6, checkpoint_every=2) is None
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["checkpoint-2", "checkpoint-4"]
+    assert not list(checkpoints.rglob("*.bin"))  # a pickle of transformers' arguments
+    optimizer = checkpoints / "checkpoint-4" / "optimizer.pt"
+    data = bytearray(optimizer.read_bytes())
+    data[len(data) // 2] ^= 1
+    optimizer.write_bytes(data)
+    assert run(out, kill_at=1, checkpoint_every=2) is None  # at step 3, of the attempt the first
+    assert f"{optimizer}: its bytes are not those that were written" in capsys.readouterr().err
+    found, manifest = run(out, checkpoint_every=1)  # which belongs to no training
+    assert found == whole
+    assert manifest["resumed_at"] == [2]
+    assert not checkpoints.exists()
+
+
+@pytest.mark.slow
+def test_so_does_one_with_dense_passes_that_other_seeds_do_not_resume(run, tmp_path, capsys):
+    dense = {"passes": "dense", "checkpoint_every": 3, "lr_warmup_steps": 5}
+    whole = run(tmp_path / "whole", **dense)[0]
+    assert run(tmp_path / "killed", kill_at=5, **dense) is None
+    shutil.copytree(tmp_path / "killed.checkpoints", tmp_path / "other.checkpoints")
+    found, manifest = run(tmp_path / "killed", **dense)
+    assert found == whole and manifest["resumed_at"] == [3]
+    assert run(tmp_path / "other", kill_at=1, seed=1, **dense) is None
+    assert "checkpoint-3: a checkpoint of another training (other configuration)" in capsys.readouterr().err
+    assert not list((tmp_path / "other.checkpoints").iterdir())
+
+
+def sealed(folder, step, seconds=1.0, **origin):
+    """A checkpoint of two files after some seconds."""
+    checkpoint = folder / f"checkpoint-{step}"
+    (checkpoint / "shards").mkdir(parents=True)
+    (checkpoint / "weights").write_bytes(b"w" * 100)
+    (checkpoint / "shards" / "optimizer").write_bytes(b"o" * 100)
+    Checkpoints(folder, origin, time.perf_counter() - seconds).seal(checkpoint)
+    return checkpoint
+
+
+def truncated(checkpoint):
+    (checkpoint / "shards" / "optimizer").write_bytes(b"o" * 99)
+    return "shards/optimizer: its bytes"
+
+
+def deleted(checkpoint):
+    (checkpoint / "weights").unlink()
+    return "weights: no such file"
+
+
+def unfinished(checkpoint):
+    (checkpoint / "manifest.json").unlink()
+    return "not finished"
+
+
+def cut(checkpoint):
+    file = checkpoint / "manifest.json"
+    file.write_text(file.read_text()[:-20])
+    return "manifest.json: "
+
+
+def bit_flipped(checkpoint):
+    file = checkpoint / "manifest.json"
+    file.write_text(file.read_text().replace('"seconds": 1', '"seconds": 3'))
+    return "manifest.json: "
+
+
+@pytest.mark.parametrize("harm", [truncated, deleted, unfinished, cut, bit_flipped])
+def test_a_harmed_checkpoint_is_named_and_the_one_before_is_taken(tmp_path, capsys, harm):
+    before, newest = sealed(tmp_path, 9, seed=0), sealed(tmp_path, 10, seed=0)
+    named = harm(newest)
+    started = time.perf_counter()
+    checkpoints = Checkpoints(tmp_path, {"seed": 0}, started)
+    resumed = checkpoints.resume()
+    assert (resumed.folder, resumed.step, resumed.resumed_at) == (before, 9, [])
+    assert checkpoints.resumed_at == [9]
+    assert 1 <= started - checkpoints.started < 60  # the second before
+    assert f"{newest}" in (error := capsys.readouterr().err) and named in error
+    assert before.exists() and not newest.exists()
+
+
+@pytest.mark.parametrize("other", [{"seed": 1}, {"seed": 0, "base weights": "b"}])
+def test_a_checkpoint_of_anything_else_is_named_and_not_taken(tmp_path, capsys, other):
+    foreign = sealed(tmp_path, 9, seed=0)
+    assert Checkpoints(tmp_path, other, 0.0).resume() is None
+    assert f"{foreign}: a checkpoint of another training (other {[*other][-1]})" in capsys.readouterr().err
+    assert Checkpoints(tmp_path / "none", {}, 0.0).resume() is None
