@@ -2,6 +2,8 @@
 
 import re
 import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from packaging.markers import Marker
@@ -49,6 +51,20 @@ def check_environment(lock: Path) -> None:
         mend = f"make env{'' if lock.stem == 'cpu' else f' LOCK={lock.stem}'}"
         head = f"{len(faults)} of {len(wanted)} packages are not what {lock.name} pins; run `{mend}`:"
         raise UserError("\n".join([head, *faults[:_SHOWN], *more]))
+
+
+def check_trackers(trackers: Sequence[str]) -> None:
+    """Look for the packages of a study's trackers, which no lock holds.
+
+    Raises:
+        UserError: one is not installed.
+    """
+    missing = [name for name in trackers if find_spec(name) is None]
+    if missing:
+        raise UserError(
+            f"trackers: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed here; run "
+            f"`pip install {' '.join(missing)}`, or take the name out of the study's `trackers`"
+        )
 
 
 def locked_versions(lock: Path) -> dict[str, str]:

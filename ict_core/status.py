@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ict_core.progress import Reading, read
+
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
@@ -40,14 +42,17 @@ class Status(NamedTuple):
             its output, by an error or an interrupt).
         stage: the job that is next or under way; none once done.
         note: the last line of a failed job's log.
+        reading: the last progress that a running job's log tells; None while there is none.
     """
 
     cell: "Cell"
     state: str
     stage: str = ""
     note: str = ""
+    reading: Reading | None = None
 
 
+_HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
 _UNDER_WAY = ("running", "started", "failed")  # whose stage says more than the state
 _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
 
@@ -121,7 +126,7 @@ def status(results: Path, cell: "Cell", base: bool, marked: frozenset[Path]) -> 
         if stage.output.exists():
             continue
         if is_held(stage.log):
-            return Status(cell, "running", stage.name)
+            return Status(cell, "running", stage.name, reading=last_reading(stage.log))
         if stage.output in marked:
             return Status(cell, "started", stage.name)
         if stage.log.exists():
@@ -132,17 +137,40 @@ def status(results: Path, cell: "Cell", base: bool, marked: frozenset[Path]) -> 
 
 def last_line(log: Path) -> str:
     """The last line of a text that is not blank; of a progress bar what it showed last."""
+    return next(iter(_last_lines(log)), "")
+
+
+def last_reading(log: Path) -> Reading | None:
+    """The last progress near the end of a log."""
+    return next((reading for text in _last_lines(log) if (reading := read(text)) is not None), None)
+
+
+def _last_lines(log: Path) -> list[str]:
+    """The lines at the end of a text that are not blank, the last first."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL))
         lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return [line.strip() for line in reversed(lines) if line.strip()]
 
 
-def status_page(statuses: Sequence[Status]) -> str:
-    """One line a cell, and the totals last."""
-    rows = [(*map(str, s.cell), s.state, s.stage, s.note) for s in statuses]
+def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
+    """A table with a header and a line a cell, and the totals last.
+
+    Args:
+        width: of the screen, at which the table's lines are cut; None: nowhere.
+    """
+    rows = [_HEADER, *map(_row, statuses)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip()[:width] for row in rows]
     totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in statuses)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
     return "\n".join([*lines, "", f"{len(statuses)} cells: {counts}", ""])
+
+
+def _row(status: Status) -> tuple[str, ...]:
+    cell, found = status.cell, status.reading
+    name = f"{cell.model}/{cell.variant}/seed-{cell.seed}"
+    if found is None:
+        return name, status.state, status.stage, "", "", "", status.note
+    reward = f"{found.values['reward']:.3g}" if "reward" in found.values else ""
+    return name, status.state, status.stage, f"{found.done}/{found.total}", reward, found.left, status.note

@@ -8,6 +8,7 @@ import pytest
 
 from ict_core.cli import main
 from ict_core.config import Cell
+from ict_core.progress import Reading
 from ict_core.status import Status, begun, last_line, status, status_page
 
 CELL = Cell("m", "ict-10", 3)
@@ -20,7 +21,7 @@ def write(path, text=""):
 
 
 def of(results, marked=frozenset()):
-    return status(results, CELL, False, marked)[1:]
+    return status(results, CELL, False, marked)[1:4]
 
 
 def test_a_cell_goes_from_waiting_to_done(tmp_path):
@@ -35,13 +36,17 @@ def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_fail
     write(tmp_path / NAME / "train/log.parquet")
     log = tmp_path / "logs/generate" / f"{NAME}.log"
     log.parent.mkdir(parents=True)
-    code = "from ict_core.status import hold_log; hold_log(); print('held', flush=True); input(); raise MemoryError(7)"
+    lines = "completion 1 of 9\\nwarning: completion 2 of 9\\ncompletion 3 of 9, 12 min left\\nloading"
+    code = (
+        f"from ict_core.status import hold_log; hold_log(); print('{lines}', flush=True); input(); raise MemoryError(7)"
+    )
     with log.open("w") as file:
         command = [sys.executable, "-c", code]
         job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT)
     while not log.stat().st_size and job.poll() is None:
         pass
-    assert of(tmp_path) == ("running", "generate", "")
+    running = status(tmp_path, CELL, False, frozenset())
+    assert running == (CELL, "running", "generate", "", Reading("completion", 3, 9, {}, "12 min"))
     job.communicate(b"\n")
     assert of(tmp_path) == ("failed", "generate", "MemoryError: 7")
 
@@ -60,11 +65,11 @@ def test_a_job_that_snakemake_has_begun_and_that_holds_no_log_is_started(tmp_pat
 
 def test_a_base_model_is_pretrained_or_fetched(tmp_path):
     base = Cell("m", "base", 0)
-    assert status(tmp_path, base, True, frozenset()) == (base, "waiting", "pretrain", "")
+    assert status(tmp_path, base, True, frozenset())[:4] == (base, "waiting", "pretrain", "")
     write(tmp_path / "logs/fetch_model/m.log", "error: no such commit\n")
-    assert status(tmp_path, base, True, frozenset()) == (base, "failed", "fetch_model", "error: no such commit")
+    assert status(tmp_path, base, True, frozenset())[:4] == (base, "failed", "fetch_model", "error: no such commit")
     (tmp_path / "m/base/model").mkdir(parents=True)
-    assert status(tmp_path, base, True, frozenset()) == (base, "trained", "generate", "")
+    assert status(tmp_path, base, True, frozenset())[:4] == (base, "trained", "generate", "")
 
 
 def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
@@ -74,14 +79,25 @@ def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
     assert last_line(tmp_path / "log") == ""
 
 
-def test_the_page_has_a_line_a_cell_and_totals():
-    page = status_page([Status(CELL, "done"), Status(Cell("long", "grpo", 10), "failed", "train", "E")])
+def test_the_page_is_a_table_with_a_header_and_totals():
+    reading = Reading("step", 12, 60, {"reward": 0.4321}, "8 s")
+    page = status_page(
+        [
+            Status(CELL, "done"),
+            Status(CELL, "running", "train", reading=reading),
+            Status(Cell("long", "grpo", 10), "failed", "train", "E"),
+        ]
+    )
     assert page.splitlines() == [
-        "m     ict-10  3   done",
-        "long  grpo    10  failed  train  E",
+        "cell               state    stage  step   reward  left  note",
+        "m/ict-10/seed-3    done",
+        "m/ict-10/seed-3    running  train  12/60  0.432   8 s",
+        "long/grpo/seed-10  failed   train                       E",
         "",
-        "2 cells: 1 done, 1 failed: train",
+        "3 cells: 1 done, 1 running: train, 1 failed: train",
     ]
+    narrow = status_page([Status(CELL, "failed", "train", "E" * 99)], width=40).splitlines()
+    assert len(narrow[0]) <= len(narrow[1]) == 40
 
 
 def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):

@@ -29,15 +29,17 @@ def prepare() -> None:
     """Set what libraries read when they are imported; the stages that may download do not call this."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers' too: the stages show their own progress
     os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def check(options: argparse.Namespace) -> None:
     """Check the environment against its lock and the study for mistakes."""
-    from ict_core.environment import applicable_lock, check_environment
+    from ict_core.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(Path(__file__).resolve().parents[2] / "requirements"))
     study = load_study(options.study)
+    check_trackers(study.trackers)
     print(f"{study.name}: {len(study.cells())} cells to train, {len(study.base_cells())} base model(s)")
 
 
@@ -120,15 +122,22 @@ def pretrain(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     """Train one cell."""
+    from ict_core.environment import check_trackers
+
     study = load_study(options.study)
     prepare()
     cell = _cell(study, options)
+    check_trackers(study.trackers)
+    if study.trackers and options.trackers is None:
+        raise UserError(f"{options.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
     training = study.training_of(cell.model, cell.variant)
     with loading(without=_unused(training)):
         from ict_core import records
         from ict_core.provenance import check_files, remember_source
         from ict_core.training.run import train
+        from ict_core.training.watching import Tracking
 
+    run = f"{cell.model}/{cell.variant}/seed-{cell.seed}"
     remember_source()
     check_files(options.base)
     train(
@@ -142,6 +151,7 @@ def train(options: argparse.Namespace) -> None:
         resolved=study.resolve(cell),
         out=options.out,
         known_forks=not study.train_sets,
+        tracking=Tracking(study.trackers, options.trackers, study.name, run) if study.trackers else None,
     )
 
 

@@ -1,6 +1,8 @@
 """The subcommands beside the stages: cost, state, how two arms differ, a look at tokens, a lease of GPUs for a job."""
 
 import argparse
+import shutil
+import sys
 
 from ict_core.commands.stages import load_study, prepare, repository
 from ict_core.errors import UserError
@@ -36,7 +38,9 @@ def status(options: argparse.Namespace) -> None:
     if not results.is_dir():
         raise UserError(f"{results}: no such folder; nothing of {study.name} has run, or --results names another one")
     marked, base = begun(root), study.base_cells()
-    print(status_page([status(results, cell, cell in base, marked) for cell in study.evaluated_cells()]), end="")
+    statuses = [status(results, cell, cell in base, marked) for cell in study.evaluated_cells()]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(status_page(statuses, width), end="")
 
 
 def diff(options: argparse.Namespace) -> None:

@@ -101,6 +101,7 @@ def load_study(path: Path) -> Study:
             for name, benchmark in benchmarks.found.items()
         },
         train_sets=train_sets.found,
+        trackers=file.trackers,
         **{
             key: getattr(file, key)
             for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "shown")

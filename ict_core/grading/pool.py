@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -81,8 +81,11 @@ class GradingPool:
         while self._workers:
             self._discard(self._workers[-1])
 
-    def grade(self, items: Sequence[Item]) -> list[Verdict]:
+    def grade(self, items: Sequence[Item], watch: Callable[[int], None] | None = None) -> list[Verdict]:
         """Grade (text, gold answer, answer type) items.
+
+        Args:
+            watch: called now and then, and at the end, with the number of items that are graded.
 
         Returns:
             one verdict an item, in the order of the items. An item that a worker did not survive has the status
@@ -96,13 +99,20 @@ class GradingPool:
                 raise UserError(f"grading: answer type {answer_type!r} is not one of {', '.join(ANSWER_TYPES)}")
         settled = [settle(item) for item in items]
         unsettled = list(dict.fromkeys(item for item in settled if not isinstance(item, Verdict)))
-        graded = dict(zip(unsettled, self._run(unsettled), strict=True))
+
+        def tell(left: int) -> None:
+            if watch is not None:
+                watch(len(items) - left)
+
+        graded = dict(zip(unsettled, self._run(unsettled, tell), strict=True))
+        tell(0)
         return [item if isinstance(item, Verdict) else graded[item] for item in settled]
 
-    def _run(self, items: list[Item]) -> list[Verdict]:
+    def _run(self, items: list[Item], tell: Callable[[int], None]) -> list[Verdict]:
         job = _Job(items)
         try:
-            while len(job.verdicts) < len(items):
+            while left := len(items) - len(job.verdicts):
+                tell(left)
                 self._hire(job)
                 self._assign(job)
                 self._collect(job)

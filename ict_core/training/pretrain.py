@@ -14,6 +14,7 @@ from ict_core.benchmarks.mini.corpus import pretraining_documents
 from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config.models import Architecture, Pretraining
 from ict_core.files import appearing
+from ict_core.progress import Progress
 from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.seeding import derive_seed
 from ict_core.training.memory import reuse_freed_memory
@@ -69,7 +70,8 @@ def pretrain(
     optimizers = _optimizers(model, rule)
     schedules = [torch.optim.lr_scheduler.LambdaLR(o, lambda step: _schedule(step, rule.steps)) for o in optimizers]
     loss_of = SolutionLoss(model, architecture.max_positions)
-    losses = []
+    losses: list[float] = []
+    progress = Progress("step", rule.steps)
     for input_ids, labels in _batches(tokenizer, rule, held_out):
         loss = loss_of(input_ids, labels)
         loss.backward()
@@ -79,6 +81,7 @@ def pretrain(
             schedule.step()
         model.zero_grad(set_to_none=True)
         losses.append(loss.item())
+        progress.update(len(losses), loss=losses[-1])
         tokens += int((labels != _IGNORED).sum())
     with appearing(out) as partial:
         save_checkpoint(model, tokenizer, partial)

@@ -8,6 +8,7 @@ from trl import GRPOConfig
 
 from ict_core.config.training import Rollouts, Training
 from ict_core.seeding import derive_seed
+from ict_core.training.watching import Tracking, tracked
 
 
 def grpo_config(
@@ -18,6 +19,7 @@ def grpo_config(
     processes: int = 1,
     gradient_checkpointing: bool = False,
     max_prompt_tokens: int = 0,
+    tracking: Tracking | None = None,
 ) -> GRPOConfig:
     """TRL's configuration of a run; no method appears in it.
 
@@ -30,6 +32,7 @@ def grpo_config(
         processes: ranks; each takes an equal part of the rollouts.
         gradient_checkpointing: whether activations are computed again in the backward pass.
         max_prompt_tokens: of the longest prompt; needed where vLLM makes the rollouts.
+        tracking: where the run is reported to; None: nowhere.
     """
     return GRPOConfig(
         output_dir=str(scratch),
@@ -64,7 +67,7 @@ def grpo_config(
         save_strategy="no" if training.checkpoint_every is None else "steps",
         save_steps=training.checkpoint_every or 1,
         save_total_limit=2,  # the second for when the first turns out damaged
-        report_to="none",
+        **tracked(tracking),
         disable_tqdm=True,
         dataloader_pin_memory=False,
         remove_unused_columns=False,

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 import transformers
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
 
 from ict_core import records, vllm_process
 from ict_core.benchmarks.mini.forks import fork_tokens
@@ -33,6 +33,7 @@ from ict_core.training.resume import Checkpoints, origin
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.sampling import sample_lean
 from ict_core.training.token_log import TrainingLog
+from ict_core.training.watching import ShownProgress, Tracking
 
 if TYPE_CHECKING:
     from peft import LoraConfig
@@ -54,6 +55,7 @@ def train(
     out: Path,
     *,
     known_forks: bool = False,
+    tracking: Tracking | None = None,
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
@@ -70,6 +72,7 @@ def train(
         seed: the cell's seed.
         grading: the limits of the verifier, as keywords of ``GradingPool``.
         resolved: the cell's resolved configuration, for the manifest.
+        tracking: where the run is reported to; None: nowhere.
         known_forks: whether the problems are the mini world's, whose decision points are marked in the token sample.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
 
@@ -94,6 +97,7 @@ def train(
                     gradient_checkpointing=checkpointing,
                     rollout_dtype=model.dtype,
                     known_forks=known_forks,
+                    tracking=tracking,
                 )
             inputs = {
                 "base_sha256": hash_weights(base) if first else "",
@@ -143,12 +147,13 @@ def build_trainer(
     gradient_checkpointing: bool = False,
     rollout_dtype: Dtype = "float32",
     known_forks: bool = False,
+    tracking: Tracking | None = None,
 ) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
     """The trainer of a cell, ready to train, and the log that it fills.
 
     Args:
         rollout_dtype: in which vLLM samples, where it makes the rollouts.
-        known_forks: see :func:`train`.
+        known_forks, tracking: see :func:`train`.
     """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
@@ -178,6 +183,7 @@ def build_trainer(
             processes=ranks,
             gradient_checkpointing=gradient_checkpointing,
             max_prompt_tokens=longest,
+            tracking=tracking,
         ),
         train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=None if training.lora is None else _adapters(training.lora),
@@ -187,6 +193,8 @@ def build_trainer(
         training_log=log,
         **options,
     )
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(ShownProgress)
     if training.rollouts is None and training.precision == "float32":
         sample_lean(trainer.model)
     return trainer, log
@@ -238,4 +246,4 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
 def trl_settings(trainer: "SelectiveGRPOTrainer") -> dict[str, Any]:
     """Every resolved value of TRL's configuration but the paths: its defaults change between releases."""
     values = trainer.args.to_dict()
-    return {k: v for k, v in values.items() if k not in ("output_dir", "logging_dir", "run_name")}
+    return {k: v for k, v in values.items() if k not in ("output_dir", "logging_dir")}

@@ -235,6 +235,17 @@ def test_what_a_method_is_compared_with_retrains_nothing(configs):
     assert all(mini.resolve(cell) == other.resolve(cell) for cell in mini.cells())
 
 
+def test_how_a_training_is_kept_and_watched_retrains_nothing(configs):
+    before = load(configs)
+    (configs / "training/mini.yaml").open("a").write("checkpoint_every: 7\n")
+    after = edited(configs, "studies/mini.yaml", "scale: mini", "trackers: [wandb]\nscale: mini")
+    assert (before.training.checkpoint_every, before.trackers) == (None, ())
+    assert (after.training.checkpoint_every, after.trackers) == (7, ("wandb",))
+    for cell in after.cells():
+        assert before.stage_config("train", cell) == after.stage_config("train", cell)
+    assert before.stage_config("evidence") == after.stage_config("evidence")
+
+
 def test_a_warm_up_of_its_own_stands_before_the_studys(configs):
     methods = varied(configs, "warmup_steps", 9).methods
     assert [methods[v].warmup_steps for v in ("ict-20", "ict-10", "random-10", "grpo")] == [9, 5, 5, 0]

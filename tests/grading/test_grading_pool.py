@@ -79,7 +79,9 @@ def test_math_verify_in_a_worker():
 
 def test_order_is_kept_and_workers_are_reused(obedient):
     answers = [f"answer {i}" for i in range(300)]
-    assert [v.extracted for v in obedient.grade(boxed(*answers))] == answers
+    seen: list[int] = []
+    assert [v.extracted for v in obedient.grade(boxed(*answers), seen.append)] == answers
+    assert seen == sorted(seen) and seen[-1] == 300 > seen[0]
     # two calls, together no more than the pool's two workers; an idle one may have had nothing of the first
     calls = [obedient.grade(boxed(*(f"pid {i}" for i in range(100)))) for _ in range(2)]
     assert len({v.extracted for verdicts in calls for v in verdicts}) <= 2

@@ -43,6 +43,7 @@ class Run(NamedTuple):
     weights: dict[str, torch.Tensor]
     ranks: int
     stopped: str  # the error that ended it, or nothing
+    resumed_at: list[int]  # steps
 
 
 def start(program: str, *arguments: str, ranks: int = 1) -> subprocess.CompletedProcess[str]:
@@ -76,4 +77,4 @@ def train(folder: Path, checkpoint: Path, ranks: int = 1, **runs: dict[str, Any]
 def _read(folder: Path) -> Run:
     frames = [pd.read_parquet(folder / f"{name}.parquet") for name in ("steps", "tokens")]
     facts = json.loads((folder / "facts.json").read_text())
-    return Run(*frames, torch.load(folder / "weights.pt"), facts["ranks"], facts["stopped"])
+    return Run(*frames, torch.load(folder / "weights.pt"), **facts)

@@ -17,13 +17,25 @@ from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Training
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
+from ict_core.training.resume import Checkpoints
 from ict_core.training.run import build_trainer
 
 
 class LengthPool:
-    """Grades by the parity of the text's length: a random model never solves a problem."""
+    """Grades by the parity of the text's length: a random model never solves a problem.
+
+    Args:
+        killed_at: the step of whose rewards it dies.
+    """
+
+    def __init__(self, killed_at: int | None = None) -> None:
+        self._left = killed_at
 
     def grade(self, items: list[Any]) -> list[Any]:
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                raise KeyboardInterrupt
         return [SimpleNamespace(status="correct" if len(text) % 2 else "wrong") for text, _, _ in items]
 
 
@@ -45,6 +57,8 @@ def serve(trainer: Any, vocabulary: int) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
+    # several ranks of transformers load an optimiser to their device, on the CPU "cpu:0", which torch does not know
+    torch.serialization.register_package(0, lambda _: None, lambda storage, at: storage if at == "cpu:0" else None)
     for name, spec in json.loads(Path(sys.argv[1]).read_text()).items():
         run(spec, Path(sys.argv[2]) / name)
 
@@ -61,28 +75,33 @@ def run(spec: dict[str, Any], out: Path) -> None:
         random_reward=None,
         parameters=lambda: keywords,
     )
-    trainer, log = build_trainer(
-        Path(spec["checkpoint"]),
-        training_problems(0, 40, set()),
-        Training.model_validate_json(json.dumps(spec["training"])),
-        method,
-        spec["seed"],
-        LengthPool(),
-        out / "scratch",
-    )
-    if spec["served"]:
-        serve(trainer, vocabulary=300)
-    log.start()
+    attempts = [spec["killed_at"], None] if "killed_at" in spec else [None]
     stopped = ""
-    try:
-        trainer.train()
-    except UserError as error:
-        stopped = str(error)
+    for killed_at in attempts:
+        trainer, log = build_trainer(
+            Path(spec["checkpoint"]),
+            training_problems(0, 40, set()),
+            Training.model_validate_json(json.dumps(spec["training"])),
+            method,
+            spec["seed"],
+            LengthPool(killed_at),
+            out / "scratch",
+        )
+        if spec["served"]:
+            serve(trainer, vocabulary=300)
+        checkpoints = Checkpoints(out / "scratch", {}, 0.0)
+        try:
+            trainer.train_from(checkpoints if trainer.accelerator.is_main_process else None)
+        except UserError as error:
+            stopped = str(error)
+        except KeyboardInterrupt:
+            continue
     if trainer.accelerator.is_main_process:
         log.steps().to_parquet(out / "steps.parquet")
         log.tokens().to_parquet(out / "tokens.parquet")
         torch.save(trainer.model.state_dict(), out / "weights.pt")
-        (out / "facts.json").write_text(json.dumps({"ranks": trainer.accelerator.num_processes, "stopped": stopped}))
+        facts = {"ranks": trainer.accelerator.num_processes, "stopped": stopped, "resumed_at": checkpoints.resumed_at}
+        (out / "facts.json").write_text(json.dumps(facts))
 
 
 if __name__ == "__main__":

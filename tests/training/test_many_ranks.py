@@ -15,13 +15,17 @@ RULES = {
     "random": {"selector": "top-score", "keywords": TOP | {"score": "random"}},
 }
 OWN = {"selector": "top-score", "served": False, "training": {"prompts_per_step": 2}}  # samples its rollouts itself
+LONG = {"prompts_per_step": 2, "steps": 3}
+KILLED = {"served": False, "killed_at": 2, "training": LONG | {"checkpoint_every": 1}}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, tiny_checkpoint):
     """The same trainings by one rank and by two."""
     folder = tmp_path_factory.mktemp("ranks")
-    return [train(folder, tiny_checkpoint, ranks, **RULES, own=OWN) for ranks in (1, 2)]
+    random = RULES["random"]
+    own = {"own": OWN, "long": random | {"served": False, "training": LONG}, "killed": random | KILLED}
+    return [train(folder, tiny_checkpoint, ranks, **RULES, **own) for ranks in (1, 2)]
 
 
 @pytest.mark.slow
@@ -45,6 +49,16 @@ def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule)
 def test_ranks_sample_rollouts_of_their_own(runs):
     texts = runs[1]["own"].tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
     assert len(texts) == 2 * 2 * 4 and texts.is_unique
+
+
+@pytest.mark.slow
+def test_ranks_that_were_killed_resume_together(runs):
+    for ranks, of_ranks in zip((1, 2), runs, strict=True):
+        long, killed = of_ranks["long"], of_ranks["killed"]
+        assert (killed.ranks, killed.resumed_at) == (ranks, [2])
+        pd.testing.assert_frame_equal(long.steps, killed.steps, check_exact=True, check_like=True)
+        pd.testing.assert_frame_equal(long.tokens, killed.tokens, check_exact=True)
+        assert all(torch.equal(killed.weights[name], weight) for name, weight in long.weights.items())
 
 
 @pytest.mark.slow

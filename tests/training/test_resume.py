@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from contextlib import nullcontext
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -22,40 +23,19 @@ MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
 
 
-class Killed(BaseException):
-    """Caught by nothing."""
-
-
 @pytest.fixture
 def run(tiny_checkpoint, monkeypatch):
-    """Train in a folder: seven steps of three of eight problems, so of four epochs; or until a step's rewards."""
+    """Train in a folder: seven steps of three of eight problems, so of four epochs; or so many, and part of one."""
 
     def train_in(out, kill_at=None, seed=0, **changes):
-        asked = []
-
-        class Pool(LengthPool):
-            def __init__(self, **_):
-                pass
-
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *_):
-                pass
-
-            def grade(self, items):
-                asked.append(items)
-                if kill_at == len(asked):
-                    raise Killed
-                return super().grade(items)
-
-        monkeypatch.setattr("ict_core.training.run.GradingPool", Pool)
+        pool = nullcontext(LengthPool(kill_at))
+        monkeypatch.setattr("ict_core.training.run.GradingPool", lambda **_: pool)
         training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
         problems = training_problems(0, 8, set())
         resolved = {"training": training.dump(), "seed": seed}
         try:
             train(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, {}, resolved, out, known_forks=True)
-        except Killed:
+        except KeyboardInterrupt:
             return None
         return [(out / name).read_bytes() for name in BYTES], json.loads((out / "manifest.json").read_text())
 
@@ -67,14 +47,14 @@ def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp
     whole, manifest = run(tmp_path / "whole")
     assert manifest["resumed_at"] == []
     out, checkpoints = tmp_path / "killed", tmp_path / "killed.checkpoints"
-    assert run(out, kill_at=6, checkpoint_every=2) is None
+    assert run(out, kill_at=5, checkpoint_every=2) is None
     assert sorted(path.name for path in checkpoints.iterdir()) == ["checkpoint-2", "checkpoint-4"]
     assert not list(checkpoints.rglob("*.bin"))  # a pickle of transformers' arguments
     optimizer = checkpoints / "checkpoint-4" / "optimizer.pt"
     data = bytearray(optimizer.read_bytes())
     data[len(data) // 2] ^= 1
     optimizer.write_bytes(data)
-    assert run(out, kill_at=1, checkpoint_every=2) is None  # at step 3, of the attempt the first
+    assert run(out, kill_at=0, checkpoint_every=2) is None
     assert f"{optimizer}: its bytes are not those that were written" in capsys.readouterr().err
     found, manifest = run(out, checkpoint_every=1)  # which belongs to no training
     assert found == whole
@@ -86,11 +66,11 @@ def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp
 def test_so_does_one_with_dense_passes_that_other_seeds_do_not_resume(run, tmp_path, capsys):
     dense = {"passes": "dense", "checkpoint_every": 3, "lr_warmup_steps": 5}
     whole = run(tmp_path / "whole", **dense)[0]
-    assert run(tmp_path / "killed", kill_at=5, **dense) is None
+    assert run(tmp_path / "killed", kill_at=4, **dense) is None
     shutil.copytree(tmp_path / "killed.checkpoints", tmp_path / "other.checkpoints")
     found, manifest = run(tmp_path / "killed", **dense)
     assert found == whole and manifest["resumed_at"] == [3]
-    assert run(tmp_path / "other", kill_at=1, seed=1, **dense) is None
+    assert run(tmp_path / "other", kill_at=0, seed=1, **dense) is None
     assert "checkpoint-3: a checkpoint of another training (other configuration)" in capsys.readouterr().err
     assert not list((tmp_path / "other.checkpoints").iterdir())
 

@@ -23,7 +23,7 @@ class ParityPool(LengthPool):
     """In the place of the real pool, which a random model gets no reward from."""
 
     def __init__(self, **_):
-        pass
+        super().__init__()
 
     def __enter__(self):
         return self
@@ -37,7 +37,7 @@ def rewards(monkeypatch):
     monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
 
 
-def trained(tiny_checkpoint, out, dtype="float32", hardware=None, **changes):
+def trained(tiny_checkpoint, out, dtype="float32", hardware=None, tracking=None, **changes):
     training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 1} | changes))
     model = LocalModel(
         kind="local",
@@ -51,7 +51,18 @@ def trained(tiny_checkpoint, out, dtype="float32", hardware=None, **changes):
     )
     grading = {"seconds": 5.0, "memory_mib": 1024}
     method = Grpo(selector="grpo", normaliser="response")
-    train(tiny_checkpoint, training_problems(0, 40, set()), model, training, method, 0, grading, {}, out)
+    train(
+        tiny_checkpoint,
+        training_problems(0, 40, set()),
+        model,
+        training,
+        method,
+        0,
+        grading,
+        {},
+        out,
+        tracking=tracking,
+    )
     weights = AutoModelForCausalLM.from_pretrained(out / "model", dtype="auto").state_dict()
     return weights, json.loads((out / "manifest.json").read_text())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.published import READERS, PublishedSet
-from ict_core.environment import applicable_lock, check_environment
+from ict_core.environment import applicable_lock, check_environment, check_trackers
 from ict_core.errors import UserError
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
@@ -44,6 +44,7 @@ TRAINING_CODE = [
             "probe",
             "ranks",
             "recipe",
+            "resume",
             "rewards",
             "rollouts",
             "run",

@@ -21,4 +21,5 @@ rule train:
     shell:
         "ict lease --gpus {resources.gpu} --"
         " {params.launch} train --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --base {input.base} --problems {input.problems} --out {output} &> {log}"
+        " --seed {wildcards.seed} --base {input.base} --problems {input.problems} --out {output}"
+        f" --trackers {RESULTS}/trackers/{{wildcards.model}}/{{wildcards.variant}}/seed-{{wildcards.seed}} &> {{log}}"

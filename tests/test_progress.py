@@ -1,0 +1,96 @@
+"""What is shown of a job's progress, and that `ict status` reads what was shown."""
+
+import io
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ict_core import progress
+from ict_core.progress import Progress, Reading, duration, line, read
+
+COUNT = st.integers(0, 10**9)
+READINGS = st.builds(
+    Reading,
+    st.sampled_from(["step", "completion", "answer"]),
+    COUNT,
+    COUNT,
+    st.dictionaries(st.sampled_from(["reward", "loss"]), st.floats(allow_infinity=False)),
+    st.one_of(st.just(""), st.floats(0, 1e8).map(duration)),
+)
+
+
+@given(READINGS)
+def test_a_line_is_read_as_what_it_says(reading):
+    found = read(line(reading))
+    assert found is not None and line(found) == line(reading)
+    assert found._replace(values={}) == reading._replace(values={})
+    for name, value in reading.values.items():
+        assert found.values[name] == pytest.approx(value, rel=0.006, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "step", "step 1 of", "a step 1 of 2", "step 1 of 2 ", "step 1 of 2, 8 s", "step 1 of 2, reward high"]
+)
+def test_no_other_text_is_read(text):
+    assert read(text) is None
+
+
+def test_the_line_in_words():
+    assert line(Reading("step", 12, 60, {"reward": 0.4321}, "8 s")) == "step 12 of 60, reward 0.432, 8 s left"
+    assert read("step 12 of 60, reward nan").values["reward"] is not None
+    assert math.isnan(read("step 12 of 60, reward nan").values["reward"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0 s"), (99.4, "99 s"), (99.6, "2 min"), (5940, "99 min"), (5970, "2 h"), (1e6, "278 h")],
+)
+def test_a_duration_has_the_unit_of_two_or_three_digits(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, to be set."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_log_has_a_line_every_ten_seconds_and_the_first_and_last_always(capsys, clock):
+    shown = Progress("step", 60, done=20)
+    for step in range(21, 61):
+        clock[0] += 2.0
+        shown.update(step, reward=step / 100)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:3] == [
+        "step 21 of 60, reward 0.21, 78 s left",
+        "step 26 of 60, reward 0.26, 68 s left",
+        "step 31 of 60, reward 0.31, 58 s left",
+    ]
+    assert lines[-1] == "step 60 of 60, reward 0.6"
+    assert len(lines) == 9
+
+
+def test_the_time_left_goes_by_the_rate_since_the_last_line(capsys, clock):
+    shown = Progress("completion", 1000)
+    shown.update(500)  # at once, from a store
+    clock[0] += 20
+    shown.update(510)
+    assert capsys.readouterr().err.splitlines() == ["completion 500 of 1000", "completion 510 of 1000, 16 min left"]
+
+
+@pytest.mark.parametrize(("term", "bar"), [("xterm", True), ("dumb", False), (None, False)])
+def test_a_terminal_has_a_bar_and_one_without_abilities_has_lines(monkeypatch, term, bar):
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", term) if term else monkeypatch.delenv("TERM", raising=False)
+    shown = Progress("step", 2)
+    shown.update(1, reward=0.25)
+    shown.update(2, reward=0.5)
+    text = terminal.getvalue()
+    assert ("\r" in text) == bar
+    assert ("2/2" in text and "reward=0.5" in text) if bar else text.endswith("step 2 of 2, reward 0.5\n")
