@@ -61,13 +61,12 @@ class Progress:
     Args:
         unit: what is counted, a word.
         total: of these.
-        done: of these at the start.
+        done: of these at the start, for the bar.
     """
 
     def __init__(self, unit: str, total: int, done: int = 0) -> None:
         self._unit, self._total = unit, total
-        self._shown = time.monotonic(), done
-        self._next = 0.0
+        self._shown: tuple[float, int] | None = None  # when the last line was, and how many were done
         self._bar: Any = None
         if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
             from tqdm import tqdm
@@ -83,15 +82,15 @@ class Progress:
                 self._bar.close()
             return
         now = time.monotonic()
-        if now < self._next and done < self._total:
+        if self._shown is not None and now < self._shown[0] + _SECONDS and done < self._total:
             return
         reading = Reading(self._unit, done, self._total, values, self._left(now, done))
         print(line(reading), file=sys.stderr, flush=True)
-        self._shown, self._next = (now, done), now + _SECONDS
+        self._shown = now, done
 
     def _left(self, now: float, done: int) -> str:
-        """By the rate since the last line."""
-        then, before = self._shown
-        if done >= self._total or done <= before or now - then < 1:
+        """By the rate since the last line; unknown at the first, before which something may have been loaded."""
+        if self._shown is None or done >= self._total or done <= self._shown[1]:
             return ""
+        then, before = self._shown
         return duration((self._total - done) * (now - then) / (done - before))

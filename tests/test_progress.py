@@ -66,7 +66,7 @@ def test_a_log_has_a_line_every_ten_seconds_and_the_first_and_last_always(capsys
         shown.update(step, reward=step / 100)
     lines = capsys.readouterr().err.splitlines()
     assert lines[:3] == [
-        "step 21 of 60, reward 0.21, 78 s left",
+        "step 21 of 60, reward 0.21",
         "step 26 of 60, reward 0.26, 68 s left",
         "step 31 of 60, reward 0.31, 58 s left",
     ]
