@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _SECONDS = 10.0  # between two lines
-_LINE = re.compile(r"([a-z]+) (\d+) of (\d+)((?:, [a-z]+ (?:-?[\d.]+(?:e[+-]\d+)?|nan))*)(?:, (\d+ (?:s|min|h)) left)?")
+_LINE = re.compile(
+    r"([a-z]+) (\d+) of (\d+)((?:, [a-z]+ (?:-?[\d.]+(?:e[+-]\d+)?|-?inf|nan))*)(?:, (\d+ (?:s|min|h)) left)?"
+)
 
 
 class Reading(NamedTuple):

@@ -16,7 +16,7 @@ READINGS = st.builds(
     st.sampled_from(["step", "completion", "answer"]),
     COUNT,
     COUNT,
-    st.dictionaries(st.sampled_from(["reward", "loss"]), st.floats(allow_infinity=False)),
+    st.dictionaries(st.sampled_from(["reward", "loss"]), st.floats()),
     st.one_of(st.just(""), st.floats(0, 1e8).map(duration)),
 )
 

@@ -55,11 +55,10 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
             stored.append(
                 Stored("float32 weights of a training that ends", name, 1, count * BYTES["float32"], kept=False)
             )
-        if (
-            training.checkpoint_every is not None and training.lora is None
-        ):  # two kept and one begun; weights and Adam's
-            resumable = 3 * count * BYTES["float32"]
-            stored.append(Stored("checkpoints of a training under way", name, 3, resumable, kept=False))
+        if training.checkpoint_every is not None and training.lora is None:
+            resumable = 3 * count * BYTES["float32"]  # weights and Adam's moments
+            under_way = Stored("checkpoints of a training under way", name, 3, resumable, kept=False)  # the third begun
+            stored.append(under_way)
         stored += [
             Stored("base checkpoint", name, 1, weights),
             Stored("trained checkpoints", name, trained, weights),

@@ -57,6 +57,8 @@ def test_checkpoints_have_the_models_dtype(paper, mini, plan, tmp_path):
     assert (trained.files, trained.bytes_each) == (25, 2 * 7_615_616_512)
     passing = stored["float32 weights of a training that ends", "qwen2.5-7b"]
     assert (passing.kept, passing.files, passing.bytes_each) == (False, 1, 4 * 7_615_616_512)
+    under_way = stored["checkpoints of a training under way", "qwen2.5-7b"]
+    assert (under_way.kept, under_way.files, under_way.bytes_each) == (False, 3, 12 * 7_615_616_512)
     own = {(s.what, s.model): s for s in study_disk(mini, plan.assumptions, tmp_path, {})}
     assert ("float32 weights of a training that ends", "mini-s") not in own
     assert own["base checkpoint", "mini-s"].bytes_each % 4 == 0
