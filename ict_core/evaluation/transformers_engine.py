@@ -17,7 +17,7 @@ from transformers import (
 
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
-from ict_core.evaluation.resolved import resolved
+from ict_core.resolved import resolved
 
 _BATCH = 128
 

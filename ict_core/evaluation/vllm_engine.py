@@ -9,7 +9,7 @@ from typing import Any
 from ict_core import vllm_process
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
-from ict_core.evaluation.resolved import resolved
+from ict_core.resolved import resolved
 
 vllm_process.set_environment()
 

@@ -24,6 +24,7 @@ from ict_core.errors import UserError
 from ict_core.files import appearing, partial_of
 from ict_core.grading.pool import GradingPool
 from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.resolved import resolved as settings_as_json
 from ict_core.seeding import derive_seed
 from ict_core.startup import loading
 from ict_core.training.levers import Levers
@@ -110,17 +111,9 @@ def train(
         if not first:
             return
         log.write(partial)
-        facts = {
-            "stage": "train",
-            "trl": trl_settings(trainer),
-            **inputs,
-            "prompts_too_long": len(problems) - len(short),
-            "resumed_at": checkpoints.resumed_at,
-            "model_sha256": hash_weights(partial / "model"),
-            "files": file_hashes(partial),
-        }
+        facts = {**inputs, "prompts_too_long": len(problems) - len(short), "resumed_at": checkpoints.resumed_at}
         took = cost(checkpoints.started, int(log.steps()["tokens"].sum()))
-        write_manifest(partial / MANIFEST, manifest(resolved) | facts | took)
+        write_manifest(partial / MANIFEST, manifest(resolved) | facts | _made(trainer, partial) | took)
     shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -241,6 +234,24 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
     model.save_pretrained(partial / "model")
     AutoTokenizer.from_pretrained(whole).save_pretrained(partial / "model")
     shutil.rmtree(whole)
+
+
+def _made(trainer: "SelectiveGRPOTrainer", folder: Path) -> dict[str, Any]:
+    """What the manifest says of the trainer and of the files that a training left in a folder."""
+    return {
+        "stage": "train",
+        "trl": trl_settings(trainer),
+        "engine_settings": rollout_engine(trainer),
+        "model_sha256": hash_weights(folder / "model"),
+        "files": file_hashes(folder),
+    }
+
+
+def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
+    """All settings of a vLLM that samples beside the trainer; None without (a server's are the server's)."""
+    if not trainer.use_vllm or trainer.vllm_mode != "colocate":
+        return None
+    return {"engine": settings_as_json(trainer.vllm_generation.llm.llm_engine.vllm_config)}
 
 
 def trl_settings(trainer: "SelectiveGRPOTrainer") -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Run(NamedTuple):
     ranks: int
     stopped: str  # the error that ended it, or nothing
     resumed_at: list[int]  # steps
+    engine: dict[str, Any] | None  # the settings of the vLLM that made the rollouts
 
 
 def start(program: str, *arguments: str, ranks: int = 1) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ from ict_core.config import Training
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.training.resume import Checkpoints
-from ict_core.training.run import build_trainer
+from ict_core.training.run import build_trainer, rollout_engine
 
 
 class LengthPool:
@@ -101,6 +101,7 @@ def run(spec: dict[str, Any], out: Path) -> None:
         log.tokens().to_parquet(out / "tokens.parquet")
         torch.save(trainer.model.state_dict(), out / "weights.pt")
         facts = {"ranks": trainer.accelerator.num_processes, "stopped": stopped, "resumed_at": checkpoints.resumed_at}
+        facts["engine"] = rollout_engine(trainer)
         (out / "facts.json").write_text(json.dumps(facts))
 
 

@@ -58,6 +58,8 @@ def test_vllm_samples_from_the_trained_weights(runs):
     assert (run.steps["sampler_difference"] < 1e-4).all()
     assert (run.steps["corrected_share"] == 0).all()
     assert run.steps["grad_norm"].gt(0).all()
+    assert run.engine["engine"]["model_config"]["dtype"] == "torch.float32"
+    assert run.engine["engine"]["scheduler_config"]["enable_chunked_prefill"] is False
 
 
 @pytest.mark.slow
