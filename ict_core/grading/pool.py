@@ -1,5 +1,6 @@
 """Grading within limits: worker processes that are killed when an answer takes too long or too much memory."""
 
+import json
 import math
 import os
 import signal
@@ -19,11 +20,13 @@ from ict_core.errors import UserError
 from ict_core.grading.answers import ANSWER_TYPES, SETTLED_LIMIT, Grader, Item, grade_answer, settle
 from ict_core.grading.boxes import Verdict, last_box
 from ict_core.grading.worker import EXIT_MEMORY
+from ict_core.records import STATUSES
 
 _START_SECONDS = 120.0  # to import math-verify, on a machine that is busy
 _COMMAND = "from ict_core.grading.worker import serve; serve({descriptor})"
 _BATCH = 32  # items in one message to a worker
 _ITEMS_PER_WORKER = 16  # a further worker is started for each so many items, as starting takes longer than grading
+_LONGEST_MESSAGE = 2**14  # bytes of a worker's, whose answers are cut
 _ENDINGS = {
     EXIT_MEMORY: "memory",
     -signal.SIGKILL: "memory",  # not sent by the pool: the kernel's out-of-memory killer
@@ -133,7 +136,7 @@ class GradingPool:
             if not batch:
                 return
             try:
-                worker.connection.send([job.items[i] for i in batch])
+                worker.connection.send_bytes(json.dumps([job.items[i] for i in batch]).encode())
             except BrokenPipeError:  # it died while it had nothing to do
                 job.todo.extendleft(reversed(batch))
                 self._discard(worker)
@@ -156,14 +159,19 @@ class GradingPool:
 
     def _receive(self, worker: _Worker, job: "_Job") -> None:
         try:
-            message: Verdict | None = worker.connection.recv()
+            verdict = _read(worker.connection.recv_bytes(_LONGEST_MESSAGE))
+            if (verdict is None) == worker.ready or (verdict is not None and not worker.assigned):
+                raise ValueError("a worker reports once that it is ready, and one verdict an item")
         except (EOFError, ConnectionResetError):
             self._bury(worker, job, _ending(worker.process))
             return
-        if message is None:
+        except (OSError, ValueError, RecursionError):  # a message that is too long is an OSError
+            self._bury(worker, job, "error")
+            return
+        if verdict is None:
             worker.ready = True
         else:
-            job.verdicts[worker.assigned.popleft()] = message
+            job.verdicts[worker.assigned.popleft()] = verdict
         worker.deadline = time.monotonic() + self._seconds if worker.assigned else math.inf
 
     def _bury(self, worker: _Worker, job: "_Job", status: str) -> None:
@@ -210,8 +218,24 @@ def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
             stdin=subprocess.DEVNULL,
             env=environment,
         )
-    ours.send((grade, seconds, memory_mib * 2**20))
+    name = f"{grade.__module__}:{grade.__qualname__}"
+    ours.send_bytes(json.dumps([name, seconds, memory_mib * 2**20]).encode())
     return _Worker(process, ours, deadline=time.monotonic() + _START_SECONDS)
+
+
+def _read(message: bytes) -> Verdict | None:
+    """A worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    content = json.loads(message)
+    match content:
+        case None:
+            return None
+        case [str(status), str(extracted)] if status in STATUSES:
+            return Verdict(status, extracted)
+    raise ValueError("no verdict")
 
 
 def _ending(process: subprocess.Popen[bytes]) -> str:

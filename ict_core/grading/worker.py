@@ -4,6 +4,8 @@ It is started as an interpreter of its own (not forked, and without the parent's
 what the parent has loaded, be it torch or a GPU's memory.
 """
 
+import importlib
+import json
 import os
 import resource
 import signal
@@ -61,14 +63,16 @@ def _next_batch(connection: Connection, parent: int) -> list[Item] | None:
         if os.getppid() != parent:
             return None
     try:
-        batch: list[Item] = connection.recv()
+        batch = json.loads(connection.recv_bytes())
     except (EOFError, ConnectionResetError):
         return None
-    return batch
+    return [(text, gold, answer_type) for text, gold, answer_type in batch]
 
 
 def serve(descriptor: int) -> None:
-    """Grade batches from a connection, answering one item at a time; the first message to the parent is None: ready.
+    """Grade batches from a connection, answering one item at a time; the first message to the parent is null: ready.
+
+    Messages are JSON, as a pickle would let a worker that a text has taken over run code in the parent.
 
     An item that outlives its limit by :data:`GRACE_SECONDS` means that the parent is not there to kill this process,
     so the kernel does (the alarm's default action needs no cooperation of the code that runs).
@@ -77,13 +81,15 @@ def serve(descriptor: int) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt of the terminal means
     connection = Connection(descriptor)
-    grade, seconds, memory = connection.recv()
+    name, seconds, memory = json.loads(connection.recv_bytes())
+    module, _, function = name.partition(":")
+    grade: Grader = getattr(importlib.import_module(module), function)
     load_math_verify()
     _limit_memory(memory)
-    connection.send(None)
+    connection.send_bytes(b"null")
     while (batch := _next_batch(connection, parent)) is not None:
         for item in batch:
             signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS)
             verdict = _judge(grade, item, memory)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            connection.send(verdict)
+            connection.send_bytes(json.dumps(verdict).encode())

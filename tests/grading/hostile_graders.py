@@ -2,41 +2,55 @@
 
 import os
 import signal
+import stat
 import sys
 import time
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 from ict_core.grading.boxes import Verdict, last_box
+
+
+def _send(message):
+    """Send the parent a message of our own, as code that a text has taken over could."""
+    for name in Path("/proc/self/fd").iterdir():
+        if name.exists() and stat.S_ISSOCK(name.stat().st_mode):
+            Connection(os.dup(int(name.name))).send_bytes(message)
 
 
 def obey(text, gold, answer_type):
     """Do what the box says; a box that says nothing known is correct."""
     box = last_box(text)
     word = box.answer if box else ""
-    match word.split()[:1]:
-        case ["sleep"]:
+    match word.split():
+        case ["sleep", *_]:
             time.sleep(600)
-        case ["spin"]:  # one operation of the interpreter, which never lets another thread run
+        case ["spin", *_]:  # one operation of the interpreter, which never lets another thread run
             print(os.getpid(), flush=True)
             pow(3, 10**9)
-        case ["exit"]:
+        case ["exit", *_]:
             os._exit(3)
-        case ["segfault"]:
+        case ["segfault", *_]:
             os.kill(os.getpid(), signal.SIGSEGV)
-        case ["killed"]:
+        case ["killed", *_]:
             os.kill(os.getpid(), signal.SIGKILL)
-        case ["raise"]:
+        case ["raise", *_]:
             sys.stderr = None  # the traceback is no news
             raise ValueError
-        case ["hoard"]:
+        case ["hoard", *_]:
             bytearray(10 * 2**30)
-        case ["swallow"]:
+        case ["swallow", *_]:
             hoard = []
             try:
                 while True:
                     hoard.append(bytearray(2**24))
             except MemoryError:
                 return Verdict.on(word, "wrong")
-        case ["pid"]:
+        case ["pickle", file]:
+            _send(b"cos\nsystem\n(S'touch " + file.encode() + b"'\ntR.")
+        case ["forge", *message]:
+            _send(" ".join(message).encode() * (2**20 if message == ["["] else 1))
+        case ["pid", *_]:
             return Verdict.on(str(os.getpid()), "correct")
     return Verdict.on(word, "correct")
 

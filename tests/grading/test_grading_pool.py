@@ -1,5 +1,6 @@
 import contextlib
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -115,6 +116,21 @@ def test_only_the_guilty_item_is_lost(request, word, status, workers):
     assert [v.extracted for v in verdicts] == answers
     assert [v.status for v in verdicts] == ["correct"] * 20 + [status] + ["correct"] * 20
     assert pool.grade(boxed("after"))[0].status == "correct"
+
+
+@pytest.mark.parametrize(
+    "message", ['["perfect", "5"]', '["correct"]', '["correct", 5]', "null", "{}", "so", "[", "[" * 9000]
+)
+def test_a_message_that_is_no_verdict_costs_the_worker(lone, message):
+    assert lone.grade(boxed(f"forge {message}", "fine")) == [("error", f"forge {message}"[:200]), ("correct", "fine")]
+
+
+def test_a_pickle_from_a_worker_is_not_loaded(lone, tmp_path):
+    marker = tmp_path / "marker"
+    assert lone.grade(boxed(f"pickle {marker}"))[0].status == "error"
+    assert not marker.exists()
+    pickle_of_the_same = f"cos\nsystem\n(S'touch {marker}'\ntR.".encode()
+    assert pickle.loads(pickle_of_the_same) == 0 and marker.exists()  # noqa: S301 - it is a pickle that would run
 
 
 def test_many_guilty_items(obedient):
