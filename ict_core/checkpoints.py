@@ -1,6 +1,5 @@
 """Base checkpoints that others trained: fetched from the hub or a folder, held against what the YAML file states."""
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -13,10 +12,11 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from ict_core.config.models import HubModel, LocalModel
 from ict_core.errors import UserError
 from ict_core.files import remove, settle
+from ict_core.pretrained import INDEX, check_weights
 from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_json, write_manifest
 
 # Weights as safetensors only, and no code: nothing that is run when it is loaded.
-WEIGHTS, INDEX = "model*.safetensors", "model.safetensors.index.json"
+WEIGHTS = "model*.safetensors"
 FILES = (
     *(WEIGHTS, INDEX, "config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json"),
     *("merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template.jinja"),
@@ -124,18 +124,15 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
 
 
 def _check_weights(file: str, folder: Path) -> None:
-    present = {path.name for path in folder.glob(WEIGHTS)}
-    if not present:
+    if not any(folder.glob(WEIGHTS)):
         raise UserError(
             f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
             "may run code: convert them, or name a model that has safetensors"
         )
-    index = folder / INDEX
-    if index.exists():
-        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        if named != present:
-            differing = ", ".join(sorted(named ^ present)[:3])
-            raise UserError(f"{file}: {INDEX} and the weight files of the checkpoint differ: {differing}")
+    try:
+        check_weights(folder)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
 
 
 def _tokenizer(file: str, folder: Path) -> PreTrainedTokenizerBase:

@@ -107,13 +107,14 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
         dtype: of the weights and the computation, whatever the weights are stored in.
 
     Raises:
-        UserError: an unknown name, no safetensors weights in the folder, or bfloat16 without a GPU.
+        UserError: an unknown name, no sound safetensors weights in the folder, or bfloat16 without a GPU.
     """
     import torch
 
+    from ict_core.pretrained import check_weights
+
     _packages(name)
-    if not any(model.glob("*.safetensors")):
-        raise UserError(f"{model}: no safetensors weights there; run the stage that trains this model")
+    check_weights(model)
     if dtype == "bfloat16" and not torch.cuda.is_available():
         raise UserError("the model's dtype: bfloat16 needs a GPU and none is visible; on the CPU state dtype: float32")
     if name == "vllm":

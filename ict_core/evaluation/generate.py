@@ -66,10 +66,10 @@ def context_length(
     Raises:
         UserError: it is more than the checkpoint's config allows; the problem is named.
     """
-    from transformers import AutoTokenizer
+    from ict_core.pretrained import read_tokenizer
 
     most = int(json.loads((model / "config.json").read_text())["max_position_embeddings"])
-    ids = AutoTokenizer.from_pretrained(model)(problems["prompt"].tolist())["input_ids"]
+    ids = read_tokenizer(model)(problems["prompt"].tolist())["input_ids"]
     lengths = [len(row) for row in ids]
     longest = max(lengths)
     if longest + max_new_tokens > most:

@@ -7,16 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
     LogitsProcessor,
     LogitsProcessorList,
-    PreTrainedTokenizerBase,
     TopPLogitsWarper,
 )
 
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
+from ict_core.pretrained import read_model, read_tokenizer
 from ict_core.resolved import resolved
 
 _BATCH = 128
@@ -63,10 +61,10 @@ class TransformersEngine(Engine):
     def __init__(self, path: Path, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(path, padding_side="left")
+        self.tokenizer = read_tokenizer(path, padding_side="left")
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token  # what stands there is masked
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).eval()
+        model = read_model(path, dtype).eval()
         self.model = model.to(torch.device(self._device))
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:

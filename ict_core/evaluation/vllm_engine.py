@@ -46,6 +46,7 @@ class VllmEngine(Engine):
             max_num_batched_tokens=max(8192, max_tokens),
             generation_config="vllm",  # no sampling default is taken from the checkpoint
             load_format="safetensors",
+            trust_remote_code=False,
             logprobs_mode="processed_logprobs",  # at the sampling temperature, not before it
             disable_log_stats=True,
             seed=0,

@@ -72,7 +72,7 @@ def _next_batch(connection: Connection, parent: int) -> list[Item] | None:
 def serve(descriptor: int) -> None:
     """Grade batches from a connection, answering one item at a time; the first message to the parent is null: ready.
 
-    Messages are JSON, as a pickle would let a worker that a text has taken over run code in the parent.
+    Messages are JSON: whatever a text makes of its worker, the parent runs nothing that it sends.
 
     An item that outlives its limit by :data:`GRACE_SECONDS` means that the parent is not there to kill this process,
     so the kernel does (the alarm's default action needs no cooperation of the code that runs).

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 import transformers
 from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback
+from transformers import PrinterCallback
 
 from ict_core import records, vllm_process
 from ict_core.benchmarks.mini.forks import fork_tokens
@@ -23,6 +23,7 @@ from ict_core.config.training import Lora, Training
 from ict_core.errors import UserError
 from ict_core.files import appearing, partial_of
 from ict_core.grading.pool import GradingPool
+from ict_core.pretrained import read_model, read_tokenizer
 from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.resolved import resolved as settings_as_json
 from ict_core.seeding import derive_seed
@@ -121,7 +122,7 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
     """The problems whose prompts have at most ``limit`` tokens."""
     if limit is None:
         return problems
-    ids = AutoTokenizer.from_pretrained(base)(problems["prompt"].tolist())["input_ids"]
+    ids = read_tokenizer(base)(problems["prompt"].tolist())["input_ids"]
     short = problems[[len(prompt) <= limit for prompt in ids]]
     if short.empty:
         raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: at least {min(map(len, ids))}")
@@ -154,7 +155,7 @@ def build_trainer(
             f"{ranks} ranks with micro-batches of {training.micro_batch_sequences} do not divide the "
             f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
         )
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer = read_tokenizer(base)
     forks = functools.partial(fork_tokens, tokenizer) if known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
     chance = method.random_reward
@@ -166,7 +167,7 @@ def build_trainer(
         longest = max(map(len, prompts))
         options = {"probe": prompts[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
     trainer = _trainer_class(training, longest + training.max_new_tokens, rollout_dtype)(
-        model=AutoModelForCausalLM.from_pretrained(base, dtype="float32"),
+        model=read_model(base, "float32"),
         processing_class=tokenizer,
         reward_funcs=[reward],
         args=grpo_config(
@@ -230,9 +231,9 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
     if merged:
         model = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().to(getattr(torch, dtype))
     else:
-        model = AutoModelForCausalLM.from_pretrained(whole, dtype=dtype)
+        model = read_model(whole, dtype)
     model.save_pretrained(partial / "model")
-    AutoTokenizer.from_pretrained(whole).save_pretrained(partial / "model")
+    read_tokenizer(whole).save_pretrained(partial / "model")
     shutil.rmtree(whole)
 
 

@@ -31,6 +31,7 @@ TRAINING_CODE = [
     "benchmarks/templates.py",
     "benchmarks/mini/arithmetic.py",
     "benchmarks/mini/forks.py",
+    "pretrained.py",
     "vllm_process.py",
     *[
         f"training/{name}.py"

@@ -19,7 +19,7 @@ rule generate:
         checkpoint=model_folder,
         cache=COMPLETIONS_CACHE,
         config=lambda w: settings("generate", cell_of(w)),
-        code=code("evaluation", "benchmarks/templates.py", "vllm_process.py"),
+        code=code("evaluation", "benchmarks/templates.py", "pretrained.py", "vllm_process.py"),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
@@ -139,6 +139,7 @@ rule completion_probe:
             ],
             "benchmarks/published/prompts.py",
             "evaluation",
+            "pretrained.py",
             "vllm_process.py",
         ),
     shell:
