@@ -1,6 +1,7 @@
 """Checks that need more than one value: each notes what it finds."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.study import Data, StudyFile, block_cells
 from ict_core.config.training import Rollouts, Training
 
+MOST_CELLS = 100_000
 LARGEST_K = 4  # of the tables
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PLACES = re.compile(r"\{(?:question|options)\}")
@@ -33,16 +35,20 @@ def check_grid(file: Path, study: StudyFile, problems: Problems) -> None:
     """No cell twice, and each baseline wherever something is compared with it."""
     _unique(file, "benchmarks", study.benchmarks, problems)
     _unique(file, "baselines", study.baselines, problems)
+    cells = sum(len(block.models) * len(block.methods) * len(block.seeds) for block in study.grid)
+    if cells > MOST_CELLS:
+        problems.add(file, "grid", f"has {cells:,} cells; allowed: at most {MOST_CELLS:,}")
+        return
     first: dict[tuple[str, str, int], int] = {}
     for index, block in enumerate(study.grid):
         for key in ("models", "methods", "seeds"):
             _unique(file, f"grid[{index}].{key}", getattr(block, key), problems)
         again = [cell for cell in block_cells(block) if first.setdefault(cell, index) != index]
         if again:
-            cells = ", ".join(f"{c.model}/{c.variant}/seed {c.seed}" for c in again[:5])
+            shown = ", ".join(f"{c.model}/{c.variant}/seed {c.seed}" for c in again[:5])
             more = f" and {len(again) - 5} more" if len(again) > 5 else ""
             problems.add(
-                file, f"grid[{index}]", f"{cells}{more} already stand in another block; allowed: each cell once"
+                file, f"grid[{index}]", f"{shown}{more} already stand in another block; allowed: each cell once"
             )
     _check_baselines(file, study, problems)
     ran = {variant for block in study.grid for variant in block.methods}
@@ -223,6 +229,6 @@ def _named_as_its_file(file: Path, name: str, written: str, problems: Problems) 
 
 
 def _unique(file: Path, key: str, values: Sequence[object], problems: Problems) -> None:
-    twice = [value for value in dict.fromkeys(values) if values.count(value) > 1]
+    twice = [value for value, times in Counter(values).items() if times > 1]
     if twice:
         problems.refuse(file, key, list(values), f"each entry once ({', '.join(map(str, twice))} stands twice)")

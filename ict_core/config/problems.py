@@ -1,6 +1,7 @@
 """Problems of the configuration, each in one line: file, key, value, what is allowed."""
 
 import difflib
+import os
 import types
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -14,6 +15,8 @@ from pydantic_core import ErrorDetails
 from ict_core.errors import UserError
 
 _SCALARS = {int: "a whole number", float: "a number", Decimal: "a number", str: "a text", bool: "true or false"}
+_MOST = 100  # problems told
+_LONGEST = 2000  # characters of one
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
@@ -24,8 +27,15 @@ class Problems:
         self.lines: list[str] = []
 
     def add(self, file: Path, key: str, text: str) -> None:
-        """Note a problem of one key of one file."""
-        self.lines.append(f"{shown(file)}: {key}: {text}" if key else f"{shown(file)}: {text}")
+        """Note a problem of one key of one file.
+
+        Raises:
+            UserError: there are so many that no more are looked for.
+        """
+        self.lines.append(one_line(f"{shown(file)}: {key}: {text}" if key else f"{shown(file)}: {text}"))
+        if len(self.lines) == _MOST:
+            self.lines.append(f"... and perhaps more: these are the first {_MOST}")
+            self.raise_if_any()
 
     def refuse(self, file: Path, key: str, value: object, allowed: str) -> None:
         """Note a value that is not allowed."""
@@ -41,10 +51,16 @@ class Problems:
             raise UserError("\n".join(self.lines))
 
 
+def one_line(text: str) -> str:
+    """A text in one printable line of readable length, whatever a file brought into it."""
+    cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(cut.split()))
+
+
 def shown(path: Path) -> str:
     """A path as a user would type it from here."""
-    resolved = path.resolve()
-    return str(resolved.relative_to(Path.cwd()) if resolved.is_relative_to(Path.cwd()) else path)
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 - unlike resolve(), it keeps the names of links
+    return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else path)
 
 
 def show_value(value: object) -> str:

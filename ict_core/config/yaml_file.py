@@ -2,6 +2,7 @@
 
 import json
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,25 @@ from pydantic import TypeAdapter, ValidationError
 
 from ict_core.config.problems import Problems, closest, key_path, note_error
 
+_LARGEST = 2**18  # bytes of a file
+_DIGITS = 18  # of a whole number
+_NOT_ITS_TAG = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)  # of PyYAML, for `!!int x`
+
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe subset, where `3e-4` is a number (PyYAML alone asks for `3.0e-4` and reads a text)."""
+    """YAML's safe subset without aliases, where `3e-4` is a number (PyYAML alone asks for `3.0e-4` and reads a text).
+
+    Aliases would let a small file stand for one of any size.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """See PyYAML."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(
+                None, None, f"the alias {event.anchor!r}; allowed: no aliases", event.start_mark
+            )
+        return super().compose_node(parent, index)
 
 
 _EXPONENT = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
@@ -32,9 +49,11 @@ def read_section(file: Path, schema: Any, problems: Problems) -> Any:
         place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         return problems.add(file, "", f"not YAML: {error.problem}{place}")
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return problems.add(file, "", f"cannot be read: {' '.join(str(error).split())}")
+        return problems.add(file, "", f"cannot be read: {error}")
     except RecursionError:
-        return problems.add(file, "", "is nested too deep, or an alias holds itself; allowed: no aliases")
+        return problems.add(file, "", "is nested too deep")
+    except _NOT_ITS_TAG as error:
+        return problems.add(file, "", f"holds a value that is not of its YAML type: {error}")
     if content is None:
         return None
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
@@ -46,11 +65,17 @@ def read_section(file: Path, schema: Any, problems: Problems) -> Any:
 
 
 def _read(file: Path, problems: Problems) -> str | None:
-    """A YAML file as JSON; None where a key was noted that stands twice or is no text."""
-    loader = _Loader(file.read_text(encoding="utf-8"))
+    """A YAML file as JSON; None where a key was noted that stands twice or is no text, or a huge number."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError("it is no file")
+    with file.open("rb") as opened:
+        content = opened.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise OSError(f"it is larger than {_LARGEST // 1024} KiB")
+    loader = _Loader(content.decode("utf-8"))
     try:
         node = loader.get_single_node()
-        faults = list(_key_faults(node, ()))
+        faults = list(_faults(node, ()))
         for key, text in faults:
             problems.add(file, key, text)
         return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
@@ -58,10 +83,12 @@ def _read(file: Path, problems: Problems) -> str | None:
         loader.dispose()
 
 
-def _key_faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[tuple[str, str]]:
+def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[tuple[str, str]]:
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            yield from _key_faults(item, (*loc, index))
+            yield from _faults(item, (*loc, index))
+    if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
+        yield key_path(loc), f"a number of {len(node.value)} digits; allowed: whole numbers of at most {_DIGITS}"
     if not isinstance(node, yaml.MappingNode):
         return
     seen = set()
@@ -73,4 +100,4 @@ def _key_faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[
             shown = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
             yield key_path(here), f"stands a second time in line {line}, with {shown}; allowed: each key once"
         seen.add(str(key.value))
-        yield from _key_faults(value, here)
+        yield from _faults(value, here)

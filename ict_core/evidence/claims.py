@@ -93,10 +93,12 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     problems = Problems()
     file: ClaimsFile | None = read_section(path, ClaimsFile, problems)
     claims = file.claims if file else ()
+    seen: set[str] = set()
     for index, claim in enumerate(claims):
         key = f"claims[{index}]"
-        if claim.id in [other.id for other in claims[:index]]:
+        if claim.id in seen:
             problems.refuse(path, f"{key}.id", claim.id, "each id once")
+        seen.add(claim.id)
         if (claim.test is None) == (claim.needs is None):
             problems.add(path, key, "needs either a test, or `needs`: what is missing to test it")
         _check_test(path, f"{key}.test", claim.test, problems)
