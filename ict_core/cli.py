@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core.commands import evidence, shadow, stages, tools
+from ict_core.commands import evidence, regrade, shadow, stages, tools
 from ict_core.errors import Damaged, UserError
 from ict_core.files import remove
 from ict_core.status import hold_log
@@ -74,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--workers", type=int, default=1, help="processes of the grader (default: %(default)s)")
     add("settings", stages.settings, "study out")
     add("collect", stages.collect, "study results")
+    again = add("regrade", regrade.regrade, "study results out")
+    again.add_argument("--stored", action="store_true", help="write the study's stored files under the new grades too")
     add("shadow-study", shadow.shadow_study, "study tokens shadow overlap")
     add("statistics", evidence.statistics, "stored results claims")
     add("tables", evidence.tables, "stored results paper")

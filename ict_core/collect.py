@@ -28,7 +28,13 @@ _COST = {
 }
 
 
-def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], benchmarks: Sequence[str]) -> None:
+def collect(
+    results: Path,
+    base: Sequence["Cell"],
+    trained: Sequence["Cell"],
+    benchmarks: Sequence[str],
+    regraded: Path | None = None,
+) -> None:
     """Gather a study's cells into five files of its results folder.
 
     They are ``scores.parquet`` (``records.SCORES``), ``train_log.parquet`` (``records.STUDY_LOG``), ``tokens.parquet``
@@ -40,15 +46,18 @@ def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], be
         base: the untrained models' cells.
         trained: all other cells.
         benchmarks: the order of a cell's rows in the scores.
+        regraded: a folder of other grades of the same cells, which are taken in place of the study's; it receives the
+            five files.
 
     Raises:
         UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
         Damaged: a cell's file does not hold what was written.
     """
+    graded = out = results if regraded is None else regraded
     order = {name: position for position, name in enumerate(benchmarks)}
     scores = []
     for cell in [*base, *trained]:
-        file = results / cell.folder / "grades.parquet"
+        file = graded / cell.folder / "grades.parquet"
         grades = records.read_frame(file, records.GRADES)
         of_cell = score_grades(grades, *cell)
         scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
@@ -59,28 +68,30 @@ def collect(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"], be
         sample = records.read_frame(train / "tokens.parquet", records.TOKENS, train)
         logs.append(_of_cell(log, cell))
         tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
-    manifests = [*_manifests(results, base, trained)]
+    manifests = [*_manifests(results, graded, base, trained)]
     check_chain(manifests)
-    records.write_frame(pd.concat(scores), results / SCORES, records.SCORES)
-    records.write_frame(pd.concat(logs), results / LOG, records.STUDY_LOG)
-    records.write_frame(pd.concat(tokens), results / TOKENS, records.STUDY_TOKENS)
-    records.write_frame(compute_frame(manifests), results / COMPUTE, records.COMPUTE)
-    write_manifest(results / MANIFEST, merge_manifests(manifests))
+    records.write_frame(pd.concat(scores), out / SCORES, records.SCORES)
+    records.write_frame(pd.concat(logs), out / LOG, records.STUDY_LOG)
+    records.write_frame(pd.concat(tokens), out / TOKENS, records.STUDY_TOKENS)
+    records.write_frame(compute_frame(manifests), out / COMPUTE, records.COMPUTE)
+    write_manifest(out / MANIFEST, merge_manifests(manifests))
 
 
 def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
     return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
 
 
-def _manifests(results: Path, base: Sequence["Cell"], trained: Sequence["Cell"]) -> Iterable[dict[str, Any]]:
+def _manifests(
+    results: Path, graded: Path, base: Sequence["Cell"], trained: Sequence["Cell"]
+) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
     made = [(cell, results / cell.model / "base" / "model") for cell in base]
     made += [(cell, results / cell.folder / "train") for cell in trained]
     for cell, folder in made:
         yield {**cell._asdict(), **read_manifest(folder / MANIFEST, folder)}
-    for name in ("generation.json", "grading.json"):
+    for folder, name in ((results, "generation.json"), (graded, "grading.json")):
         for cell in [*base, *trained]:
-            yield {**cell._asdict(), **read_manifest(results / cell.folder / name)}
+            yield {**cell._asdict(), **read_manifest(folder / cell.folder / name)}
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:

@@ -220,3 +220,55 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     other = finished.folder / cell.replace("seed-0", "seed-1")
     assert (other / "completions.parquet").read_bytes() != before[files[0]]
     assert (other / "train/model/model.safetensors").read_bytes() != before[f"{cell}/train/model/model.safetensors"]
+
+
+@pytest.mark.slow
+def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
+    results, choice = finished.folder / "results/smoke", "ict_core/grading/choice.py"
+    files = {path.parent: path.read_bytes() for path in results.glob("mini-xs/*/seed-*/grades.parquet")}
+    stricter = (REPOSITORY / choice).read_text().replace("letter == gold else", 'letter == gold != "D" else')
+    assert stricter != (REPOSITORY / choice).read_text()
+    (finished.folder / choice).write_text(stricter)
+    finished.append("ict_core/training/trainer.py")
+    finished.append("ict_core/benchmarks/assemble.py")
+    jobs = finished.planned("regrade", *SMOKE)
+    assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 5, "regrade": 1}
+    result = finished.snakemake("regrade", *SMOKE)
+    assert result.returncode == 0, result.stdout[-5000:]
+    assert finished.planned("regrade", *SMOKE) == []
+    rebuilt = f"stored={results / 'regrade'}", f"results={results / 'regrade/evidence'}"
+    again = finished.snakemake("tables", "--snakefile", "workflow/reference.smk", "--config", *rebuilt)
+    assert again.returncode == 0, again.stdout[-5000:]
+    for file in (choice, "ict_core/training/trainer.py", "ict_core/benchmarks/assemble.py"):
+        restore(finished, file)
+
+    assert {folder: (folder / "grades.parquet").read_bytes() for folder in files} == files
+    cells = {folder: pd.read_parquet(folder / "grades.parquet") for folder in files}
+    letters = [grades[(grades["status"] == "correct") & (grades["extracted"] == "D")] for grades in cells.values()]
+    expected = {
+        (*folder.relative_to(results).parts, row.benchmark, row.problem, row.sample)
+        for folder, rows in zip(cells, letters, strict=True)
+        for row in rows.itertuples()
+    }
+    flips = pd.read_csv(results / "regrade/flips.csv", dtype=str)
+    answer = zip(flips["benchmark"], flips["problem"], flips["sample"].astype(int), strict=True)
+    cell = zip(flips["model"], flips["variant"], "seed-" + flips["seed"], strict=True)
+    assert (
+        expected and {(*c, *a) for c, a in zip(cell, answer, strict=True)} == expected and len(flips) == len(expected)
+    )
+    assert set(zip(flips["old_status"], flips["new_status"], strict=True)) == {("correct", "wrong")}
+    assert (flips[["old_extracted", "new_extracted", "gold"]] == "D").all(axis=None)
+    assert f"correct -> wrong: {len(expected)}" in result.stdout
+    assert (results / "regrade/flips.md").read_text().count("| correct | wrong |") == len(expected)
+
+    old, new = (pd.read_parquet(folder / "scores.parquet") for folder in (results, results / "regrade"))
+    assert (old["correct"] - new["correct"]).sum() == len(expected) == (new["wrong"] - old["wrong"]).sum()
+    changes = pd.read_csv(results / "regrade/changes.csv")
+    assert changes["flipped"].sum() == len(expected)
+    for name, scores in (("old_pass_at_1", old), ("new_pass_at_1", new)):
+        means = (scores["correct"] / scores["n"]).groupby(
+            [scores[c] for c in ("model", "variant", "seed", "benchmark")]
+        )
+        found = changes.set_index(["model", "variant", "seed", "benchmark"])[name]
+        assert found.sort_index().to_numpy() == pytest.approx(means.mean().sort_index().to_numpy())
+    assert "were graded anew" in (results / "regrade/evidence/tables/main.md").read_text()

@@ -1,3 +1,12 @@
+GRADERS = min(8, math.ceil(STUDY.answers() / ANSWERS_PER_GRADER))
+GRADING_MINUTES = 60 + STUDY.answers() // 600  # 0.1 s an answer
+
+
+def grading_memory(wildcards, threads):
+    """Of the workers beside the frames, in MB."""
+    return 4000 + threads * STUDY.grading.memory_mib
+
+
 rule generate:
     input:
         trained=trained,
@@ -19,7 +28,9 @@ rule generate:
         checkpoint=model_folder,
         cache=COMPLETIONS_CACHE,
         config=lambda w: settings("generate", cell_of(w)),
-        code=code("evaluation", "benchmarks/templates.py", "pretrained.py", "vllm_process.py"),
+        code=code(
+            "evaluation", "benchmarks/templates.py", "pretrained.py", "vllm_process.py"
+        ),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
@@ -38,11 +49,10 @@ rule grade:
         f"{RESULTS}/logs/grade/{{model}}/{{variant}}/seed-{{seed}}.log",
     conda:
         "../../environment.yml"
-    threads: min(8, math.ceil(STUDY.answers() / ANSWERS_PER_GRADER))
+    threads: GRADERS
     resources:
-        # the workers beside the frames
-        mem_mb=lambda w, threads: 4000 + threads * STUDY.grading.memory_mib,
-        runtime=60 + STUDY.answers() // 600,  # 0.1 s an answer
+        mem_mb=grading_memory,
+        runtime=GRADING_MINUTES,
     params:
         study=STUDY_FILE,
         config=lambda w: settings("grade"),

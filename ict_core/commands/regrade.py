@@ -1,0 +1,16 @@
+"""The subcommand that says what another grader makes of a study's stored completions."""
+
+import argparse
+
+from ict_core.commands.stages import load_study
+
+
+def regrade(options: argparse.Namespace) -> None:
+    """List the answers whose verdict flipped where a study's completions were graded anew."""
+    from ict_core.regrade import regrade
+
+    study = load_study(options.study)
+    flipped = regrade(study, options.results, options.out, options.stored)
+    for change, number in (flipped["old_status"] + " -> " + flipped["new_status"]).value_counts().items():
+        print(f"{change}: {number}")
+    print(f"{len(flipped)} verdicts flipped; see {options.out / 'flips.md'} and {options.out / 'changes.md'}")
