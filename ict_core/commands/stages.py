@@ -70,7 +70,9 @@ def contamination(options: argparse.Namespace) -> None:
 
 def repository(options: argparse.Namespace) -> Path:
     """The folder at which the configuration's relative paths start."""
-    return options.study.resolve().parents[2]  # above configs/studies/
+    from ict_core.config import problems
+
+    return problems.repository(options.study)
 
 
 def _mirror(study: "Study", options: argparse.Namespace) -> Path | None:

@@ -1,5 +1,6 @@
 """Checks that need more than one value: each notes what it finds."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,13 +8,13 @@ from pathlib import Path
 
 from ict_core.config.benchmarks import ANSWER_TYPES, Benchmark, GeneratedBenchmark
 from ict_core.config.methods import Method, TopScore
-from ict_core.config.models import HubModel, Model, ScratchModel
-from ict_core.config.problems import Problems, closest
+from ict_core.config.models import HubModel, LocalModel, Model, ScratchModel
+from ict_core.config.problems import Problems, closest, repository
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.study import Data, StudyFile, block_cells
 from ict_core.config.training import Rollouts, Training
 
-MOST_CELLS = 100_000
+MOST_CELLS = 20_000
 LARGEST_K = 4  # of the tables
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PLACES = re.compile(r"\{(?:question|options)\}")
@@ -149,6 +150,8 @@ def check_model(file: Path, model: Model, training: Training, training_name: str
         problems.refuse(file, "architecture.kv_heads", sizes.kv_heads, f"a divisor of heads = {sizes.heads}")
     if isinstance(model, ScratchModel):
         return
+    if isinstance(model, LocalModel):
+        _check_path(file, "path", model.path, problems)
     if isinstance(model, HubModel):
         _check_pin(file, model.revision, model.allow_unpinned, problems)
     if model.prompt is not None and model.prompt.template.count("{prompt}") != 1:
@@ -205,6 +208,8 @@ def check_published(file: Path, name: str, published: PublishedSet, problems: Pr
 
 def check_data(file: Path, data: Data, train_sets: Mapping[str, PublishedSet], problems: Problems) -> None:
     """Training problems are generated in a number that is given, or drawn from sets that have as many."""
+    if data.mirror is not None:
+        _check_path(file, "data.mirror", data.mirror, problems)
     if data.train_sets is None:
         if data.train_problems is None:
             problems.add(file, "data.train_problems", "missing; allowed: a whole number >= 1, or data.train_sets")
@@ -215,6 +220,14 @@ def check_data(file: Path, data: Data, train_sets: Mapping[str, PublishedSet], p
     if whole and data.train_problems is not None and data.train_problems > available:
         allowed = f"at most the {available} problems of {', '.join(data.train_sets)}"
         problems.refuse(file, "data.train_problems", data.train_problems, allowed)
+
+
+def _check_path(file: Path, key: str, path: str, problems: Problems) -> None:
+    """A relative path starts at the project's folder and stays in it, by its names and through its links."""
+    root = repository(file)
+    inside = "\0" not in path and Path(os.path.realpath(root / path)).is_relative_to(root)
+    if not inside and not Path(path).is_absolute():
+        problems.refuse(file, key, path, f"a path that stays inside the project's folder {root}, or an absolute one")
 
 
 def _check_pin(file: Path, revision: str, allow_unpinned: bool, problems: Problems) -> None:

@@ -105,7 +105,7 @@ SNIPPETS = (
     b"- " * 3000,
     b"# " + b"x" * 300_000,
     b"a: [" + b"x, " * 50_000 + b"]",
-    b"".join(b"k%d: 1\n" % i for i in range(20_000)),
+    b"".join(b"k%d: 1\n" % i for i in range(4_000)),
     b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (98 + i, 98 + i, 97 + i, 97 + i) for i in range(24)),
 )
 WHOLE = (b"", b"null", b"[]", b"7", b"{}", b"\x00" * 1000, bytes(range(256)) * 4096, b"a: 1\n" * 2**18, *SNIPPETS)
