@@ -3,13 +3,14 @@
 PYTHON ?= python3
 LOCK ?= cpu
 STUDY ?= mini
+MINUTES ?= 5
 
 BIN := .venv/bin
 STAMP := .venv/.installed-$(LOCK)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures reference test lint fast lock clean
+.PHONY: help env reproduce figures reference test lint fast fuzz lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -54,6 +55,9 @@ lint: env  ## formatting, types, the workflow's own checks
 
 fast: env  ## the tests of a few seconds
 	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -m "not slow"
+
+fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random examples
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)
 
 lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
 	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh

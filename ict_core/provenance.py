@@ -130,9 +130,9 @@ def read_manifest(path: Path, output: Path | None = None) -> dict[str, Any]:
     """
     try:
         content = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
-    except ValueError as error:  # of JSON, or of UTF-8
+    except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
         raise Damaged(f"{path}: not JSON ({error})", output or path) from error
     if not isinstance(content, dict) or "checksum" not in content:
         raise UserError(f"{path}: it holds no checksum, so another version wrote it; delete it and rerun its stage")

@@ -153,15 +153,21 @@ def _fields(schema: Any) -> dict[str, FieldInfo]:
 def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Any, list[int | str]]:
     """The type that stands at a place inside another, and the place without the tags that pydantic puts into it."""
     place: list[int | str] = []
+    keys: Any = str  # of the mapping above
     for part in loc:
         schema = _without_none(schema)
         tags = _union_members(schema)
         if part in tags:  # a union's tag stands before the key
             schema = tags[str(part)]
             continue
+        if part == "[key]":  # pydantic, of the key before it
+            schema = keys
+            continue
         place.append(part)
         kind, _ = _unwrap(schema)
-        if isinstance(part, int):
+        if get_origin(kind) is dict:
+            keys, schema = get_args(kind)
+        elif isinstance(part, int):
             inner = get_args(kind)
             schema = inner[0] if inner[-1] is Ellipsis else inner[min(part, len(inner) - 1)]
         else:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,12 +20,23 @@ def stop_token_ids(model: Path) -> tuple[int, ...]:
     """
     file = model / "generation_config.json"
     try:
-        ids = json.loads(file.read_text()).get("eos_token_id")
+        ids = _read(file).get("eos_token_id")
     except FileNotFoundError as error:
         raise UserError(f"{file}: no such file; the checkpoint must name its stop ids there") from error
-    if ids is None or ids == []:
+    if not (listed := ids if isinstance(ids, list) else [ids]) or not all(type(i) is int for i in listed):
         raise UserError(f"{file}: eos_token_id names no stop id; a number or a list of numbers is needed")
-    return tuple(ids) if isinstance(ids, list) else (ids,)
+    return tuple(listed)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A checkpoint's own JSON."""
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: not JSON ({error}); make or fetch the checkpoint again") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{file}: not a mapping; make or fetch the checkpoint again")
+    return content
 
 
 def generate(
@@ -68,7 +80,9 @@ def context_length(
     """
     from ict_core.pretrained import read_tokenizer
 
-    most = int(json.loads((model / "config.json").read_text())["max_position_embeddings"])
+    most = _read(model / "config.json").get("max_position_embeddings")
+    if not isinstance(most, int):
+        raise UserError(f"{model / 'config.json'}: max_position_embeddings: {most!r}; a whole number is needed")
     ids = read_tokenizer(model)(problems["prompt"].tolist())["input_ids"]
     lengths = [len(row) for row in ids]
     longest = max(lengths)

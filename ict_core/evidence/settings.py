@@ -93,3 +93,5 @@ def read_settings(path: Path) -> Settings:
         )
     except KeyError as error:
         raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path}: not as `ict settings` writes it ({error}); let it write the file anew") from error

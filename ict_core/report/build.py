@@ -43,10 +43,15 @@ def write_report(stored: Path, results: Path) -> None:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
 
 
 def _json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(_text(path))
+    try:
+        content: dict[str, Any] = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not JSON ({error}); delete it and run the stage that writes it") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: not what `ict claims` wrote; delete it and run the stage that writes it")
     return content

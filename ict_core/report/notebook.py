@@ -23,9 +23,12 @@ def execute(notebook: Path, stored: Path, results: Path) -> None:
         results: the folder with `statistics/`, `tables/` and `claims.json`; receives the notebook with its outputs.
 
     Raises:
-        UserError: a cell failed; the message has its last line.
+        UserError: there is no notebook, or a cell failed; the message has its last line.
     """
-    content = nbformat.read(notebook, as_version=4)
+    try:
+        content = nbformat.read(notebook, as_version=4)
+    except (OSError, ValueError, RecursionError, AttributeError, nbformat.ValidationError) as error:
+        raise UserError(f"{notebook}: no notebook can be read there: {type(error).__name__}: {error}") from None
     os.environ |= {STORED: str(stored.resolve()), RESULTS: str(results.resolve())}
     client = NotebookClient(
         content,

@@ -19,7 +19,8 @@ tbody tr+tr td{border-top:1px solid #e3e3e3}
 
 
 def page(title: str, markdown: str) -> str:
-    """The text as HTML with its style inside. HTML in the text is shown, not interpreted."""
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    """The text as HTML with its style inside. HTML, links and images in the text are shown, not interpreted."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    body = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
     head = f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
     return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"

@@ -1,0 +1,108 @@
+"""Results, checkpoints' JSON and mirrors' rows that hold garbage: one message for a user, and no other end."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ict_core.benchmarks.published.item import Item
+from ict_core.benchmarks.published.load import _reader
+from ict_core.cli import main
+from ict_core.config.published import READERS
+from ict_core.errors import UserError
+from ict_core.evaluation.generate import stop_token_ids
+from ict_core.evidence.stored import Stored
+from ict_core.pretrained import check_weights
+from ict_core.provenance import read_manifest, write_manifest
+from ict_core.records import GRADES, read_frame
+
+GARBAGE = (
+    b"",
+    b"null",
+    b"[]",
+    b"7",
+    b"{",
+    b"{}",
+    b"[" * 100_000,
+    b"\xff\xfe\x00",
+    b"\x00" * 100,
+    b"PAR1" * 10,
+    b'{"a": NaN}',
+)
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=9),
+        st.sampled_from(["#### 5", "\\boxed{1}"]),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=3), inner, max_size=2)),
+    max_leaves=5,
+)
+COLUMNS = ("question", "problem", "answer", "solution", "choices", "subject", "url", "id", "unique_id", "level", "type")
+GPQA = ("Record ID", "Question", "Correct Answer", *(f"Incorrect Answer {i}" for i in (1, 2, 3)))
+ROWS = st.dictionaries(st.sampled_from((*COLUMNS, *GPQA)), VALUES)
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_in_a_file_is_told(tmp_path, content):
+    for name in (
+        "study.json",
+        "scores.parquet",
+        "generation_config.json",
+        "model.safetensors",
+        "model.safetensors.index.json",
+    ):
+        (tmp_path / name).write_bytes(content)
+    readers = (
+        lambda: Stored(tmp_path).settings,
+        lambda: Stored(tmp_path).frame("scores"),
+        lambda: read_frame(tmp_path / "scores.parquet", GRADES),
+        lambda: read_manifest(tmp_path / "study.json"),
+        lambda: stop_token_ids(tmp_path),
+        lambda: check_weights(tmp_path),
+    )
+    for read in readers:
+        with pytest.raises(UserError, match=str(tmp_path)):
+            read()
+
+
+def test_settings_of_another_shape_are_told(tmp_path):
+    for content in ({"grid": 7}, {"grid": [{"methods": None}]}, {"grid": [], "study": "s", "note": "", "shown": 1}):
+        write_manifest(tmp_path / "study.json", content)
+        with pytest.raises(UserError, match="study.json"):
+            _ = Stored(tmp_path).settings
+
+
+@given(ROWS, st.sampled_from(sorted(READERS)))
+def test_a_row_of_a_mirror_is_a_problem_or_not_as_published(row, reader):
+    try:
+        item = _reader(reader)(row)
+    except ValueError as error:
+        assert str(error)
+    else:
+        assert item is None or (isinstance(item, Item) and json.dumps(item))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check --study {}",
+        "statistics --stored {} --results {} --claims {}",
+        "tables --stored {} --results {} --paper {}",
+        "report --stored {} --results {}",
+        "notebook --notebook {} --stored {} --results {}",
+        "plan {} --no-dag",
+        "tokens {}",
+        "regrade --study {} --results {} --out {}",
+    ],
+)
+def test_a_folder_or_garbage_in_place_of_a_file_is_one_error(capsys, tmp_path, command):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "garbage").write_bytes(b"\x00garbage")
+    for name in ("folder", "garbage", "nothing/there", "garbage/below"):
+        assert main(command.replace("{}", str(tmp_path / name)).split()) == 2
+        assert capsys.readouterr().err.startswith("error: ")
