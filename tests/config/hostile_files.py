@@ -124,7 +124,10 @@ def as_data(draw: st.DrawFn, file: str) -> bytes:
     """A file of which some values were dropped, repeated, renamed, or replaced."""
     value = yaml.safe_load((CONFIGS / file).read_text())
     for _ in range(draw(st.integers(1, 3))):
-        *above, key = draw(st.sampled_from([place for place in _places(value) if place] or [("x",)]))
+        places = [place for place in _places(value) if place]
+        if not places:  # all was dropped
+            break
+        *above, key = draw(st.sampled_from(places))
         owner = value
         for part in above:
             owner = owner[part]

@@ -45,6 +45,7 @@ ALLOWED = {
         "p",
         "h1",
         "h2",
+        "h3",
         "ul",
         "li",
         "table",
