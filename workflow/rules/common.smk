@@ -210,6 +210,18 @@ def model_folder(wildcards, input):
     return (path if wildcards.variant == BASE_VARIANT else path / "model").as_posix()
 
 
+def grading_memory(wildcards, threads):
+    """Of the workers beside the frames, in MB."""
+    return 4000 + threads * STUDY.grading.memory_mib
+
+
+def state_of(paths):
+    """The content of frames, by their own checksums; None of one that is not there."""
+    from ict_core.records import content_hash  # its imports take longer than a job
+
+    return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]
+
+
 def look_again(scheduler, delay):
     """Look for jobs to start after a delay, unless such a look is to come anyway.
 

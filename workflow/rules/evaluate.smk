@@ -2,11 +2,6 @@ GRADERS = min(8, math.ceil(STUDY.answers() / ANSWERS_PER_GRADER))
 GRADING_MINUTES = 60 + STUDY.answers() // 600  # 0.1 s an answer
 
 
-def grading_memory(wildcards, threads):
-    """Of the workers beside the frames, in MB."""
-    return 4000 + threads * STUDY.grading.memory_mib
-
-
 rule generate:
     input:
         trained=trained,

@@ -19,13 +19,6 @@ IS_WHOLE = len(REGRADED) == len(EVALUATED) and all(
 )
 
 
-def state_of(paths):
-    """The content of frames, by their own checksums; None of one that is not there."""
-    from ict_core.records import content_hash  # its imports take longer than a job
-
-    return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]
-
-
 rule regrade_cell:
     output:
         grades=f"{REGRADE}/{{model}}/{{variant}}/seed-{{seed}}/grades.parquet",
@@ -70,8 +63,8 @@ rule regrade:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=RESULTS,
-        out=REGRADE,
+        results=results_folder,
+        out=parent_of_output,
         stored="--stored" if IS_WHOLE else "",
         state=lambda w: state_of(f"{folder(cell)}/grades.parquet" for cell in REGRADED),
         code=code("collect.py", "grading/grade.py", "regrade.py"),
