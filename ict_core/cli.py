@@ -39,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _set_aside(output: Path) -> str:
-    """Give a damaged output another name; what to do now."""
+    """Give a damaged output of a study another name, and leave any other file; what to do now."""
+    if not output.resolve().is_relative_to(Path("results").resolve()):
+        return "delete it, and make it anew by its stage"
     aside = output.with_name(output.name + ".damaged")
     remove(aside)
     output.rename(aside)

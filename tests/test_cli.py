@@ -40,17 +40,21 @@ def test_an_unknown_figure_is_named(capsys, tmp_path):
     assert "figure 'entropie' is unknown; allowed: reward, entropy, pass_at_k" in run(capsys, "figure", *options)
 
 
-def test_a_damaged_output_is_named_and_set_aside(capsys, tmp_path):
-    broken = tmp_path / "scores.parquet"
+def test_a_damaged_output_is_named_and_one_of_a_study_set_aside(capsys, tmp_path, monkeypatch):
+    broken = tmp_path / "results/mini/scores.parquet"
+    broken.parent.mkdir(parents=True)
     broken.write_bytes(b"PAR1 not really")
-    settings = ["settings", "--study", STUDY, "--out", str(tmp_path / "study.json")]
-    assert main(settings) == 0
+    folder = str(broken.parent)
+    assert main(["settings", "--study", STUDY, "--out", f"{folder}/study.json"]) == 0
     claims = str(Path(STUDY).parents[1] / "claims.yaml")
+    command = ["statistics", "--stored", folder, "--results", folder, "--claims", claims]
     capsys.readouterr()
-    error = run(capsys, "statistics", "--stored", str(tmp_path), "--results", str(tmp_path), "--claims", claims)
-    assert f"{broken}: not a readable Parquet file" in error
-    assert f"set aside as {broken}.damaged: run snakemake again" in error
-    assert not broken.exists() and (tmp_path / "scores.parquet.damaged").read_bytes() == b"PAR1 not really"
+    error = run(capsys, *command)
+    assert f"{broken}: not a readable Parquet file" in error and "; delete it" in error
+    assert broken.exists()  # who named it may keep it where it is
+    monkeypatch.chdir(tmp_path)
+    assert f"set aside as {broken}.damaged: run snakemake again" in run(capsys, *command)
+    assert not broken.exists() and broken.with_name("scores.parquet.damaged").read_bytes() == b"PAR1 not really"
 
 
 def test_every_command_explains_itself(capsys):
