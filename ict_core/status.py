@@ -2,8 +2,8 @@
 
 import fcntl
 import os
-import stat
 import sys
+import time
 from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ict_core.config import Cell
 
 _TAIL = 4096  # bytes at the end of a log in which its last line is looked for
+_GLANCE = 0.2  # seconds: longer than a look at a lock takes
 
 
 class Stage(NamedTuple):
@@ -58,28 +59,52 @@ _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose ne
 
 
 def hold_log() -> None:
-    """Lock the file that receives this process's output, if it is a file, until all who write there have ended.
+    """Where this process's output goes into a log, lock the job until this process and all that it starts have ended.
 
-    The kernel frees the lock, however the process dies. So a locked log is a job that runs.
+    Waits while another process is at the job: the orphan of a killed Snakemake, or a second Snakemake's. So what an
+    earlier process of a job writes, a later one replaces, never the other way round. The kernel frees the lock, however
+    the processes die. Where a file system has no locks, nothing is locked.
+
+    The lock is of a file beside the log, which Snakemake deletes before each job, and becomes the standard input: that
+    is what every process inherits, those that Python starts included. To read it is to read nothing.
     """
     try:
-        descriptor = sys.stdout.fileno()
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # no descriptor, or a file system without locks: the job is then seen as started
+        lock = _lock_of(Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink())
+        if lock is None or (lock.exists() and os.path.samestat(os.fstat(0), lock.stat())):
+            return  # no log, or the job is locked by who started this process
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _lock(descriptor):
+            time.sleep(_GLANCE)  # `ict status` may have looked at this moment
+            if not _lock(descriptor):
+                print(f"waiting for another process that is at this job (fuser {lock} names it)", flush=True)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.dup2(descriptor, 0)
+        os.close(descriptor)
+    except OSError:  # no descriptor, no /proc, or a file system without locks: the job is then seen as started
         return
 
 
 def is_held(log: Path) -> bool:
     """Whether a process holds the lock of :func:`hold_log`; False also where a file system has no locks."""
     try:
-        with log.open("rb+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        with log.with_suffix(".lock").open("rb+") as file:
+            return not _lock(file.fileno())
     except OSError:
         return False
-    return False
+
+
+def _lock_of(log: Path) -> Path | None:
+    """The file that is locked for a job with this log, deleted or not; None for what is no log."""
+    log = log.with_name(log.name.removesuffix(" (deleted)"))
+    return log.with_suffix(".lock") if log.suffix == ".log" else None
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def begun(root: Path) -> frozenset[Path]:

@@ -1,7 +1,10 @@
 """The state of a cell by its files."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from base64 import urlsafe_b64encode
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from ict_core.cli import main
 from ict_core.config import Cell
 from ict_core.progress import Reading
-from ict_core.status import Status, begun, last_line, status, status_page
+from ict_core.status import Status, begun, is_held, last_line, status, status_page
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
@@ -22,6 +25,22 @@ def write(path, text=""):
 
 def of(results, marked=frozenset()):
     return status(results, CELL, False, marked)[1:4]
+
+
+HOLD = "import os, subprocess, sys, time; from ict_core.status import hold_log; hold_log(); "
+CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
+
+
+def job(log, code):
+    with log.open("w") as file:
+        return subprocess.Popen([sys.executable, "-c", HOLD + code], stdout=file, stderr=file)
+
+
+def said(log, process):
+    """What a job has printed so far, as soon as that is anything."""
+    while not log.stat().st_size and process.poll() is None:
+        time.sleep(0.01)
+    return log.read_text().strip()
 
 
 def test_a_cell_goes_from_waiting_to_done(tmp_path):
@@ -37,18 +56,47 @@ def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_fail
     log = tmp_path / "logs/generate" / f"{NAME}.log"
     log.parent.mkdir(parents=True)
     lines = "completion 1 of 9\\nwarning: completion 2 of 9\\ncompletion 3 of 9, 12 min left\\nloading"
-    code = (
-        f"from ict_core.status import hold_log; hold_log(); print('{lines}', flush=True); input(); raise MemoryError(7)"
-    )
-    with log.open("w") as file:
-        command = [sys.executable, "-c", code]
-        job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT)
-    while not log.stat().st_size and job.poll() is None:
-        pass
+    code = "import signal; asked = {signal.SIGUSR1}; signal.pthread_sigmask(signal.SIG_BLOCK, asked);"
+    code += f"print('{lines}', flush=True); signal.sigwait(asked); raise MemoryError(7)"
+    process = job(log, code)
+    said(log, process)
     running = status(tmp_path, CELL, False, frozenset())
     assert running == (CELL, "running", "generate", "", Reading("completion", 3, 9, {}, "12 min"))
-    job.communicate(b"\n")
+    process.send_signal(signal.SIGUSR1)
+    process.wait()
     assert of(tmp_path) == ("failed", "generate", "MemoryError: 7")
+
+
+def test_a_job_waits_until_all_processes_of_an_earlier_one_have_ended(tmp_path):
+    log = tmp_path / "seed-0.log"
+    orphan = job(log, f"print({CHILD}.pid, flush=True); time.sleep(600)")
+    child = int(said(log, orphan))
+    log.unlink()  # as Snakemake does before it starts the job again
+    second = job(log, "print('at work', flush=True)")
+    assert (
+        said(log, second)
+        == f"waiting for another process that is at this job (fuser {log.with_suffix('.lock')} names it)"
+    )
+    orphan.kill()
+    orphan.wait()
+    assert is_held(log) and second.poll() is None
+    os.kill(child, signal.SIGKILL)
+    assert second.wait(timeout=60) == 0
+    assert said(log, second).endswith("\nat work")
+    assert not is_held(log)
+
+
+def test_what_a_job_starts_does_not_wait_for_it(tmp_path):
+    log = tmp_path / "seed-0.log"
+    inner = HOLD + "print('inner', os.read(0, 1), flush=True)"
+    outer = job(log, f"sys.exit(subprocess.run([sys.executable, '-c', {inner!r}], timeout=60).returncode)")
+    assert outer.wait(timeout=60) == 0
+    assert log.read_text() == "inner b''\n"
+
+
+def test_only_a_log_is_locked(tmp_path):
+    assert job(tmp_path / "plan.txt", "").wait(timeout=60) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.txt"]
 
 
 @pytest.mark.parametrize("split", [254, 20])
