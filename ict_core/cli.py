@@ -2,15 +2,19 @@
 
 import argparse
 import gc
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ict_core.commands import evidence, regrade, shadow, stages, tools
-from ict_core.errors import Damaged, UserError
+from ict_core.errors import Damaged, Transient, UserError
+from ict_core.failures import explain
 from ict_core.files import remove
 from ict_core.status import hold_log
+from ict_core.supervise import ATTEMPTS, RETRIES, end_with_parent
 
 _CELL = {"model": str, "variant": str, "seed": int}
 _PATHS = {
@@ -22,18 +26,30 @@ _METHOD = "configs/methods/<variant>.yaml: mark what this rule keeps as well; ma
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand; a :class:`UserError` is printed without a traceback and gives status 2."""
+    """Run one subcommand.
+
+    A :class:`UserError`, and what :mod:`ict_core.failures` can explain, is printed without a traceback and gives status
+    2, or 75 where it may pass; an interrupt gives 130, SIGTERM 143, each after what was begun has been cleared away.
+    """
     options = _parser().parse_args(arguments)
+    if ATTEMPTS in os.environ:
+        end_with_parent()
     hold_log()
+    before = signal.signal(signal.SIGTERM, _end)
     try:
         options.run(options)
-    except Damaged as error:
-        print(f"error: {error}; {_set_aside(error.output)}", file=sys.stderr)
-        return 2
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Exception as error:
+        told = error if isinstance(error, UserError) else explain(error, options.run.__name__, _written(options))
+        if told is None:
+            raise
+        mend = f"; {_set_aside(told.output)}" if isinstance(told, Damaged) else ""
+        print(f"error: {told}{mend}", file=sys.stderr)
+        return os.EX_TEMPFAIL if isinstance(told, Transient) else 2
     finally:
+        signal.signal(signal.SIGTERM, before)
         gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
     return 0
 
@@ -46,6 +62,19 @@ def _set_aside(output: Path) -> str:
     remove(aside)
     output.rename(aside)
     return f"set aside as {aside}: run snakemake again, which makes {output} anew from the stage before"
+
+
+def _end(number: int, _frame: Any) -> None:
+    """End in order on SIGTERM, as if by an exception; a second one changes nothing."""
+    signal.signal(number, signal.SIG_IGN)
+    print("ended by SIGTERM", file=sys.stderr)
+    sys.exit(128 + number)
+
+
+def _written(options: argparse.Namespace) -> Path | None:
+    """What a subcommand writes."""
+    found = (getattr(options, name, None) for name in ("out", "results", "eval", "counts", "shadow"))
+    return next(filter(None, found), None)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -118,7 +147,8 @@ def _add_tools(commands: Any) -> None:
     tokens.add_argument("--out", type=Path, help="the page (default: CELL/tokens.html)")
     tokens.set_defaults(run=tools.tokens)
     lease = commands.add_parser("lease", help=tools.lease.__doc__, description=tools.lease.__doc__)
-    lease.add_argument("--gpus", type=int, required=True, help="how many; with 0 the command sees none")
+    lease.add_argument("--gpus", type=int, default=0, help="how many; with 0, the default, the command sees none")
+    lease.add_argument("--retries", type=int, default=RETRIES, help="when it dies (default: %(default)s)")
     lease.add_argument("command", nargs="+", help="after --")
     lease.set_defaults(run=tools.lease)
 

@@ -1,8 +1,8 @@
 """Leases of the GPUs of one node: no two jobs hold a device at once, and a lease ends with its job.
 
 A lease is an exclusive ``flock`` on a file named after the device's UUID. The locks' file descriptors are inherited by
-the job's command, which takes this process's place: signals and exit codes are the command's own, and the kernel frees
-the devices when the last process that inherited the locks is gone, however it died.
+the job's command, a child of this process, and the kernel frees the devices when the last process that inherited the
+locks is gone, however it died.
 """
 
 import fcntl
@@ -14,9 +14,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from ict_core.errors import UserError
+from ict_core.supervise import supervise
 
 LOCKS = "ICT_LOCKS"  # environment variable: the folder of the lock files
 MASK = "CUDA_VISIBLE_DEVICES"
@@ -32,10 +32,13 @@ class Device:
     uuid: str
 
 
-def run_leased(count: int, command: Sequence[str]) -> NoReturn:
-    """Become ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
+def run_leased(count: int, command: Sequence[str], retries: int) -> int:
+    """Run ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
 
-    Raises :class:`UserError` at once when the command is not to be found or so many GPUs can never be had.
+    Returns what :func:`ict_core.supervise.supervise` returns.
+
+    Raises:
+        UserError: at once when the command is not to be found or so many GPUs can never be had.
     """
     if count < 0:
         raise UserError(f"--gpus {count}: a number of GPUs from 0 on")
@@ -44,7 +47,7 @@ def run_leased(count: int, command: Sequence[str]) -> NoReturn:
     devices = lease(count, allowed(installed(), os.environ.get(MASK))) if count else []
     os.environ[MASK] = ",".join(str(device.index) for device in devices)
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that CUDA counts as nvidia-smi does
-    os.execvp(command[0], list(command))
+    return supervise(command, retries)
 
 
 def installed() -> list[Device]:

@@ -24,3 +24,7 @@ class Damaged(UserError):
     def __init__(self, fault: str, output: Path) -> None:
         super().__init__(fault)
         self.output = output
+
+
+class Transient(UserError):
+    """An error that may pass: a lost connection, an engine that died. Status 75, upon which `ict lease` tries again."""

@@ -77,7 +77,9 @@ def tokens(options: argparse.Namespace) -> None:
 
 
 def lease(options: argparse.Namespace) -> None:
-    """Run a command with GPUs of its own, waiting until they are free."""
+    """Run a command with GPUs of its own, once they are free; explain how it ends, and retry what may pass."""
     from ict_core.devices import run_leased
 
-    run_leased(options.gpus, options.command)
+    if options.retries < 0:
+        raise UserError(f"--retries {options.retries}: a number from 0 on")
+    sys.exit(run_leased(options.gpus, options.command, options.retries))

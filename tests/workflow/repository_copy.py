@@ -35,13 +35,14 @@ class Copy:
             else:
                 shutil.copy2(source, folder / part)
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "PATH": path}
+        self.environment = os.environ | {"PYTHONPATH": str(folder), "PATH": path}
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             cwd=self.folder,
-            env=environment,
+            env=self.environment,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -35,7 +35,7 @@ rule data:
             *sorted(READERS_USED),
         ),
     shell:
-        "ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"
+        "ict lease -- ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"
 
 
 rule contamination:
@@ -89,7 +89,7 @@ rule pretrain:
             "training/solution_loss.py",
         ),
     shell:
-        "ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval} --out {output} &> {log}"
+        "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval} --out {output} &> {log}"
 
 
 rule fetch_model:
@@ -107,4 +107,4 @@ rule fetch_model:
         study=STUDY_FILE,
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
     shell:
-        "ict fetch-model --study {params.study} --model {wildcards.model} --out {output} &> {log}"
+        "ict lease -- ict fetch-model --study {params.study} --model {wildcards.model} --out {output} &> {log}"

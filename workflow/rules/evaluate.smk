@@ -53,7 +53,7 @@ rule grade:
         config=lambda w: settings("grade"),
         code=code("grading"),
     shell:
-        "ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
+        "ict lease -- ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
         " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
 
 

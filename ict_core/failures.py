@@ -1,0 +1,101 @@
+"""What an exception of Python or a library means to who runs a study: what, where, and the mend, in one message."""
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ict_core.errors import Transient, UserError
+
+_KEPT = "What was finished is kept; run the same command again"
+_FULL = "the disk is full; free some space (results/cache may be deleted)"
+_LIMIT = "too many open files; raise the limit (ulimit -n)"
+_DISK = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: "the disk quota is used up; free some space (results/cache may be deleted)",
+    errno.EFBIG: "the file is larger than the file system or the limit (ulimit -f) allows; raise it",
+    errno.EROFS: "the file system is read-only; mount it for writing, or make the folder a link to another",
+    errno.EACCES: "permission denied; give this user the right to it (chown, chmod)",
+    errno.EPERM: "permission denied; give this user the right to it (chown, chmod)",
+    errno.EMFILE: _LIMIT,
+    errno.ENFILE: _LIMIT,
+}
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # of safetensors and tokenizers
+_TORCH_WRITES = re.compile(r"inline_container\.cc|PytorchStreamWriter")
+_TORCH_MEMORY = re.compile(
+    r"DefaultCPUAllocator|not enough memory|std::bad_alloc|unable to mmap|Cannot allocate memory"
+)
+_GPU_MEMORY = re.compile(r"CUDA out of memory|No available memory for the cache blocks|Free memory on device")
+_GPU_LOST = re.compile(
+    r"CUDA error: (unspecified launch failure|an illegal|uncorrectable ECC|device .*unavailable|unknown error|"
+    r"the launch timed out)|NCCL error|device lost|GPU is lost|Engine core initialization failed"
+)
+_LESS = {  # of memory, by subcommand
+    "train": "micro_batch_sequences of the recipe, or of the model's hardware, where gradient_checkpointing: true too",
+    "generate": "evaluation.max_new_tokens, or VLLM_CPU_KVCACHE_SPACE (GiB) where vLLM runs on the CPU",
+    "completion_probe": "evaluation.max_new_tokens, or VLLM_CPU_KVCACHE_SPACE (GiB) where vLLM runs on the CPU",
+    "grade": "grading.memory_mib, or the number of workers",
+    "pretrain": "batch_sequences of the model's pretraining",
+}
+
+
+def explain(error: BaseException, stage: str, where: Path | None = None) -> UserError | None:
+    """The message for an exception, by itself or by what caused it; None where it is not one of a known kind.
+
+    Args:
+        stage: the subcommand that raised it.
+        where: what it writes, for an exception that names no file.
+
+    Returns:
+        A :class:`Transient` for what may pass: an engine that died, a device that was lost.
+    """
+    for cause in _causes(error):
+        known = _write_failure(cause, where) or _memory(cause, stage) or _engine(cause)
+        if known is not None:
+            return known
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+
+
+def _write_failure(error: BaseException, where: Path | None) -> UserError | None:
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (found := _OS_ERROR.search(str(error))):
+        number = int(found[1])
+    if number is None and isinstance(error, RuntimeError) and _TORCH_WRITES.search(str(error)):
+        return UserError(f"{where or 'a checkpoint'}: torch cannot write it; most likely {_FULL}. {_KEPT}")
+    if number not in _DISK:
+        return None
+    file = getattr(error, "filename", None) or where
+    return UserError(f"{f'{file}: ' if file else ''}{_DISK[number]}. {_KEPT} [{os.strerror(number)}]")
+
+
+def _memory(error: BaseException, stage: str) -> UserError | None:
+    text = str(error)
+    device = type(error).__name__ == "OutOfMemoryError" or bool(_GPU_MEMORY.search(text))
+    host = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    if not (device or host or (isinstance(error, RuntimeError) and _TORCH_MEMORY.search(text))):
+        return None
+    first = " ".join(text.split(". ")[0].split())[:200]
+    what = "the GPU is out of memory" if device else "out of memory"
+    mends = [f"lower {_LESS[stage]}"] if stage in _LESS else []
+    if not device:
+        mends.append(
+            "give the job more (hardware.memory_gib of the model's file), or let fewer run at a time (--cores)"
+        )
+    return UserError(f"{what}{f' ({first})' if first else ''}; {'; '.join(mends) or 'use a larger GPU'}. {_KEPT}")
+
+
+def _engine(error: BaseException) -> Transient | None:
+    text = " ".join(str(error).split())[:300]
+    if type(error).__name__ == "EngineDeadError":
+        return Transient(f"the vLLM engine died ({text}). {_KEPT}")
+    if isinstance(error, RuntimeError) and _GPU_LOST.search(text):
+        return Transient(f"the GPU or its engine failed ({text}); nvidia-smi tells its state. {_KEPT}")
+    return None

@@ -1,0 +1,131 @@
+"""A command as a child of this process: it ends with it, its end is explained, and a transient one is tried again.
+
+A job may be tried again because it goes on where it was: completions are kept in the cache, checkpoints beside the
+output. What is known to come back (bad input, an exception) is never tried again.
+"""
+
+import ctypes
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ATTEMPTS = "ICT_ATTEMPTS"
+"""Environment variable of the child: how its earlier attempts ended, a JSON list of signals' names and statuses."""
+
+RETRIES = 2
+PAUSES = (5.0, 20.0)
+"""Seconds before a further attempt, the last for all that follow."""
+
+_ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}  # who sends these wants no further attempt
+_PASSED = _ENDING | {signal.SIGUSR1, signal.SIGUSR2}
+_SI_KERNEL = 0x80  # sent by the terminal, to the whole process group
+_PR_SET_PDEATHSIG = 1
+_MEMORY = (
+    "most likely the kernel's out-of-memory killer; give the job more memory (hardware.memory_gib of the model's file, "
+    "Snakemake's mem_mb), or let fewer jobs run at a time (--cores)"
+)
+_CRASH = "a fault of a library or of the machine, not of the configuration"
+_CAUSES = {  # of a death that nobody asked for
+    signal.SIGKILL: _MEMORY,
+    signal.SIGBUS: f"a full disk or /dev/shm under a mapped file, or {_CRASH}",
+    **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL), _CRASH),
+}
+
+
+class End(NamedTuple):
+    """How a child ended.
+
+    Attributes:
+        status: its exit status, or minus the signal that killed it.
+        peak_mib: the most memory that it held, in MiB; of its children's, those that it waited for.
+        asked: whether this process was told to end meanwhile.
+    """
+
+    status: int
+    peak_mib: float
+    asked: bool
+
+    @property
+    def name(self) -> str | int:
+        """The signal's name, or the exit status."""
+        return signal.Signals(-self.status).name if self.status < 0 else self.status
+
+    @property
+    def transient(self) -> bool:
+        """Whether a further attempt may end otherwise."""
+        return not self.asked and (self.status == os.EX_TEMPFAIL or -self.status in _CAUSES)
+
+
+def supervise(command: Sequence[str], retries: int = RETRIES, pauses: Sequence[float] = PAUSES) -> int:
+    """Run a command to its end, with so many further attempts where it dies or returns 75 (EX_TEMPFAIL).
+
+    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies.
+
+    Returns:
+        the exit status of the last attempt, 128 + n where signal n killed it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | {signal.SIGCHLD})
+    ends: list[End] = []
+    try:
+        while True:
+            end = _attempt(command, json.dumps([e.name for e in ends]), before)
+            ends.append(end)
+            again = end.transient and len(ends) <= retries
+            pause = pauses[min(len(ends), len(pauses)) - 1]
+            if end.transient or end.status < 0:
+                _tell(command, end, f"attempt {len(ends) + 1} of {retries + 1} in {pause:g} s" if again else "")
+            if not again:
+                return end.status if end.status >= 0 else 128 - end.status
+            told = signal.sigtimedwait(_ENDING, pause)
+            if told is not None:
+                return 128 + told.si_signo
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when the one that started it is gone: a rank whose launcher was killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _attempt(command: Sequence[str], earlier: str, mask: set[int]) -> End:
+    child = subprocess.Popen(
+        command,
+        close_fds=False,  # leases are inherited
+        env={**os.environ, ATTEMPTS: earlier},
+        preexec_fn=functools.partial(_become_child, os.getpid(), mask),
+    )
+    asked = False
+    while True:
+        info = signal.sigwaitinfo(_PASSED | {signal.SIGCHLD})
+        if info.si_signo != signal.SIGCHLD:
+            asked |= info.si_signo in _ENDING
+            if info.si_code != _SI_KERNEL:
+                os.kill(child.pid, info.si_signo)
+            continue
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return End(child.returncode, usage.ru_maxrss / 1024, asked)
+
+
+def _become_child(parent: int, mask: set[int]) -> None:
+    end_with_parent()
+    if os.getppid() != parent:  # it died before
+        os._exit(1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _tell(command: Sequence[str], end: End, then: str) -> None:
+    if end.status == os.EX_TEMPFAIL:
+        how = "ended by an error that may pass"
+    elif end.asked or -end.status not in _CAUSES:
+        how = f"was ended by {end.name}"
+    else:
+        how = f"was killed by {end.name} ({_CAUSES[signal.Signals(-end.status)]}; peak memory {end.peak_mib:.0f} MiB)"
+    print(f"{' '.join(command[:2])} {how}{'; ' if then else ''}{then}", file=sys.stderr, flush=True)

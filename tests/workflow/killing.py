@@ -1,0 +1,285 @@
+"""Kills a study at random moments, restarts it, and holds what it ends with against an uninterrupted run.
+
+    python tests/workflow/killing.py --study mini --kills 30 --seed 0 --reference DIR
+
+DIR is a copy of the repository in which the study has run without interruption; it is made where there is none. Prints
+a Markdown table of the kills and what differs, if anything does; the exit status is 0 if nothing does.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from repository_copy import Copy
+
+from ict_core.status import is_held
+
+STAGES = {  # with the rules and the logs (without suffix) that belong to each; the study passes them in this order
+    "pretrain": ("pretrain", ["pretrain/*"]),
+    "train": ("train", ["train/**/*"]),
+    "generate": ("generate", ["generate/**/*"]),
+    "grade": ("grade", ["grade/**/*"]),
+    "aggregation": (
+        "collect|statistics|make_tables|figure_.*|claims|report",
+        ["collect", "statistics", "tables", "figures/*", "claims", "report"],
+    ),
+}
+ANEW = {  # what is made once more where a stage has no job left to be killed in
+    "train": "{cell}/train",
+    "generate": "{cell}/completions.parquet",
+    "grade": "{cell}/grades.parquet",
+    "aggregation": "scores.parquet",
+}
+TRIES = 3  # to strike a job of a stage before it has ended; then at once when it is seen
+PATIENCE = 3600.0  # seconds for what must happen in the end
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill as it happened.
+
+    Attributes:
+        stage: of the job that ran.
+        job: its log, without folder `logs` and suffix.
+        after: seconds from its first being seen.
+        usual: seconds that such a job takes.
+        sent: the signal.
+        group: whether it was sent to all of Snakemake's process group, else to Snakemake alone.
+        orphans: jobs that lived on once Snakemake had ended.
+        again: jobs of this run that a later run began again.
+    """
+
+    stage: str
+    job: str
+    after: float
+    usual: float
+    sent: signal.Signals
+    group: bool
+    orphans: int = 0
+    again: int = 0
+
+
+class Run:
+    """Snakemake in a process group of its own, and what it has printed."""
+
+    def __init__(self, copy: Copy, arguments: list[str]) -> None:
+        self.log = Path(tempfile.mkstemp(prefix="run-", suffix=".txt", dir=copy.folder)[1])
+        with self.log.open("w") as file:
+            self.process = subprocess.Popen(
+                ["snakemake", "--cores", "2", *arguments],
+                cwd=copy.folder,
+                env=copy.environment,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    def began(self) -> set[str]:
+        """The jobs that it began, each by its first output."""
+        return set(
+            re.findall(r"\n(?:local)?rule \w+:\n(?:    input: .*\n)?    output: ([^,\n]+)", self.log.read_text())
+        )
+
+    def planned(self) -> dict[str, int]:
+        """How many jobs of each rule it means to run; waits until that is known."""
+        while self.process.poll() is None and not re.search(r"\ntotal +\d", self.log.read_text()):
+            time.sleep(0.05)
+        return {rule: int(count) for rule, count in re.findall(r"\n(\w+) +(\d+)(?=\n)", self.log.read_text())}
+
+    def end(self) -> int:
+        return self.process.wait(timeout=PATIENCE)
+
+
+class Trial:
+    """A study that is killed again and again until it is done and has been killed often enough."""
+
+    def __init__(self, copy: Copy, study: str, seconds: dict[str, float], seed: int) -> None:
+        self.copy, self.study = copy, study
+        self.results = copy.folder / "results" / study
+        self.draw = random.Random(seed)
+        self.seconds = seconds
+        self.kills: list[Kill] = []
+        self.runs: list[tuple[Kill | None, set[str]]] = []
+
+    def survive(self, kills: int) -> list[Kill]:
+        """Kill so often, spread evenly over the stages, and let it end."""
+        wanted = [stage for stage in STAGES for _ in range(share(kills, len(STAGES), [*STAGES].index(stage)))]
+        anew: list[str] = []
+        while True:
+            run = self._start(anew)
+            anew = []
+            kill = self._kill(run, wanted[len(self.kills)]) if len(self.kills) < kills else None
+            status = run.end()
+            if kill is not None:
+                kill = replace(kill, orphans=sum(map(is_held, self._logs("**/*"))))
+                self.kills.append(kill)
+            self.runs.append((kill, run.began()))
+            if kill is not None:
+                continue
+            if status:
+                raise RuntimeError(f"a run that nobody killed failed:\n{run.log.read_text()[-5000:]}")
+            if len(self.kills) == kills:
+                return self._counted()
+            anew = self._anew(wanted[len(self.kills)])
+
+    def _start(self, anew: list[str]) -> Run:
+        study = ["--configfile", f"configs/studies/{self.study}.yaml"]
+        if any((self.copy.folder / ".snakemake" / "locks").glob("*")):
+            unlocked = self.copy.snakemake("--unlock", *study)
+            assert unlocked.returncode == 0, unlocked.stdout
+        return Run(self.copy, [*study, *(["--forcerun", *anew] if anew else [])])
+
+    def _kill(self, run: Run, wanted: str) -> Kill | None:
+        """Wait for a job of the stage, or of the next that has any, and kill at a moment of it; None: all is done."""
+        planned = run.planned()
+        order = [*STAGES][[*STAGES].index(wanted) :]
+        stage = next((s for s in order if any(re.fullmatch(STAGES[s][0], rule) for rule in planned)), None)
+        if stage is None:
+            return None
+        number = len(self.kills)
+        sent, group = (signal.SIGKILL, signal.SIGTERM)[number % 2], number // 2 % 2 == 0
+        usual = self.seconds[stage]
+        before = set(self._held(stage))  # orphans
+        for attempt in range(TRIES):
+            while not (new := [log for log in self._held(stage) if log not in before]):
+                if run.process.poll() is not None:
+                    return None
+                time.sleep(0.02)
+            log, seen = new[0], time.monotonic()
+            before.add(log)
+            time.sleep(self.draw.random() * usual * (attempt < TRIES - 1))
+            if is_held(log):
+                (os.killpg if group else os.kill)(run.process.pid, sent)
+                job = log.relative_to(self.results / "logs").with_suffix("").as_posix()
+                return Kill(stage, job, time.monotonic() - seen, usual, sent, group)
+        return None
+
+    def _held(self, stage: str) -> Iterator[Path]:
+        return (log for pattern in STAGES[stage][1] for log in self._logs(pattern) if is_held(log))
+
+    def _logs(self, pattern: str) -> Iterator[Path]:
+        """The logs of jobs that have begun; Snakemake deletes a log, but not the lock beside it."""
+        return (lock.with_suffix(".log") for lock in (self.results / "logs").glob(f"{pattern}.lock"))
+
+    def _anew(self, stage: str) -> list[str]:
+        """An output to make once more."""
+        cells = sorted(self.results.glob("*/*/seed-*/train"))
+        cell = self.draw.choice(cells).parent.relative_to(self.results).as_posix()
+        return [f"results/{self.study}/{ANEW.get(stage, ANEW['train']).format(cell=cell)}"]
+
+    def _counted(self) -> list[Kill]:
+        """The kills, each with the jobs that were begun again because of it."""
+        counted, later = [], set()
+        for kill, began in reversed(self.runs):
+            if kill is None:  # it ended well: what is made after it is made for another reason
+                later = began
+            else:
+                counted.append(replace(kill, again=len(began & later)))
+                later = later | began
+        return counted[::-1]
+
+
+def share(total: int, parts: int, index: int) -> int:
+    """The size of one of so many almost equal parts."""
+    return total * (index + 1) // parts - total * index // parts
+
+
+def usual_seconds(copy: Path) -> dict[str, float]:
+    """What a job of each stage took in a finished run, the median, by Snakemake's own records."""
+    took = defaultdict(list)
+    for path in (copy / ".snakemake" / "metadata").rglob("*"):
+        if path.is_file():
+            record = json.loads(path.read_text())
+            for stage, (rules, _) in STAGES.items():
+                if re.fullmatch(rules, record["rule"]):
+                    took[stage].append(record["endtime"] - record["starttime"])
+    return {stage: statistics.median(seconds) for stage, seconds in took.items()}
+
+
+def differences(results: Path, reference: Path) -> list[str]:
+    """Scores and tables that are not byte for byte those of the uninterrupted run; wall times are not compared."""
+    names = {
+        path.relative_to(folder)
+        for folder in (results, reference)
+        for path in [folder / "scores.parquet", *(folder / "tables").iterdir()]
+        if path.stem != "compute"
+    }
+    return [f"{name} differs" for name in sorted(names) if content(results / name) != content(reference / name)]
+
+
+def content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def half_written(results: Path) -> list[str]:
+    """What a kill may have left that must not be there: beside an output its beginning, or a file that is not whole."""
+    found = [f"{path} lies beside the finished output" for path in results.rglob("*.partial")]
+    for path in results.rglob("*"):
+        try:
+            if path.suffix == ".parquet":
+                pq.read_table(path)
+            elif path.suffix == ".json":
+                json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            found.append(f"{path} is not whole: {error}")
+    return found
+
+
+def table(kills: list[Kill]) -> str:
+    """The kills as Markdown, and their totals."""
+    lines = ["| kill | stage | job | moment | signal | to | orphans | jobs begun again |", "|" + "---|" * 8]
+    for number, kill in enumerate(kills, start=1):
+        lines.append(
+            f"| {number} | {kill.stage} | {kill.job} | {kill.after:.1f} of {kill.usual:.1f} s | {kill.sent.name} "
+            f"| {'process group' if kill.group else 'snakemake'} | {kill.orphans} | {kill.again} |"
+        )
+    counts = ", ".join(f"{sum(kill.stage == stage for kill in kills)} {stage}" for stage in STAGES)
+    again = sum(kill.again for kill in kills)
+    return "\n".join([*lines, "", f"{len(kills)} kills: {counts}; {again} jobs begun again"])
+
+
+def uninterrupted(folder: Path, study: str) -> None:
+    """Run a study in a copy of the repository."""
+    result = Copy(folder).snakemake("--configfile", f"configs/studies/{study}.yaml")
+    if result.returncode:
+        raise SystemExit(f"the uninterrupted run failed:\n{result.stdout[-5000:]}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--study", default="mini", help="configs/studies/<study>.yaml (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--reference", type=Path, required=True, help="a copy in which the study has run")
+    options = parser.parse_args()
+    if not options.reference.exists():
+        options.reference.mkdir(parents=True)
+        uninterrupted(options.reference, options.study)
+    folder = Path(tempfile.mkdtemp(prefix="killing-"))
+    trial = Trial(Copy(folder), options.study, usual_seconds(options.reference), options.seed)
+    kills = trial.survive(options.kills)
+    reference = options.reference / "results" / options.study
+    faults = [*differences(trial.results, reference), *half_written(trial.results)]
+    print(table(kills))
+    print("\n".join(faults) or "scores and tables are byte for byte those of the uninterrupted run")
+    if not faults:
+        shutil.rmtree(folder)
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
