@@ -23,6 +23,7 @@ PAUSES = (5.0, 20.0)
 
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}  # who sends these wants no further attempt
 _PASSED = _ENDING | {signal.SIGUSR1, signal.SIGUSR2}
+_LOOK = 1.0  # seconds between two looks at the child; mostly its end wakes this process
 _SI_KERNEL = 0x80  # sent by the terminal, to the whole process group
 _PR_SET_PDEATHSIG = 1
 _MEMORY = (
@@ -102,12 +103,11 @@ def _attempt(command: Sequence[str], earlier: str, mask: set[int]) -> End:
     )
     asked = False
     while True:
-        info = signal.sigwaitinfo(_PASSED | {signal.SIGCHLD})
-        if info.si_signo != signal.SIGCHLD:
-            asked |= info.si_signo in _ENDING
-            if info.si_code != _SI_KERNEL:
-                os.kill(child.pid, info.si_signo)
-            continue
+        told = signal.sigtimedwait(_PASSED | {signal.SIGCHLD}, _LOOK)
+        if told is not None and told.si_signo != signal.SIGCHLD:
+            asked |= told.si_signo in _ENDING
+            if told.si_code != _SI_KERNEL:
+                os.kill(child.pid, told.si_signo)
         pid, status, usage = os.wait4(child.pid, os.WNOHANG)
         if pid:
             child.returncode = os.waitstatus_to_exitcode(status)

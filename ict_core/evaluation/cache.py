@@ -25,7 +25,7 @@ from ict_core.provenance import hash_file, hash_tree, hash_weights, write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.COMPLETIONS[name] for name in _COMPLETION}}
-_PART_SECONDS = 60.0  # between two parts: what a killed job has to sample again
+_PART_SECONDS = 15.0  # between two parts: what a killed job has to sample again
 
 
 def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> dict[str, Any]:
@@ -94,13 +94,15 @@ class CachedEngine(Engine):
         self._engine = self._engine or self._load()
         part: dict[Request, Completion] = {}
         begun = time.monotonic()
-        for index, completion in self._engine.stream([requests[position] for position in new], sampling):
-            part[requests[new[index]]] = completion
-            if time.monotonic() - begun >= _PART_SECONDS:
-                _write(folder, part)
-                part, begun = {}, time.monotonic()
-            yield new[index], completion
-        _write(folder, part)
+        try:
+            for index, completion in self._engine.stream([requests[position] for position in new], sampling):
+                part[requests[new[index]]] = completion
+                if time.monotonic() - begun >= _PART_SECONDS:
+                    _write(folder, part)
+                    part, begun = {}, time.monotonic()
+                yield new[index], completion
+        finally:  # an engine that dies and an interrupt included
+            _write(folder, part)
 
 
 def _unnamed(folder: Path) -> Path:

@@ -27,11 +27,12 @@ _COMMAND = "from ict_core.grading.worker import serve; serve({descriptor})"
 _BATCH = 32  # items in one message to a worker
 _ITEMS_PER_WORKER = 16  # a further worker is started for each so many items, as starting takes longer than grading
 _LONGEST_MESSAGE = 2**14  # bytes of a worker's, whose answers are cut
-_ENDINGS = {
+_LIMITS = {
     EXIT_MEMORY: "memory",
-    -signal.SIGKILL: "memory",  # not sent by the pool: the kernel's out-of-memory killer
     -signal.SIGALRM: "timeout",  # the worker's own alarm, while this process was stopped
 }
+_DEATHS = {-signal.SIGKILL: "memory"}  # not sent by the pool: the kernel's out-of-memory killer
+_LOST_STARTS = 2  # workers in a call that may be killed while they start
 
 
 @dataclass
@@ -92,7 +93,8 @@ class GradingPool:
 
         Returns:
             one verdict an item, in the order of the items. An item that a worker did not survive has the status
-            `timeout`, `memory` (it hit the limit, or the kernel killed the worker) or `error` (any other death).
+            `timeout`, `memory` (it hit the limit, or the kernel killed the worker) or `error` (any other death). Where
+            the worker died of anything but the limits, the item is first graded once more by another worker.
 
         Raises:
             UserError: an unknown answer type, or a worker that does not start.
@@ -155,7 +157,7 @@ class GradingPool:
             if worker.connection in heard:
                 self._receive(worker, job)
             elif time.monotonic() >= worker.deadline:
-                self._bury(worker, job, "timeout")
+                self._bury(worker, job, "timeout", None)
 
     def _receive(self, worker: _Worker, job: "_Job") -> None:
         try:
@@ -163,10 +165,10 @@ class GradingPool:
             if (verdict is None) == worker.ready or (verdict is not None and not worker.assigned):
                 raise ValueError("a worker reports once that it is ready, and one verdict an item")
         except (EOFError, ConnectionResetError):
-            self._bury(worker, job, _ending(worker.process))
+            self._bury(worker, job, *_ending(worker.process))
             return
         except (OSError, ValueError, RecursionError):  # a message that is too long is an OSError
-            self._bury(worker, job, "error")
+            self._bury(worker, job, "error", None)
             return
         if verdict is None:
             worker.ready = True
@@ -174,18 +176,30 @@ class GradingPool:
             job.verdicts[worker.assigned.popleft()] = verdict
         worker.deadline = time.monotonic() + self._seconds if worker.assigned else math.inf
 
-    def _bury(self, worker: _Worker, job: "_Job", status: str) -> None:
-        """Give the item that a worker was at its status, the items after it back to the job, and the worker up."""
+    def _bury(self, worker: _Worker, job: "_Job", status: str, died: int | None) -> None:
+        """Give the item that a worker was at its status, the items after it back to the job, and the worker up.
+
+        Where it died by itself, of no limit, the item goes back too, the first time.
+        """
         self._discard(worker)
         if not worker.ready:
+            if died is not None and died < 0 and job.lost_starts < _LOST_STARTS:
+                job.lost_starts += 1
+                _say(f"a worker {_how(died)} as it started; another one is started")
+                return
             raise UserError(
                 f"grading: a worker did not start ({status}, exit status {worker.process.returncode}); "
                 "its error output stands above. Is math-verify installed for this Python?"
             )
         if worker.assigned:
             guilty = worker.assigned.popleft()
-            job.verdicts[guilty] = _blame(job.items[guilty], status)
             job.todo.extendleft(reversed(worker.assigned))
+            if died is None or guilty in job.again:
+                job.verdicts[guilty] = _blame(job.items[guilty], status)
+            else:
+                job.again.add(guilty)
+                job.todo.appendleft(guilty)
+                _say(f"a worker {_how(died)}; the answer that it was at is graded once more")
 
     def _discard(self, worker: _Worker) -> None:
         self._workers.remove(worker)
@@ -201,6 +215,8 @@ class _Job:
         self.items = items
         self.todo = deque(range(len(items)))
         self.verdicts: dict[int, Verdict] = {}
+        self.again: set[int] = set()  # whose worker died of something else than the limits
+        self.lost_starts = 0
 
 
 def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
@@ -238,12 +254,21 @@ def _read(message: bytes) -> Verdict | None:
     raise ValueError("no verdict")
 
 
-def _ending(process: subprocess.Popen[bytes]) -> str:
-    """The status that the way a worker ended gives the item it was at."""
+def _ending(process: subprocess.Popen[bytes]) -> tuple[str, int | None]:
+    """The status that the way a worker ended gives the item it was at, and its exit status if that was of no limit."""
     try:
-        return _ENDINGS.get(process.wait(timeout=5), "error")
+        ended = process.wait(timeout=5)
     except subprocess.TimeoutExpired:  # it closed its connection and lives on
-        return "error"
+        return "error", 0
+    return (_LIMITS[ended], None) if ended in _LIMITS else (_DEATHS.get(ended, "error"), ended)
+
+
+def _how(ended: int) -> str:
+    return f"was killed by {signal.Signals(-ended).name}" if ended < 0 else f"ended with status {ended}"
+
+
+def _say(what: str) -> None:
+    print(f"grading: {what}", file=sys.stderr, flush=True)
 
 
 def _blame(item: Item, status: str) -> Verdict:

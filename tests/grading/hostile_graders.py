@@ -34,6 +34,10 @@ def obey(text, gold, answer_type):
             os.kill(os.getpid(), signal.SIGSEGV)
         case ["killed", *_]:
             os.kill(os.getpid(), signal.SIGKILL)
+        case ["killed-once", file]:
+            if not Path(file).exists():
+                Path(file).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
         case ["raise", *_]:
             sys.stderr = None  # the traceback is no news
             raise ValueError

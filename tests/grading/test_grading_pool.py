@@ -133,6 +133,25 @@ def test_a_pickle_from_a_worker_is_not_loaded(lone, tmp_path):
     assert pickle.loads(pickle_of_the_same) == 0 and marker.exists()  # noqa: S301 - it is a pickle that would run
 
 
+def test_an_answer_whose_worker_is_killed_from_outside_is_graded_once_more(lone, tmp_path, capfd):
+    word = f"killed-once {tmp_path / 'mark'}"
+    verdicts = lone.grade(boxed("before", word, "after"))
+    assert [v.status for v in verdicts] == ["correct"] * 3
+    said = "grading: a worker was killed by SIGKILL; the answer that it was at is graded once more\n"
+    assert capfd.readouterr().err == said
+    assert lone.grade(boxed("killed"))[0].status == "memory"  # every time: not forever, and never wrong
+    assert capfd.readouterr().err == said
+
+
+def test_a_worker_that_is_killed_as_it_starts_is_replaced(monkeypatch, tmp_path, capfd):
+    mark = tmp_path / "mark"
+    kill = f"import os, pathlib; m = pathlib.Path({str(mark)!r}); m.exists() or (m.touch(), os.kill(os.getpid(), 9)); "
+    monkeypatch.setattr(pool_module, "_COMMAND", kill + pool_module._COMMAND)
+    with GradingPool(workers=1, seconds=5, memory_mib=256, grade=obey) as pool:
+        assert pool.grade(boxed("fine"))[0].status == "correct"
+    assert "a worker was killed by SIGKILL as it started; another one is started" in capfd.readouterr().err
+
+
 def test_many_guilty_items(obedient):
     words = ["exit 1", "exit 2", "fine", "sleep", "hoard", "good"]
     statuses = ["error", "error", "correct", "timeout", "memory", "correct"]
