@@ -18,6 +18,7 @@ _DISK = {
     errno.EROFS: "the file system is read-only; mount it for writing, or make the folder a link to another",
     errno.EACCES: "permission denied; give this user the right to it (chown, chmod)",
     errno.EPERM: "permission denied; give this user the right to it (chown, chmod)",
+    errno.EIO: "the disk cannot be read or written; dmesg tells more",
     errno.EMFILE: _LIMIT,
     errno.ENFILE: _LIMIT,
 }

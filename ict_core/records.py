@@ -278,7 +278,7 @@ def _stated(path: Path, stated: bytes | None) -> str:
 
 
 def _damaged(path: Path, output: Path, error: Exception) -> Exception:
-    """What to raise for a file that cannot be read: its damage, or the system's error if that is what it is."""
-    if isinstance(error, OSError) and error.errno is not None:
+    """What to raise for a file that cannot be read: its damage, or the system's error if it is one."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
         return error
     return Damaged(f"{path}: not a readable Parquet file ({error})", output)

@@ -26,6 +26,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from repository_copy import Copy
 
+from ict_core import records
+from ict_core.errors import UserError
+from ict_core.provenance import MANIFEST, check_files, read_manifest
 from ict_core.status import is_held
 
 STAGES = {  # with the rules and the logs (without suffix) that belong to each; the study passes them in this order
@@ -231,10 +234,16 @@ def half_written(results: Path) -> list[str]:
     for path in results.rglob("*"):
         try:
             if path.suffix == ".parquet":
-                pq.read_table(path)
+                table = pq.read_table(path)
+                if records._hash(table) != records.content_hash(path):
+                    found.append(f"{path}: another checksum")
+            elif path.name in ("manifest.json", "generation.json", "grading.json"):
+                read_manifest(path)
             elif path.suffix == ".json":
                 json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            elif path.name in ("train", "model") and path.is_dir() and (path / MANIFEST).exists():
+                check_files(path)
+        except (OSError, ValueError, UserError) as error:
             found.append(f"{path} is not whole: {error}")
     return found
 
