@@ -10,7 +10,7 @@ STAMP := .venv/.installed-$(LOCK)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures reference test lint fast fuzz lock clean
+.PHONY: help env reproduce figures reference test lint fast fuzz survive lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -58,6 +58,10 @@ fast: env  ## the tests of a few seconds
 
 fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random examples
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+
+survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/workflow/killing.py --study $(STUDY) --kills 30 \
+	    --reference results/uninterrupted/$(STUDY)
 
 lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
 	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh

@@ -10,7 +10,8 @@ from huggingface_hub import HfApi, snapshot_download
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from ict_core.config.models import HubModel, LocalModel
-from ict_core.errors import UserError
+from ict_core.errors import Transient, UserError
+from ict_core.failures import DISK_ERRORS, lost_connection
 from ict_core.files import remove, settle
 from ict_core.pretrained import INDEX, check_weights
 from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_json, write_manifest
@@ -67,7 +68,10 @@ def _download(model: HubModel, file: str, out: Path) -> tuple[Path, dict[str, An
             model.hub, revision=commit, local_dir=partial, allow_patterns=list(FILES), ignore_patterns=["*/*"]
         )
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
-        raise UserError(
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
+        kind = Transient if lost_connection(error) else UserError
+        raise kind(
             f"{file}: {model.hub} at revision {model.revision} cannot be had from the hub: "
             f"{type(error).__name__}: {' '.join(str(error).split())}; check hub and revision, the network, and, "
             "for a gated or private model, that HF_TOKEN may read it; or use kind: local with the path of a copy"

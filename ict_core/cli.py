@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core.commands import evidence, regrade, shadow, stages, tools
+from ict_core.commands import doctor, evidence, regrade, shadow, stages, tools
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.failures import explain
 from ict_core.files import remove
@@ -130,6 +130,9 @@ def _add_tools(commands: Any) -> None:
     status.add_argument("--study", type=Path, default=Path("configs/studies/mini.yaml"), help="(default: %(default)s)")
     status.add_argument("--results", type=Path, help="its folder (default: results/STUDY)")
     status.set_defaults(run=tools.status)
+    check = commands.add_parser("doctor", help=doctor.doctor.__doc__, description=doctor.doctor.__doc__)
+    check.add_argument("--study", type=Path, default=Path("configs/studies/mini.yaml"), help="(default: %(default)s)")
+    check.set_defaults(run=doctor.doctor)
     diff = commands.add_parser("diff", help=tools.diff.__doc__, description=tools.diff.__doc__)
     diff.add_argument("first", metavar="A", help="a variant of the study")
     diff.add_argument("second", metavar="B", help="another one")

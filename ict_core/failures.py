@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ict_core.errors import Transient, UserError
 
+LEAST_MIB = 100  # free space without which no run begins
+
 _KEPT = "What was finished is kept; run the same command again"
 _FULL = "the disk is full; free some space (results/cache may be deleted)"
 _LIMIT = "too many open files; raise the limit (ulimit -n)"
@@ -22,6 +24,8 @@ _DISK = {
     errno.EMFILE: _LIMIT,
     errno.ENFILE: _LIMIT,
 }
+DISK_ERRORS = frozenset(_DISK)
+_BUSY = (408, 425, 429)  # HTTP
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # of safetensors and tokenizers
 _TORCH_WRITES = re.compile(r"inline_container\.cc|PytorchStreamWriter")
 _TORCH_MEMORY = re.compile(
@@ -56,6 +60,34 @@ def explain(error: BaseException, stage: str, where: Path | None = None) -> User
         if known is not None:
             return known
     return None
+
+
+def lost_connection(error: BaseException) -> bool:
+    """Whether a download failed by what may pass: no route, a time-out, a server that is overloaded or down."""
+    for cause in _causes(error):
+        kinds = {kind.__name__ for kind in type(cause).__mro__}
+        if "OfflineModeIsEnabled" in kinds:
+            return False
+        status = getattr(getattr(cause, "response", None), "status_code", 0)
+        if kinds & {"ConnectionError", "TimeoutError", "TransportError"} or status in _BUSY or status >= 500:
+            return True
+    return False
+
+
+def check_room(folder: Path) -> None:
+    """Tell before any job that a folder, which need not exist yet, cannot be written or has next to no space.
+
+    Raises:
+        UserError: it cannot, or less than :data:`LEAST_MIB` are free.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    space = os.statvfs(there)
+    if not os.access(there, os.W_OK | os.X_OK):
+        fault = errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES
+        raise UserError(f"{folder}: {there.resolve()}: {_DISK[fault]}")
+    free = space.f_bavail * space.f_frsize // 2**20
+    if free < LEAST_MIB:
+        raise UserError(f"{folder}: only {free} MiB are free there and {LEAST_MIB} are needed to begin; {_FULL}")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

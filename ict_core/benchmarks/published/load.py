@@ -15,7 +15,8 @@ from ict_core.benchmarks.published.check import check_content
 from ict_core.benchmarks.published.item import Item, Read, distinct
 from ict_core.benchmarks.published.prompts import prompt
 from ict_core.config.published import PublishedSet
-from ict_core.errors import UserError
+from ict_core.errors import Transient, UserError
+from ict_core.failures import DISK_ERRORS, lost_connection
 from ict_core.seeding import generator
 
 _FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
@@ -115,7 +116,10 @@ def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str,
             token=published.gated,  # True: the library finds the token itself; it is in no variable here
         )
     except _FAILURES as error:
-        raise UserError(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
+        kind = Transient if lost_connection(error) else UserError
+        raise kind(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
     return origin, _rows(published, dataset, published.columns, origin)
 
 
