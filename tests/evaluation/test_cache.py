@@ -23,8 +23,8 @@ class Fake(Engine):
 
     name = "fake"
 
-    def __init__(self, lives=10**9):
-        self.asked, self.lives = [], lives
+    def __init__(self, lives=10**9, death=KeyboardInterrupt):
+        self.asked, self.lives, self.death = [], lives, death
 
     def settings(self, sampling):
         return {"asked": len(self.asked)}
@@ -32,7 +32,7 @@ class Fake(Engine):
     def stream(self, requests, sampling):
         for position, request in reversed(list(enumerate(requests))):
             if len(self.asked) == self.lives:
-                raise KeyboardInterrupt
+                raise self.death
             self.asked.append(request)
             text = f"{request.prompt} {request.seed} {sampling.temperature}"
             yield position, Completion(text, len(text), "stop", -1 / (1 + request.seed))
@@ -46,9 +46,9 @@ def problems(*benchmarks):
 WORD, BOTH = problems("word"), problems("word", "stem")
 
 
-def run(folder, frame=WORD, n=2, seed=7, sampling=SAMPLING, settings=SETTINGS, lives=10**9):
+def run(folder, frame=WORD, n=2, seed=7, sampling=SAMPLING, settings=SETTINGS, **fate):
     """The completions, the number that was sampled, and the number that was reused."""
-    fake = Fake(lives)
+    fake = Fake(**fate)
     engine = CachedEngine(lambda: fake, folder, settings)
     found = generate(engine, frame, dict.fromkeys(frame["benchmark"], n), seed, sampling)
     return found, len(fake.asked), len(engine.reused)
@@ -96,10 +96,10 @@ def test_nothing_is_reused_for_anything_else(tmp_path, other):
     assert run(tmp_path, **other)[1:] == (6, 0)
 
 
-def test_a_killed_job_goes_on_where_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_PART_SECONDS", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, lives=4)
+@pytest.mark.parametrize("death", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_what_was_sampled_before_an_engine_died_or_the_job_was_ended_is_not_sampled_again(tmp_path, death):
+    with pytest.raises(death):
+        run(tmp_path, lives=4, death=death)
     found, *counts = run(tmp_path)
     assert counts == [2, 4]
     pd.testing.assert_frame_equal(found, generate(Fake(), WORD, {"word": 2}, 7, SAMPLING))

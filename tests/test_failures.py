@@ -1,0 +1,249 @@
+"""A full disk, a read-only folder, no memory, a dead engine: each one clear message, by the libraries' own errors."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ict_core import cli
+from ict_core.commands import stages
+from ict_core.errors import Transient, UserError
+from ict_core.failures import check_room, explain, lost_connection
+
+STUDY = str(Path(__file__).resolve().parents[1] / "configs/studies/smoke.yaml")
+# Each writer that the stages use, on what is given as the folder; prints what each failure is explained as.
+WRITERS = """
+import json, resource, signal, sys
+from pathlib import Path
+import pandas as pd, torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, models
+from ict_core import records
+from ict_core.failures import explain
+from ict_core.provenance import write_json
+
+folder = Path(sys.argv[1])
+if len(sys.argv) > 2:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+words = Tokenizer(models.WordLevel({f"{i:060}": i for i in range(20000)}, f"{0:060}"))
+gradients = pd.DataFrame({"rule": [f"{i:x}" for i in range(200000)], "norm_share": 0.1, "cosine": 0.1})
+gradients["cosine"] = torch.rand(200000).numpy().astype(float)
+writers = {
+    "text": lambda path: write_json(path, "x" * 2**21),
+    "frame": lambda path: records.write_frame(gradients, path, records.GRADIENTS),
+    "weights": lambda path: save_file({"a": torch.zeros(2**19)}, path),
+    "torch": lambda path: torch.save(torch.zeros(2**19), path),
+    "tokenizer": lambda path: words.save(str(path)),
+}
+found = {}
+for name, write in writers.items():
+    try:
+        write(folder / name)
+    except Exception as error:
+        found[name] = str(explain(error, "train", folder / name))
+    (folder / name).unlink(missing_ok=True)
+print(json.dumps(found))
+"""
+MEMORY = """
+import json, resource, sys
+import numpy, torch
+from ict_core.failures import explain
+resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, resource.RLIM_INFINITY))
+found = []
+for allocate in (lambda: bytearray(2**40), lambda: numpy.zeros(2**40), lambda: torch.zeros(2**40)):
+    try:
+        allocate()
+    except Exception as error:
+        found.append(str(explain(error, "train")))
+print(json.dumps(found))
+"""
+
+
+def in_namespace(*commands: str) -> str:
+    """Run a script that may mount, as no other process sees it."""
+    script = " && ".join(commands)
+    command = ["unshare", "--map-root-user", "--mount", "bash", "-c", script]
+    possible = subprocess.run([*command[:-1], "mount -t tmpfs none /mnt"], capture_output=True, check=False)
+    if possible.returncode:
+        pytest.skip("this user may not mount in a namespace of its own")
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def ict(*arguments: str) -> str:
+    """A command's error output in one line, its status before it."""
+    call = "import sys; from ict_core.cli import main; print(main(sys.argv[1:]), end=' ')"
+    return " ".join([sys.executable, "-c", f'"{call}"', *arguments, "2>&1"])
+
+
+@pytest.mark.slow
+def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_path):
+    python = f"{sys.executable} -c '{WRITERS}'"
+    small = in_namespace(f"mount -t tmpfs -o size=256k none {tmp_path}", f"{python} {tmp_path}", f"ls -A {tmp_path}")
+    first, *left = small.splitlines()
+    for name, message in json.loads(first).items():
+        assert message.startswith(f"{tmp_path}/{name}: ")
+        assert "the disk is full; free some space" in message and "run the same command again" in message
+    assert json.loads(first).keys() == {"text", "frame", "weights", "torch", "tokenizer"}
+    assert left == []
+    out = subprocess.run([sys.executable, "-c", WRITERS, tmp_path], capture_output=True, text=True, check=True).stdout
+    assert out == "{}\n"
+    limited = subprocess.run([sys.executable, "-c", WRITERS, tmp_path, "4096"], capture_output=True, text=True)
+    found = json.loads(limited.stdout)
+    assert len(found) == 5
+    assert all("larger than the file system or the limit (ulimit -f)" in found[n] for n in found if n != "torch")
+
+
+def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path):
+    call = ict("settings", "--study", STUDY, "--out", f"{tmp_path}/study.json")
+    full = in_namespace(f"mount -t tmpfs -o size=4k none {tmp_path}", call)
+    assert full.startswith(f"error: {tmp_path}/study.json: the disk is full")
+    assert full.endswith("[No space left on device]\n2 ")
+    read_only = in_namespace(f"mount -t tmpfs -o ro none {tmp_path}", call)
+    assert read_only.startswith(f"error: {tmp_path}/study.json.partial: the file system is read-only; mount it for")
+    assert read_only.endswith("2 ")
+
+
+def test_no_run_begins_where_it_cannot_write(tmp_path):
+    check_room(tmp_path / "results" / "mini")
+    assert not (tmp_path / "results").exists()
+    call = "from pathlib import Path; from ict_core.failures import check_room; check_room(Path(sys.argv[1]))"
+    python = f"{sys.executable} -c 'import sys; {call}' {tmp_path}/results/mini 2>&1 | tail -n 1"
+    said = in_namespace(f"mount -t tmpfs -o size=1m none {tmp_path}", python)
+    assert f"{tmp_path}/results/mini: only 1 MiB are free there and 100 are needed to begin; the disk is full" in said
+    said = in_namespace(f"mount -t tmpfs -o ro none {tmp_path}", python)
+    assert f"{tmp_path}/results/mini: {tmp_path}: the file system is read-only" in said
+
+
+@pytest.mark.slow
+def test_no_memory_by_python_numpy_and_torch():
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert len(found) == 3
+    for message in found:
+        assert message.startswith("out of memory") and "micro_batch_sequences" in message and "memory_gib" in message
+
+
+class EngineDeadError(Exception):
+    """Known by the name of vLLM's own."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """Known by the name of torch's own."""
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "transient"),
+    [
+        (PermissionError(errno.EACCES, "no", "some/file"), "some/file: permission denied; give this user", False),
+        (OSError(errno.EDQUOT, "quota"), "out: the disk quota is used up", False),
+        (OSError(errno.EMFILE, "many"), "too many open files; raise the limit (ulimit -n)", False),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "out of memory", False),
+        (
+            OutOfMemoryError("CUDA out of memory. Tried to"),
+            "the GPU is out of memory (CUDA out of memory); lower",
+            False,
+        ),
+        (EngineDeadError("EngineCore encountered an issue"), "the vLLM engine died (EngineCore encountered", True),
+        (RuntimeError("CUDA error: unspecified launch failure\nx"), "the GPU or its engine failed", True),
+    ],
+)
+def test_what_is_known_is_said(error, words, transient):
+    told = explain(error, "train", Path("out"))
+    assert words in str(told) and str(told).count("\n") == 0
+    assert isinstance(told, Transient) == transient
+
+
+def test_the_cause_is_looked_for_and_nothing_else_is_explained():
+    try:
+        try:
+            raise OSError(errno.ENOSPC, "full", "a")
+        except OSError as error:
+            raise ValueError("cannot save") from error
+    except ValueError as error:
+        assert str(explain(error, "train")).startswith("a: the disk is full")
+    for error in (ValueError("CUDA error: unspecified launch failure"), FileNotFoundError(2, "no"), KeyError("x")):
+        assert explain(error, "train") is None
+
+
+def http(status: int) -> httpx.HTTPStatusError:
+    request = httpx.Request("GET", "https://hub.invalid")
+    return httpx.HTTPStatusError("no", request=request, response=httpx.Response(status, request=request))
+
+
+class OfflineModeIsEnabled(ConnectionError):
+    """Known by the name of the hub library's own."""
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (httpx.ConnectError("no route"), True),
+        (httpx.ReadTimeout("slow"), True),
+        (ConnectionError("reset"), True),
+        (http(503), True),
+        (http(429), True),
+        (http(403), False),
+        (http(404), False),
+        (OfflineModeIsEnabled("offline"), False),
+        (ValueError("not a model"), False),
+    ],
+)
+def test_only_a_lost_connection_may_pass(error, lost):
+    assert lost_connection(error) == lost
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (UserError("bad key"), 2, "error: bad key"),
+        (Transient("lost"), 75, "error: lost"),
+        (OSError(errno.ENOSPC, "full"), 2, "error: o: the disk is full"),
+        (EngineDeadError("dead"), 75, "error: the vLLM engine died (dead)"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_the_status_of_a_command(monkeypatch, capsys, error, status, said):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr(stages, "settings", fail)
+    assert cli.main(["settings", "--study", "s", "--out", "o"]) == status
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(stages, "settings", lambda _: {}["missing"])
+    with pytest.raises(KeyError):
+        cli.main(["settings", "--study", "s", "--out", "o"])
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_sigterm_is_an_orderly_end_and_a_second_one_does_not_disturb_it():
+    script = """
+import os, signal, time
+from ict_core import cli
+from ict_core.commands import stages
+def wait(_):
+    try:
+        print("ready", flush=True)
+        time.sleep(600)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        print("tidied", flush=True)
+stages.settings = wait
+raise SystemExit(cli.main(["settings", "--study", "s", "--out", "o"]))
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.readline()
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.communicate(timeout=60) == ("tidied\n", "ended by SIGTERM\n")
+    assert process.returncode == 143
