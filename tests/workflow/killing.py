@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +47,7 @@ ANEW = {  # what is made once more where a stage has no job left to be killed in
     "grade": "{cell}/grades.parquet",
     "aggregation": "scores.parquet",
 }
-TRIES = 3  # to strike a job of a stage before it has ended; then at once when it is seen
+MISSES = 3  # jobs that ended before their moment came; the next one is struck at once when it is seen
 PATIENCE = 3600.0  # seconds for what must happen in the end
 
 
@@ -97,11 +97,13 @@ class Run:
             re.findall(r"\n(?:local)?rule \w+:\n(?:    input: .*\n)?    output: ([^,\n]+)", self.log.read_text())
         )
 
-    def planned(self) -> dict[str, int]:
-        """How many jobs of each rule it means to run; waits until that is known."""
+    def left(self) -> Counter[str]:
+        """How many jobs of each rule have not ended; waits until it is known what is to be run."""
         while self.process.poll() is None and not re.search(r"\ntotal +\d", self.log.read_text()):
             time.sleep(0.05)
-        return {rule: int(count) for rule, count in re.findall(r"\n(\w+) +(\d+)(?=\n)", self.log.read_text())}
+        text = self.log.read_text()
+        jobs = Counter({rule: int(count) for rule, count in re.findall(r"\n(\w+) +(\d+)(?=\n)", text)})
+        return jobs - Counter(re.findall(r"\nFinished jobid: \d+ \(Rule: (\w+)\)", text))
 
     def end(self) -> int:
         return self.process.wait(timeout=PATIENCE)
@@ -128,7 +130,7 @@ class Trial:
             kill = self._kill(run, wanted[len(self.kills)]) if len(self.kills) < kills else None
             status = run.end()
             if kill is not None:
-                kill = replace(kill, orphans=sum(map(is_held, self._logs("**/*"))))
+                kill = replace(kill, orphans=len(list(self._held())))
                 self.kills.append(kill)
             self.runs.append((kill, run.began()))
             if kill is not None:
@@ -148,31 +150,35 @@ class Trial:
 
     def _kill(self, run: Run, wanted: str) -> Kill | None:
         """Wait for a job of the stage, or of the next that has any, and kill at a moment of it; None: all is done."""
-        planned = run.planned()
-        order = [*STAGES][[*STAGES].index(wanted) :]
-        stage = next((s for s in order if any(re.fullmatch(STAGES[s][0], rule) for rule in planned)), None)
-        if stage is None:
-            return None
-        number = len(self.kills)
-        sent, group = (signal.SIGKILL, signal.SIGTERM)[number % 2], number // 2 % 2 == 0
-        usual = self.seconds[stage]
-        before = set(self._held(stage))  # orphans
-        for attempt in range(TRIES):
-            while not (new := [log for log in self._held(stage) if log not in before]):
-                if run.process.poll() is not None:
-                    return None
+        orphans, misses = set(self._held()), 0
+        while (stage := self._next_stage(run, wanted)) and run.process.poll() is None:
+            log = next((log for log in self._held(stage) if log not in orphans), None)
+            if log is None:
                 time.sleep(0.02)
-            log, seen = new[0], time.monotonic()
-            before.add(log)
-            time.sleep(self.draw.random() * usual * (attempt < TRIES - 1))
+                continue
+            seen, usual = time.monotonic(), self.seconds[stage]
+            moment = self.draw.random() * usual * (misses < MISSES)
+            while is_held(log) and time.monotonic() - seen < moment:
+                time.sleep(0.02)
             if is_held(log):
+                number = len(self.kills)
+                sent, group = (signal.SIGKILL, signal.SIGTERM)[number % 2], number // 2 % 2 == 0
                 (os.killpg if group else os.kill)(run.process.pid, sent)
                 job = log.relative_to(self.results / "logs").with_suffix("").as_posix()
                 return Kill(stage, job, time.monotonic() - seen, usual, sent, group)
+            misses += 1
         return None
 
-    def _held(self, stage: str) -> Iterator[Path]:
-        return (log for pattern in STAGES[stage][1] for log in self._logs(pattern) if is_held(log))
+    def _next_stage(self, run: Run, wanted: str) -> str | None:
+        """The stage, or the first one after it of which the run has jobs left; None where there is none."""
+        left = run.left()
+        order = [*STAGES][[*STAGES].index(wanted) :]
+        return next((s for s in order if any(left[rule] for rule in left if re.fullmatch(STAGES[s][0], rule))), None)
+
+    def _held(self, stage: str | None = None) -> Iterator[Path]:
+        """The logs of the jobs that run, of one stage or of any."""
+        patterns = STAGES[stage][1] if stage else ["**/*"]
+        return (log for pattern in patterns for log in self._logs(pattern) if is_held(log))
 
     def _logs(self, pattern: str) -> Iterator[Path]:
         """The logs of jobs that have begun; Snakemake deletes a log, but not the lock beside it."""

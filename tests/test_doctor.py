@@ -1,0 +1,184 @@
+"""What the doctor finds on a machine with a fault, one at a time."""
+
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+import torch
+
+from ict_core import doctor as module
+from ict_core.cli import main
+from ict_core.config import load_study
+from ict_core.doctor import CHECKS, FAULT, OK, WARNING, Finding, Patient, doctor
+
+ROOT = Path(__file__).resolve().parents[1]
+STUDIES = ROOT / "configs/studies"
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    return Patient(load_study(STUDIES / "smoke.yaml"), ROOT)
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return Patient(load_study(STUDIES / "paper.yaml"), ROOT)
+
+
+@pytest.fixture
+def elsewhere(paper, tmp_path):
+    """The large study in a repository without results."""
+    for part in ("configs", "requirements"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    return paper._replace(root=tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch, tmp_path):
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKS if name != "engine"])
+def test_the_smoke_study_may_run_here(smoke, name):
+    finding = CHECKS[name](smoke)
+    assert finding.level != FAULT, finding.text
+
+
+@pytest.mark.slow
+def test_the_engine_samples_a_token(smoke):
+    finding = CHECKS["engine"](smoke)
+    assert finding.level == OK, finding.text
+    assert finding.text.startswith("vllm ")
+
+
+def test_an_engine_that_does_not_import_is_a_fault_with_its_last_words(smoke, monkeypatch):
+    monkeypatch.setattr(module, "_SAMPLE", "raise ImportError('libcudart.so.13: no such file')")
+    finding = CHECKS["engine"](smoke)
+    assert finding == (
+        FAULT,
+        "vllm: no token (exit status 1): ImportError: libcudart.so.13: no such file; try: make env",
+    )
+    monkeypatch.setattr(module, "_SAMPLE", "import time; time.sleep(60)")
+    monkeypatch.setattr(module, "_SAMPLE_SECONDS", 0.2)
+    assert "no token within 0.2 s" in CHECKS["engine"](smoke).text
+
+
+def test_a_package_of_another_version_is_named(smoke, tmp_path):
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    for lock in (tmp_path / "requirements").glob("*.lock"):
+        lock.write_text(lock.read_text().replace("numpy==", "numpy==99."))
+    found = dict(doctor_of(smoke._replace(root=tmp_path), "packages"))
+    assert (
+        found["packages"].level == FAULT and "numpy" in found["packages"].text and "make env" in found["packages"].text
+    )
+
+
+def doctor_of(patient, *names):
+    """What :func:`doctor` yields with these checks alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CHECKS", {name: CHECKS[name] for name in names})
+        return list(doctor(patient))
+
+
+def test_python_too_old(smoke, monkeypatch):
+    monkeypatch.setattr(module.sys, "version_info", (3, 9, 1))
+    assert CHECKS["python"](smoke) == (FAULT, "3.9.1; allowed: from 3.11, below 3.15: make env PYTHON=...")
+
+
+def test_fewer_gpus_than_a_training_holds(paper, smoke, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    finding = CHECKS["devices"](paper)
+    assert finding.level == FAULT and finding.text.startswith("2 GPU(s), and a training needs 4")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    assert "built for CUDA and sees no GPU" in CHECKS["devices"](smoke).text
+
+
+def test_a_file_system_without_locks_is_a_warning(smoke, monkeypatch):
+    def without(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(module.fcntl, "flock", without)
+    level, text = CHECKS["locks"](smoke)
+    assert level == WARNING and "no file locks (Function not implemented)" in text
+    monkeypatch.setattr(module.fcntl, "flock", lambda *_: None)
+    assert "two processes get the same lock" in CHECKS["locks"](smoke).text
+
+
+def test_too_small_a_disk_counts_what_is_there(elsewhere, monkeypatch):
+    def free(gigabytes):
+        blocks = int(gigabytes * 1e9 / 4096)
+        return lambda _: SimpleNamespace(f_bavail=blocks, f_frsize=4096, f_flag=0)
+
+    monkeypatch.setattr(os, "statvfs", free(10))
+    level, text = CHECKS["disk"](elsewhere)
+    assert level == FAULT and text.startswith("10.0 GB are free in ")
+    needed = float(text.split("needs ")[1].split(" GB")[0])
+    monkeypatch.setattr(os, "statvfs", free(needed + 1))
+    assert CHECKS["disk"](elsewhere).level == OK
+    sparse = elsewhere.results / "big"
+    sparse.parent.mkdir(parents=True)
+    with sparse.open("wb") as file:
+        file.truncate(int(1e11))
+    assert f"needs {needed - 100:.1f} GB more" in CHECKS["disk"](elsewhere).text
+    monkeypatch.setattr(os, "statvfs", free(0.05))
+    assert "only 47 MiB are free" in dict(doctor_of(elsewhere, "disk"))["disk"].text
+
+
+def test_memory_and_cores(paper, smoke, monkeypatch):
+    monkeypatch.setattr(module, "_memory_gib", lambda: 31.0)
+    assert CHECKS["memory"](smoke) == (OK, "31 GiB")
+    assert CHECKS["memory"](paper).level == FAULT
+    monkeypatch.setattr(module, "_memory_gib", lambda: 3.9)
+    assert CHECKS["memory"](smoke).level == WARNING
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    assert CHECKS["cores"](smoke).level == OK
+    assert CHECKS["cores"](paper).level == WARNING
+
+
+def test_a_gated_set_wants_a_token_and_never_shows_it(paper, monkeypatch):
+    found = dict(doctor_of(paper, "access"))["access"]
+    assert found.level == FAULT and "HF_TOKEN is not set" in found.text
+    monkeypatch.setenv("HF_TOKEN", "hf_a_secret")
+    found = dict(doctor_of(paper, "access"))["access"]
+    assert found.level == OK and found.text.startswith("HF_TOKEN is set for gpqa") and "hf_a_secret" not in found.text
+
+
+def test_the_hub_matters_only_where_something_is_to_be_fetched(elsewhere, smoke, monkeypatch):
+    def refuse(*_, **__):
+        raise httpx.ConnectError("no route to host")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(httpx, "head", refuse)
+    assert CHECKS["hub"](smoke) == (OK, "nothing is to be fetched")
+    level, text = CHECKS["hub"](elsewhere)
+    assert level == FAULT and "cannot be reached (ConnectError)" in text and "prefetch" in text
+    monkeypatch.setattr(httpx, "head", lambda *_, **__: None)
+    assert CHECKS["hub"](elsewhere).level == OK
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "HF_HUB_OFFLINE is set" in CHECKS["hub"](elsewhere).text
+    for model in elsewhere.study.models:
+        (elsewhere.results / model / "base" / "model").mkdir(parents=True)
+    (elsewhere.results / "data").mkdir()
+    (elsewhere.results / "data" / "eval.parquet").touch()
+    assert CHECKS["hub"](elsewhere).level == OK
+
+
+def test_a_check_that_breaks_is_a_fault_and_the_others_go_on(smoke, monkeypatch, capsys):
+    def broken(_):
+        raise OSError("torch: undefined\nsymbol")
+
+    checks = {"broken": broken, "last": lambda _: Finding(WARNING, "look")}
+    monkeypatch.setattr(module, "CHECKS", checks)
+    with pytest.raises(SystemExit) as end:
+        main(["doctor", "--study", str(STUDIES / "smoke.yaml")])
+    assert end.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["fault    broken    OSError: torch: undefined symbol", "warning  last      look"]
+    checks.pop("broken")
+    assert main(["doctor", "--study", str(STUDIES / "smoke.yaml")]) == 0
