@@ -110,10 +110,16 @@ class Run:
 
 
 class Trial:
-    """A study that is killed again and again until it is done and has been killed often enough."""
+    """A study that is killed again and again until it is done and has been killed often enough.
 
-    def __init__(self, copy: Copy, study: str, seconds: dict[str, float], seed: int) -> None:
-        self.copy, self.study = copy, study
+    Args:
+        seconds: what a job of each stage takes.
+        seed: of the moments.
+        target: up to which it is run.
+    """
+
+    def __init__(self, copy: Copy, study: str, seconds: dict[str, float], seed: int, target: str = "all") -> None:
+        self.copy, self.study, self.target = copy, study, target
         self.results = copy.folder / "results" / study
         self.draw = random.Random(seed)
         self.seconds = seconds
@@ -146,7 +152,7 @@ class Trial:
         if any((self.copy.folder / ".snakemake" / "locks").glob("*")):
             unlocked = self.copy.snakemake("--unlock", *study)
             assert unlocked.returncode == 0, unlocked.stdout
-        return Run(self.copy, [*study, *(["--forcerun", *anew] if anew else [])])
+        return Run(self.copy, [self.target, *study, *(["--forcerun", *anew] if anew else [])])
 
     def _kill(self, run: Run, wanted: str) -> Kill | None:
         """Wait for a job of the stage, or of the next that has any, and kill at a moment of it; None: all is done."""

@@ -22,11 +22,13 @@ PARTS = [
 
 
 class Copy:
-    """A copy of the repository in which its own library runs."""
+    """A copy of the repository in which its own library runs, or a copy of such a copy with all that has run there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, other: Path | None = None) -> None:
         self.folder = folder
-        for part in PARTS:
+        if other is not None:
+            shutil.copytree(other, folder, symlinks=True, dirs_exist_ok=True)
+        for part in [] if other else PARTS:
             source = REPOSITORY / part
             if source.is_symlink():
                 (folder / part).symlink_to(source.readlink())

@@ -22,13 +22,9 @@ def fresh(tmp_path) -> Copy:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Copy:
+def finished(uninterrupted, tmp_path_factory) -> Copy:
     """A copy in which the smoke study has run."""
-    copy = Copy(tmp_path_factory.mktemp("smoke"))
-    result = copy.snakemake(*SMOKE)
-    assert result.returncode == 0, result.stdout[-5000:]
-    assert "main table  results/smoke/tables/main.md" in result.stdout
-    return copy
+    return Copy(tmp_path_factory.mktemp("finished"), uninterrupted)
 
 
 def restore(copy: Copy, file: str) -> None:
@@ -79,6 +75,22 @@ def test_bad_input_is_one_clear_error_before_any_job(fresh, file, old, new, expe
     assert "Traceback" not in result.stdout
     assert [word for word in expected if word not in result.stdout] == []
     assert not (fresh.folder / "results").exists()
+
+
+@pytest.mark.slow
+def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(fresh):
+    (fresh.folder / "ict_core/training/muon.py").write_text("raise RuntimeError('no such luck')")
+    result = fresh.snakemake("base_models", *SMOKE)
+    assert result.returncode == 1
+    end = result.stdout[result.stdout.rindex("failed: ") :]
+    assert end.startswith("failed: pretrain of mini-xs/base/0: RuntimeError: no such luck\n")
+    assert "Study smoke: 1 cell(s) with a failed job; logs in results/smoke/logs/. What is finished is kept" in end
+    full = "from ict_core import failures; failures.LEAST_MIB = 10**9; "
+    common = fresh.folder / "workflow/rules/common.smk"
+    common.write_text(common.read_text().replace("ROOT = (", f"{full}\nROOT = (", 1))
+    result = fresh.snakemake(*SMOKE)
+    assert result.returncode == 1 and "Traceback" not in result.stdout
+    assert "and 1000000000 are needed to begin; the disk is full" in result.stdout
 
 
 def test_values_on_the_command_line_are_refused(fresh):

@@ -1,0 +1,49 @@
+"""A study that is killed in every stage ends with the bytes of one that is not; so do two at once."""
+
+import signal
+import subprocess
+
+import pytest
+from killing import STAGES, Trial, differences, half_written, table, usual_seconds
+from repository_copy import Copy
+
+SMOKE = ("--configfile", "configs/studies/smoke.yaml")
+
+
+@pytest.mark.slow
+def test_a_study_killed_in_every_stage_has_the_same_scores_and_tables(uninterrupted, tmp_path):
+    trial = Trial(Copy(tmp_path), "smoke", usual_seconds(uninterrupted), seed=1, target="tables")
+    kills = trial.survive(5)
+    print(table(kills))
+    assert len(kills) == 5
+    assert {kill.sent for kill in kills} == {signal.SIGKILL, signal.SIGTERM}
+    assert {kill.group for kill in kills} == {True, False}
+    assert (
+        len({kill.stage for kill in kills}) >= len(STAGES) - 1
+    )  # its one pretraining may be over when it is looked for
+    assert differences(trial.results, uninterrupted / "results/smoke") == []
+    assert half_written(trial.results) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nolock", [False, True], ids=["as usual", "with --nolock"])
+def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):
+    copy = Copy(tmp_path, uninterrupted)
+    results = copy.folder / "results/smoke"
+    for cell in results.glob("mini-xs/*/seed-0"):
+        (cell / "grades.parquet").unlink()
+    command = ["snakemake", "tables", "--cores", "1", *SMOKE, *(["--nolock"] if nolock else [])]
+    both = [
+        subprocess.Popen(
+            command, cwd=copy.folder, env=copy.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=600)[0] for process in both]
+    if not nolock:
+        assert sorted(process.returncode for process in both) == [0, 1]
+        assert sum("Directory cannot be locked" in text for text in said) == 1
+    again = copy.snakemake("tables", *SMOKE)
+    assert again.returncode == 0, again.stdout[-3000:]
+    assert differences(results, uninterrupted / "results/smoke") == []
+    assert half_written(results) == []
