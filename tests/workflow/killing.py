@@ -47,6 +47,7 @@ ANEW = {  # what is made once more where a stage has no job left to be killed in
     "grade": "{cell}/grades.parquet",
     "aggregation": "scores.parquet",
 }
+LATEST = 0.7  # of the usual time, so that a job on a machine that is less busy than usual is struck as well
 MISSES = 3  # jobs that ended before their moment came; the next one is struck at once when it is seen
 PATIENCE = 3600.0  # seconds for what must happen in the end
 
@@ -136,6 +137,7 @@ class Trial:
             kill = self._kill(run, wanted[len(self.kills)]) if len(self.kills) < kills else None
             status = run.end()
             if kill is not None:
+                time.sleep(1)  # until what was killed is gone
                 kill = replace(kill, orphans=len(list(self._held())))
                 self.kills.append(kill)
             self.runs.append((kill, run.began()))
@@ -160,10 +162,10 @@ class Trial:
         while (stage := self._next_stage(run, wanted)) and run.process.poll() is None:
             log = next((log for log in self._held(stage) if log not in orphans), None)
             if log is None:
-                time.sleep(0.02)
+                time.sleep(0.05)
                 continue
             seen, usual = time.monotonic(), self.seconds[stage]
-            moment = self.draw.random() * usual * (misses < MISSES)
+            moment = self.draw.random() * usual * LATEST * (misses < MISSES)
             while is_held(log) and time.monotonic() - seen < moment:
                 time.sleep(0.02)
             if is_held(log):
