@@ -1,11 +1,14 @@
 """A study that is killed in every stage ends with the bytes of one that is not; so do two at once."""
 
 import signal
-import subprocess
+import time
+from subprocess import PIPE, STDOUT, Popen
 
 import pytest
 from killing import STAGES, Trial, differences, half_written, table, usual_seconds
 from repository_copy import Copy
+
+from ict_core.status import is_held
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 
@@ -32,12 +35,11 @@ def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):
     results = copy.folder / "results/smoke"
     forced = "results/smoke/mini-xs/grpo/seed-0/grades.parquet"
     command = ["snakemake", "tables", "--cores", "1", *SMOKE, "--forcerun", forced, *(["--nolock"] if nolock else [])]
-    both = [
-        subprocess.Popen(
-            command, cwd=copy.folder, env=copy.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        for _ in range(2)
-    ]
+    both = []
+    for _ in range(2):
+        both.append(Popen(command, cwd=copy.folder, env=copy.environment, text=True, stdout=PIPE, stderr=STDOUT))
+        while both[0].poll() is None and not is_held(results / "logs/grade/mini-xs/grpo/seed-0.log"):
+            time.sleep(0.02)  # the second one starts once a job of the first one runs
     said = [process.communicate(timeout=600)[0] for process in both]
     assert any("rule grade:" in text for text in said)
     if not nolock:
