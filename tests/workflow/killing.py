@@ -244,7 +244,8 @@ def content(path: Path) -> bytes | None:
 
 def half_written(results: Path) -> list[str]:
     """What a kill may have left that must not be there: beside an output its beginning, or a file that is not whole."""
-    found = [f"{path} lies beside the finished output" for path in results.rglob("*.partial")]
+    left = [*results.rglob("*.partial"), *results.rglob("*.checkpoints")]
+    found = [f"{path} lies beside the finished output" for path in left]
     for path in results.rglob("*"):
         try:
             if path.suffix == ".parquet":
