@@ -89,7 +89,8 @@ rule pretrain:
             "training/solution_loss.py",
         ),
     shell:
-        "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval} --out {output} &> {log}"
+        "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval}"
+        " --out {output} &> {log}"
 
 
 rule fetch_model:
