@@ -44,7 +44,7 @@ rule regrade_cell:
         config=lambda w: settings("grade"),
         code=code("grading"),
     shell:
-        "ict grade --study {params.study} --completions {params.completions} --problems {params.problems}"
+        "ict lease -- ict grade --study {params.study} --completions {params.completions} --problems {params.problems}"
         " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
 
 
