@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core.commands import doctor, evidence, regrade, shadow, stages, tools
+from ict_core.commands import doctor, evidence, regrade, shadow, stages, tools, verify
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.failures import explain
 from ict_core.files import remove
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hold_log()
     before = signal.signal(signal.SIGTERM, _end)
     try:
-        options.run(options)
+        status: int = options.run(options) or 0
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
         gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
-    return 0
+    return status
 
 
 def _set_aside(output: Path) -> str:
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ict", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, run: Callable[[argparse.Namespace], None], paths: str, /, **named: type) -> Any:
+    def add(name: str, run: Callable[[argparse.Namespace], int | None], paths: str, /, **named: type) -> Any:
         sub = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         for path in paths.split():
             sub.add_argument(f"--{path}", type=Path, required=True, help=_PATHS.get(path))
@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add("pretrain", stages.pretrain, "study eval out", model=str)
     add("fetch-model", stages.fetch_model, "study out", model=str)
     train = add("train", stages.train, "study base problems out", **_CELL)
+    train.add_argument("--stop-after", type=int, help="optimiser steps, for `ict verify` (default: the recipe's steps)")
     train.add_argument("--trackers", type=Path, help="a folder for the files of the trackers that the study names")
     generate = add("generate", stages.generate, "study checkpoint problems out manifest", **_CELL)
     generate.add_argument("--cache", type=Path, help="a folder: what is there is not sampled again (default: none)")
@@ -116,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     add("report", evidence.report, "stored results")
     _add_tools(commands)
     _add_shadow(commands)
+    _add_verify(commands)
     return parser
 
 
@@ -172,6 +174,16 @@ def _add_shadow(commands: Any) -> None:
     command.add_argument("--threads", type=int, default=1, help="of the CPU (default: %(default)s)")
     command.add_argument("--out", type=Path, required=True, help="receives tokens, shadow, overlap, gradients.parquet")
     command.set_defaults(run=shadow.shadow)
+
+
+def _add_verify(commands: Any) -> None:
+    command = commands.add_parser("verify", help=verify.verify.__doc__, description=verify.verify.__doc__)
+    command.add_argument("cell", type=Path, help="results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base")
+    command.add_argument("--study", type=Path, help="(default: configs/studies/STUDY.yaml)")
+    command.add_argument("--stages", help="with commas: pretrain or train, generate, grade (default: all)")
+    command.add_argument("--steps", type=int, help="train so many optimiser steps only, and compare these")
+    command.add_argument("--keep", type=Path, help="an empty folder that receives the rerun (default: none is left)")
+    command.set_defaults(run=verify.verify)
 
 
 if __name__ == "__main__":

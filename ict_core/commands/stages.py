@@ -154,6 +154,7 @@ def train(options: argparse.Namespace) -> None:
         out=options.out,
         known_forks=not study.train_sets,
         tracking=Tracking(study.trackers, options.trackers, study.name, run) if study.trackers else None,
+        stop_after=options.stop_after,
     )
 
 

@@ -35,7 +35,7 @@ from ict_core.training.resume import Checkpoints, origin
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.sampling import sample_lean
 from ict_core.training.token_log import TrainingLog
-from ict_core.training.watching import ShownProgress, Tracking
+from ict_core.training.watching import ShownProgress, StopAfter, Tracking
 
 if TYPE_CHECKING:
     from peft import LoraConfig
@@ -58,6 +58,7 @@ def train(
     *,
     known_forks: bool = False,
     tracking: Tracking | None = None,
+    stop_after: int | None = None,
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
@@ -76,6 +77,7 @@ def train(
         resolved: the cell's resolved configuration, for the manifest.
         tracking: where the run is reported to; None: nowhere.
         known_forks: whether the problems are the mini world's, whose decision points are marked in the token sample.
+        stop_after: end after so many optimiser steps, which are those of the whole training.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
 
     Raises:
@@ -101,6 +103,8 @@ def train(
                     known_forks=known_forks,
                     tracking=tracking,
                 )
+            if stop_after is not None:
+                trainer.add_callback(StopAfter(stop_after))
             inputs = {
                 "base_sha256": hash_weights(base) if first else "",
                 "problems_sha256": problems_sha256,
@@ -112,7 +116,8 @@ def train(
         if not first:
             return
         log.write(partial)
-        facts = {**inputs, "prompts_too_long": len(problems) - len(short), "resumed_at": checkpoints.resumed_at}
+        facts: dict[str, Any] = {} if stop_after is None else {"stopped_after": stop_after}
+        facts |= {**inputs, "prompts_too_long": len(problems) - len(short), "resumed_at": checkpoints.resumed_at}
         took = cost(checkpoints.started, int(log.steps()["tokens"].sum()))
         write_manifest(partial / MANIFEST, manifest(resolved) | facts | _made(trainer, partial) | took)
     shutil.rmtree(scratch, ignore_errors=True)

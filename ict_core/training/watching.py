@@ -27,6 +27,18 @@ class ShownProgress(TrainerCallback):
             self._progress.update(state.global_step, reward=float("nan") if reward is None else reward)
 
 
+class StopAfter(TrainerCallback):
+    """Ends a training after so many optimiser steps; schedule, order and log of these are those of the whole one."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """Called by transformers after each optimiser step."""
+        control.should_training_stop = control.should_training_stop or state.global_step >= self._steps
+        return control
+
+
 class Tracking(NamedTuple):
     """Where a run is reported to.
 

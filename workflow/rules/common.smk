@@ -6,6 +6,7 @@ import re
 import threading
 from pathlib import Path
 
+from ict_core import launch as job
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.environment import applicable_lock, check_environment, check_trackers
@@ -105,15 +106,6 @@ def cell_of(wildcards):
     return Cell(wildcards.model, wildcards.variant, int(wildcards.seed))
 
 
-@functools.cache
-def gpus(stage, model):
-    """How many GPUs a job of a model holds: those its file states, else none, or one for a CUDA build of vLLM."""
-    hardware = STUDY.models[model].hardware
-    if hardware is None:
-        return int(applicable_lock(ROOT / "requirements").stem == "gpu")
-    return hardware.gpus if stage == "train" else 1
-
-
 def needs(stage, resource):
     """What a job of a model takes of a resource: gpu, mem_mb (of the host) or runtime (minutes)."""
 
@@ -132,19 +124,20 @@ def needs(stage, resource):
     return of_job
 
 
+@functools.cache
+def gpus(stage, model):
+    """How many GPUs a job of a model holds."""
+    return job.gpus(STUDY, stage, model)
+
+
 def processes(wildcards):
-    """How many processes train one cell: one a GPU."""
-    hardware = STUDY.models[wildcards.model].hardware
-    return 1 if hardware is None else hardware.gpus
+    """How many processes train one cell."""
+    return job.processes(STUDY, wildcards.model)
 
 
 def launch(wildcards):
-    """The command before `train`: `ict`, or the same started by accelerate as the model's hardware says."""
-    hardware = STUDY.models[wildcards.model].hardware
-    if hardware is None:
-        return "ict"
-    file = STUDY_FILE.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"
-    return f"accelerate launch --config_file {file} --num_processes {hardware.gpus} -m ict_core.cli"
+    """The command before `train`."""
+    return job.launch(STUDY_FILE, STUDY, wildcards.model)
 
 
 @functools.cache

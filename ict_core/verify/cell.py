@@ -1,0 +1,101 @@
+"""The files of one finished cell, and those of its rerun."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ict_core.config import BASE_VARIANT, Cell, Study
+from ict_core.config.models import ScratchModel
+from ict_core.errors import UserError
+
+TRAINED_STAGES = ("train", "generate", "grade")
+BASE_STAGES = ("pretrain", "generate", "grade")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cell lies.
+
+    Attributes:
+        results: the study's folder.
+        cell: which one.
+    """
+
+    results: Path
+    cell: Cell
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is an untrained model."""
+        return self.cell.variant == BASE_VARIANT
+
+    @property
+    def answers(self) -> Path:
+        """The folder of completions and grades."""
+        return self.results / self.cell.model / self.cell.variant / f"seed-{self.cell.seed}"
+
+    @property
+    def trained(self) -> Path:
+        """What the cell's first stage writes: a training's folder, or the base model itself."""
+        return self.base if self.is_base else self.answers / "train"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The model that answers."""
+        return self.base if self.is_base else self.trained / "model"
+
+    @property
+    def base(self) -> Path:
+        """The base model."""
+        return self.results / self.cell.model / BASE_VARIANT / "model"
+
+
+def place_of(folder: Path) -> Place:
+    """What a path of a cell names.
+
+    Args:
+        folder: ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``.
+
+    Raises:
+        UserError: it has another form, or there is no such folder.
+    """
+    path = folder.resolve()
+    if path.name == BASE_VARIANT:
+        path = path / "seed-0"
+    number = path.name.removeprefix("seed-")
+    if not path.name.startswith("seed-") or not number.isdecimal() or len(path.parts) < 5:
+        raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; run the cell first")
+    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], int(number)))
+
+
+def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:
+    """The stages to run again, in their order.
+
+    Args:
+        place: of the cell.
+        study: that it belongs to.
+        wanted: names with commas between them; None for all that can be rerun, with `steps` the training alone.
+        steps: optimiser steps to train; None for all.
+
+    Raises:
+        UserError: a name that is no stage of the cell, a fetched model's `pretrain`, or `steps` without a training or
+            not between 1 and the recipe's.
+    """
+    known: tuple[str, ...] = BASE_STAGES if place.is_base else TRAINED_STAGES
+    if place.is_base and not isinstance(study.models[place.cell.model], ScratchModel):
+        known = known[1:]  # fetched, not made
+    chosen = known[:1] if steps is not None and wanted is None else known
+    if wanted is not None:
+        names = [name.strip() for name in wanted.split(",")]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise UserError(f"--stages {wanted}: {', '.join(unknown)} cannot be rerun; allowed: {','.join(known)}")
+        chosen = tuple(name for name in known if name in names)
+    if steps is not None:
+        if chosen != ("train",):
+            raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
+        whole = study.training.steps
+        if not 1 <= steps <= whole:
+            raise UserError(f"--steps {steps}: allowed: 1 to {whole}, the recipe's steps")
+    return chosen
