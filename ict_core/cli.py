@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core.commands import doctor, evidence, regrade, shadow, stages, tools, verify
+from ict_core import failures
+from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
 from ict_core.errors import Damaged, Transient, UserError
-from ict_core.failures import explain
 from ict_core.files import remove
 from ict_core.status import hold_log
 from ict_core.supervise import ATTEMPTS, RETRIES, end_with_parent
@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
-        told = error if isinstance(error, UserError) else explain(error, options.run.__name__, _written(options))
+        told = (
+            error if isinstance(error, UserError) else failures.explain(error, options.run.__name__, _written(options))
+        )
         if told is None:
             raise
         mend = f"; {_set_aside(told.output)}" if isinstance(told, Damaged) else ""
@@ -118,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tools(commands)
     _add_shadow(commands)
     _add_verify(commands)
+    _add_explain(commands)
     return parser
 
 
@@ -184,6 +187,16 @@ def _add_verify(commands: Any) -> None:
     command.add_argument("--steps", type=int, help="train so many optimiser steps only, and compare these")
     command.add_argument("--keep", type=Path, help="an empty folder that receives the rerun (default: none is left)")
     command.set_defaults(run=verify.verify)
+
+
+def _add_explain(commands: Any) -> None:
+    command = commands.add_parser("explain", help=explain.explain.__doc__, description=explain.explain.__doc__)
+    command.add_argument("table", type=Path, help="results/STUDY/tables/TABLE.csv")
+    command.add_argument(
+        "--cell", required=True, help="MODEL/VARIANT/... in the order of the columns, or COLUMN=VALUE,..."
+    )
+    command.add_argument("--samples", metavar="BENCHMARK/PROBLEM", help="print each run's completions of this problem")
+    command.set_defaults(run=explain.explain)
 
 
 if __name__ == "__main__":

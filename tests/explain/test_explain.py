@@ -1,0 +1,227 @@
+"""From a number in a table back to its runs: on the stored study, and on a made-up one whose every link is broken."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ict_core import records
+from ict_core.cli import main
+from ict_core.config import Cell
+from ict_core.errors import UserError
+from ict_core.explain.chain import walk
+from ict_core.explain.explain import explain
+from ict_core.explain.origins import ORIGINS
+from ict_core.explain.selection import chosen_row, table_of
+from ict_core.grading.grade import score_grades
+from ict_core.provenance import file_hashes, hash_weights, read_manifest, write_manifest
+from ict_core.tables.titles import TITLES
+
+ROOT = Path(__file__).resolve().parents[2]
+MINI = ROOT / "results/reference/mini"
+CELL = Cell("m", "ict-10", 3)
+
+
+def test_every_table_has_an_origin_whose_module_and_page_exist():
+    assert set(TITLES) | {"completion_probe"} == set(ORIGINS)
+    for origin in ORIGINS.values():
+        assert (ROOT / "ict_core" / origin.module).exists()
+        page, _, anchor = origin.doc.partition("#")
+        headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
+        assert not anchor or anchor in [re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings]
+
+
+@pytest.mark.parametrize("name", [name for name in TITLES if name != "near_duplicates"])
+def test_keys_name_one_row_and_its_number_follows_from_the_stored_runs(name):
+    origin, rows = table_of(MINI / f"tables/{name}.csv")
+    assert not rows.duplicated(list(origin.keys)).any()
+    for _, row in rows.iloc[:: max(1, len(rows) // 3)].iterrows():
+        text, sound = explain(MINI / f"tables/{name}.csv", ",".join(f"{key}={row[key]}" for key in origin.keys))
+        assert sound and f"ict_core/{origin.module}" in text
+        follows = origin.follow and row.get("source") != "paper" and row.get("mean") != ""
+        assert ("recomputed from scores.parquet" in text) == follows
+
+
+def test_an_ablation_is_recomputed_with_its_difference():
+    text, sound = explain(MINI / "tables/ablations.csv", "mini-s/share kept, %/ict-5/pass@4")
+    assert sound and "mean, recomputed from scores.parquet: 0.4704138322, as printed" in text
+    assert "difference, recomputed from scores.parquet: 0.01764172336, as printed" in text
+
+
+def test_a_contrast_of_the_stored_study_by_hand():
+    text, sound = explain(MINI / "tables/contrasts.csv", "mini-s/ict-10/grpo/mini-word/pass@1")
+    scores = pd.read_parquet(MINI / "scores.parquet")
+    word = scores[(scores["model"] == "mini-s") & (scores["benchmark"] == "mini-word")]
+    share = (word["correct"] / word["n"]).groupby([word["variant"], word["seed"]]).mean()
+    values = ", ".join(f"{share['ict-10', seed]:.10g}" for seed in range(3))
+    assert sound and f"mini-s/ict-10, seeds 0, 1, 2: {values}\n" in text
+    difference = (share["ict-10"] - share["grpo"]).mean()
+    assert f"difference, recomputed from scores.parquet: {difference:.10g}, as printed" in text
+    assert "[not checked: the file is not here] the files of the cell" in text
+    job = next(j for j in read_manifest(MINI / "manifest.json")["jobs"] if j["stage"] == "train")
+    assert f"base {job['base_sha256'][:16]}" in text
+
+
+def test_a_printed_number_that_its_runs_do_not_give_is_told(tmp_path, capsys):
+    for file in ("scores.parquet", "manifest.json"):
+        shutil.copy(MINI / file, tmp_path)
+    (tmp_path / "tables").mkdir()
+    row = "mini-s,grpo,average,pass@1,0.5,0,1,2,two-way,0,1,3,250"
+    (tmp_path / "tables/main.csv").write_text(f"{(MINI / 'tables/main.csv').read_text().splitlines()[0]}\n{row}\n")
+    assert main(["explain", str(tmp_path / "tables/main.csv"), "--cell", "mini-s"]) == 1
+    printed = capsys.readouterr().out
+    assert "NOT the printed 0.5" in printed
+    assert printed.splitlines()[-1] == "NOT SOUND: the printed number does not follow from its runs"
+
+
+@pytest.mark.parametrize(
+    ("selection", "told"),
+    [
+        ("mini-s/ict-11", "no row with variant 'ict-11' among these; allowed: 'base', 'grpo'"),
+        (
+            "mini-s/ict-10",
+            r"24 rows of .*\(model/variant/benchmark/metric\):\n  mini-s/ict-10/mini-word/pass@1\n(.*\n)+  and 12",
+        ),
+        ("a/b/c/d/e", "more values than key columns"),
+        ("colour=red", "no column colour"),
+    ],
+)
+def test_a_selection_of_no_row_or_of_several_names_candidates(selection, told):
+    origin, rows = table_of(MINI / "tables/main.csv")
+    with pytest.raises(UserError, match=told):
+        chosen_row(MINI / "tables/main.csv", origin, rows, selection)
+
+
+def test_what_is_no_table_is_refused(tmp_path):
+    for name, told in (
+        ("scores.parquet", "no table of a study"),
+        ("tables/mian.csv", "no table"),
+        ("main.csv", "no such"),
+    ):
+        with pytest.raises(UserError, match=told):
+            table_of(tmp_path / name)
+    (tmp_path / "main.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match="no column model"):
+        table_of(tmp_path / "main.csv")
+
+
+def facts(**more: object) -> dict[str, object]:
+    return {
+        "source": {"commit": "c" * 40, "dirty": True, "sha256": "d" * 64},
+        "platform": {"cpu": "a processor", "gpus": ["a GPU"]},
+        "packages": {"torch": "9"},
+        "python": "3.11",
+        **more,
+    }
+
+
+@pytest.fixture
+def study(tmp_path) -> Path:
+    """A study of one made-up cell with all the files that a run leaves."""
+    results = tmp_path / "results/made"
+    prompts = pd.DataFrame(
+        {"benchmark": "b", "problem": ["p", "q"], "prompt": "?", "answer": "4", "answer_type": "number"}
+    )
+    for name in ("train", "eval"):
+        records.write_frame(prompts, results / f"data/{name}.parquet", records.PROBLEMS)
+    problems = records.frame_hash(prompts, records.PROBLEMS)
+    base, folder = results / "m/base/model", results / "m/ict-10/seed-3"
+    (folder / "train/model").mkdir(parents=True)
+    base.mkdir(parents=True)
+    (base / "model.safetensors").write_bytes(b"base")
+    (folder / "train/model/model.safetensors").write_bytes(b"trained")
+    weights, began = hash_weights(folder / "train/model"), hash_weights(base)
+    write_manifest(base / "manifest.json", facts(model_sha256=began, files=file_hashes(base)))
+    config = {"seed": 3, "method": {"name": "ict-10", "replica": None}, "training": {"steps": 6, "threads": 1}}
+    made = facts(config=config, model_sha256=weights, base_sha256=began, problems_sha256=problems)
+    write_manifest(folder / "train/manifest.json", {**made, "files": file_hashes(folder / "train")})
+    texts = prompts[["benchmark", "problem"]].assign(sample=0, seed=1, text=["4\n", "<b>5"], tokens=1)
+    texts = texts.assign(finish_reason="stop", logprob=-1.0)
+    grades = texts[["benchmark", "problem", "sample", "finish_reason", "tokens"]].assign(
+        status=["correct", "wrong"], extracted="4"
+    )
+    records.write_frame(texts, folder / "completions.parquet", records.COMPLETIONS)
+    records.write_frame(grades, folder / "grades.parquet", records.GRADES)
+    completions = {"completions_sha256": records.frame_hash(texts, records.COMPLETIONS), "problems_sha256": problems}
+    engine = {"engine": "vllm", "engine_version": "1", "model_sha256": weights}
+    sampling = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 8, "samples": 1}
+    generated = facts(**completions, **engine, config={"evaluation": sampling})
+    write_manifest(folder / "generation.json", generated)
+    graded = facts(**completions, grades_sha256=records.frame_hash(grades, records.GRADES))
+    write_manifest(folder / "grading.json", graded)
+    records.write_frame(score_grades(grades, *CELL), results / "scores.parquet", records.SCORES)
+    (results / "tables").mkdir()
+    (results / "tables/statuses.csv").write_text("model,variant,seed,sampled,correct\nm,ict-10,3,2,0.5\n")
+    return results
+
+
+def broken(results: Path) -> list[str]:
+    found = walk(results, CELL, records.read_frame(results / "scores.parquet", records.SCORES))
+    assert found.whole == all(holds for _, holds in found.links)
+    return [text for text, holds in found.links if not holds]
+
+
+def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
+    table = str(study / "tables/statuses.csv")
+    assert broken(study) == []
+    assert main(["explain", table, "--cell", "m/ict-10/3", "--samples", "b/q"]) == 0
+    printed = capsys.readouterr().out
+    assert "results/made/m/ict-10/seed-3/train/manifest.json\n" in printed
+    for words in (
+        "seed 3\n",
+        "method name ict-10\n",
+        "training steps 6\n",
+        "commit cccccccccccc with changes, library dddd",
+    ):
+        assert words in printed
+    assert "  b/q, sample 0: wrong\n    | <b>5\n" in printed and "| 4" not in printed
+    assert printed.endswith("sound: 1 runs, no link is broken\n")
+    assert main(["explain", table, "--cell", "m", "--samples", "b/r"]) == 2
+    assert "has no such problem; allowed: b/p, b/q" in capsys.readouterr().err
+
+
+def edit(path: Path, **changed: object) -> None:
+    write_manifest(path, {**read_manifest(path), **changed})
+
+
+def test_each_broken_link_is_named(study):
+    cell = study / "m/ict-10/seed-3"
+    breaks = {
+        "these completions were graded": lambda: edit(cell / "grading.json", completions_sha256="0" * 64),
+        "grades.parquet is what grading.json says": lambda: edit(cell / "grading.json", grades_sha256="0" * 64),
+        "generation.json made these": lambda: edit(cell / "generation.json", completions_sha256="0" * 64),
+        "answered the problems of": lambda: edit(cell / "generation.json", problems_sha256="0" * 64),
+        "the weights that answered": lambda: edit(cell / "generation.json", model_sha256="0" * 64),
+        "the checkpoint is what its": lambda: edit(cell / "train/manifest.json", model_sha256="0" * 64),
+        "it began with this base": lambda: edit(cell / "train/manifest.json", base_sha256="0" * 64),
+        "trained on the problems of": lambda: edit(cell / "train/manifest.json", problems_sha256="0" * 64),
+        "the base model is what": lambda: edit(study / "m/base/model/manifest.json", model_sha256="0" * 64),
+    }
+    for text, spoil in breaks.items():
+        whole = {file: file.read_bytes() for file in study.rglob("*.json")}
+        spoil()
+        (fault,) = broken(study)
+        assert fault.startswith(text) and "0000000000000000" in fault
+        for file, content in whole.items():
+            file.write_bytes(content)
+    assert broken(study) == []
+
+
+def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(study, capsys):
+    weights = study / "m/ict-10/seed-3/train/model/model.safetensors"
+    weights.write_bytes(b"trainee")
+    assert [fault.split(":")[0] for fault in broken(study)][:2] == [
+        "the weights that answered are those of the checkpoint",
+        "the checkpoint is what its manifest says",
+    ]
+    assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
+    assert capsys.readouterr().out.endswith("NOT SOUND: a link is broken\n")
+    assert weights.exists()  # looking at a damaged file sets nothing aside
+    weights.write_bytes(b"trained")
+    scores = records.read_frame(study / "scores.parquet", records.SCORES)
+    records.write_frame(scores.assign(correct=0, wrong=1), study / "scores.parquet", records.SCORES)
+    assert broken(study) == ["scores.parquet counts these verdicts"]
+    (study / "m/ict-10/seed-3/grades.parquet").unlink()
+    assert "no such file" in broken(study)[0]
