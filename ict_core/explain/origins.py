@@ -20,7 +20,7 @@ class Origin:
         source: the measured file of the study's folder that it is computed from.
         statistics: the frame of `statistics/` whose row is printed; none where the table is made without.
         runs: the columns that name variants whose runs enter; none where no run does.
-        follow: whether `mean` is that of the first variant's runs, and `difference` that of the runs' paired differences.
+        follow: whether `mean` is the first variant's runs' and `difference` that of the runs' paired differences.
     """
 
     keys: tuple[str, ...]

@@ -50,8 +50,9 @@ def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> li
         if row.get("seed"):
             of_variant = of_variant[of_variant["seed"] == int(row["seed"])]
         seeds = tuple(sorted(int(seed) for seed in of_variant["seed"].unique()))
-        if seeds:
-            found.append(Entering(model, variant, seeds, _values(row, of_variant)))
+        if not seeds:  # not run on this model
+            return []
+        found.append(Entering(model, variant, seeds, _values(row, of_variant)))
     if len(found) > 1 and len(origin.runs) > 1:  # paired: the runs of the seeds that both have
         shared = [seed for seed in found[0].seeds if seed in found[1].seeds]
         found = [_only(runs, shared) for runs in found]
