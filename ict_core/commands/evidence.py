@@ -25,6 +25,7 @@ def statistics(options: argparse.Namespace) -> None:
         settings.margin,
         settings.power,
         generator(0, "second views"),
+        settings.reruns(),
     )
     for name, columns in SCHEMAS.items():
         records.write_frame(getattr(analysis, name), options.results / STATISTICS / f"{name}.parquet", columns)

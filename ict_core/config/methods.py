@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
 
 from pydantic import Field
 
-from ict_core.config.section import Count, Name, Section
+from ict_core.config.section import Name, Section
 
 Normaliser = Literal["kept", "response", "batch_tokens"]
 """What a sequence's sum over its kept tokens is divided by: the number of its kept tokens, of all its response
@@ -36,7 +36,8 @@ class Method(Section):
     normaliser: Normaliser
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
-    replica: Count | None = None  # the same again with other random numbers, under another name
+    # the same again under another name: 0 with the same random numbers, any other with numbers of its own
+    replica: Annotated[int, Field(ge=0)] | None = None
     ablation: Ablation | None = None
 
     def parameters(self) -> dict[str, Any]:

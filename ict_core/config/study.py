@@ -188,9 +188,9 @@ class Study:
         return training.model_copy(update=changed)
 
     def training_seed(self, cell: Cell) -> int:
-        """From which all random numbers of a cell's training are derived: its seed, but for a replica another one."""
+        """From which all random numbers of a cell's training are derived: its seed, or of a replica above 0 another."""
         replica = self.methods[cell.variant].replica
-        return cell.seed if replica is None else derive_seed(cell.seed, "replica", replica)
+        return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
 
     def shared_methods(self) -> list[str]:
         """What the main figures show: the variants that the study names, else those that every model runs."""

@@ -63,6 +63,10 @@ class Settings:
     arms: dict[str, Arm]
     whole: Mapping[str, Any]
 
+    def reruns(self) -> dict[str, str]:
+        """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""
+        return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
+
 
 def _arm(written: Mapping[str, Any]) -> Arm:
     different = tuple((key, of, value) for key, of, value in written["different"])

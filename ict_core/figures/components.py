@@ -1,6 +1,7 @@
 """What the standard error of a method's level is made of: seeds, problems, both together, samples."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,13 @@ from ict_core.errors import UserError
 from ict_core.figures.panels import present, row_panels
 from ict_core.figures.style import RC, label
 from ict_core.statistics.names import AVERAGE, BASE
-from ict_core.statistics.schemas import SOURCES_OF_VARIANCE
+from ict_core.statistics.schemas import RERUN, SOURCES_OF_VARIANCE
 
 METRICS = ("pass@1", "pass@4")
 # Tol's muted colours, from dark to light in the order of the bar: not those of the methods.
 COLOURS = dict(zip(SOURCES_OF_VARIANCE, ("#332288", "#AA4499", "#88CCEE", "#DDCC77"), strict=True))
 NAMES = {"seed": "training seeds", "problem": "problems", "seed x problem": "seeds × problems", "sampling": "samples"}
+_RERUN: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0}
 
 
 def parts(contributions: pd.Series) -> pd.Series:
@@ -38,12 +40,21 @@ def _draw_panel(axis: Axes, rows: pd.DataFrame, shown: Sequence[str]) -> None:
     """One model and metric of the average."""
     for height, variant in enumerate(shown):
         of_variant = rows[rows["variant"] == variant].set_index("source")["contribution"]
-        widths, left = parts(of_variant), 0.0
+        widths, left = parts(of_variant.drop(RERUN, errors="ignore")), 0.0
         for source in SOURCES_OF_VARIANCE:
             width = float(widths.get(source, 0.0))
             if width > 0:
                 axis.barh(height, width, left=left, height=0.62, color=COLOURS[source], linewidth=0)
             left += width
+        again = rerun_part(of_variant, widths)
+        if again > 0:
+            axis.barh(height, again, height=0.62, facecolor="none", **_RERUN)
+
+
+def rerun_part(contributions: pd.Series, widths: pd.Series) -> float:
+    """The length of the seeds' part that reruns of one seed make, percent points: all of it at most."""
+    seed, again = (float(contributions.get(source, 0.0)) for source in ("seed", RERUN))
+    return float(widths["seed"]) * min(1.0, again / seed) if seed > 0 else 0.0
 
 
 def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
@@ -59,7 +70,7 @@ def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
     rows = components[(components["benchmark"] == AVERAGE) & components["metric"].isin(METRICS)]
     if rows.empty:
         raise UserError(f"components: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
-    unknown = set(rows["source"]) - set(SOURCES_OF_VARIANCE)
+    unknown = set(rows["source"]) - {*SOURCES_OF_VARIANCE, RERUN}
     if unknown:
         raise UserError(f"components: unknown sources {sorted(unknown)}; allowed: {', '.join(SOURCES_OF_VARIANCE)}")
     shown = present(rows, [BASE, *(v for v in variants if v != BASE)])
@@ -75,6 +86,8 @@ def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
             axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             axis.set_xlabel("Standard error (points)")
         entries = [Patch(color=COLOURS[s], label=NAMES[s]) for s in SOURCES_OF_VARIANCE]
+        if (rows["source"] == RERUN).any():
+            entries.append(Patch(facecolor=COLOURS["seed"], label="of these, the same seed again", **_RERUN))
         columns = 4 if len(models) > 1 else 2
         figure.legend(handles=entries, loc="outside lower center", ncols=columns, columnspacing=1.4)
     return figure

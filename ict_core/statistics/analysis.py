@@ -53,6 +53,7 @@ def analyse(
     margin: float,
     power: float,
     generator: np.random.Generator,
+    reruns: Mapping[str, str] | None = None,
 ) -> Analysis:
     """All statistics of a study.
 
@@ -66,6 +67,7 @@ def analyse(
         margin: of equivalence, a share.
         power: of the smallest detectable difference and of the seeds needed.
         generator: of everything that is drawn.
+        reruns: variant -> the same trained again with the same random numbers, if any.
 
     Raises:
         UserError: scores that are not complete, with too few graded samples for a declared metric, or without a
@@ -88,5 +90,5 @@ def analyse(
         levels=level_frame(arms, shown, one_sample),
         contrasts=contrast_frame(arms, shown, baselines, meant, varied, margin, power, generator),
         views=_view_frame(arms, shown, meant, generator),
-        components=component_frame(arms, sampling, shown),
+        components=component_frame(arms, sampling, shown, reruns or {}),
     )

@@ -1,4 +1,7 @@
-"""Where the variance of a level comes from: seeds, problems, seed x problem, and the sampling of answers."""
+"""Where the variance of a level comes from: seeds, problems, seed x problem, and the sampling of answers.
+
+Where a variant was trained again with the same random numbers, also what of the seeds' such a rerun makes alone.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.statistics.arms import Arm, Arms
+from ict_core.statistics.arms import Arm, Arms, common_seeds, difference
 from ict_core.statistics.intervals import ROUNDING
 from ict_core.statistics.matrix import Counts
 from ict_core.statistics.metrics import sampling_variance
 from ict_core.statistics.names import AVERAGE, BASE
-from ict_core.statistics.schemas import COMPONENTS, SOURCES_OF_VARIANCE
+from ict_core.statistics.schemas import COMPONENTS, RERUN, SOURCES_OF_VARIANCE
 from ict_core.statistics.two_way import variance_parts
 
 Floats = NDArray[np.float64]
@@ -70,17 +73,32 @@ def _rows(arm: Arm, benchmark: str, sampling: Mapping[str, float]) -> list[tuple
     return list(zip(SOURCES_OF_VARIANCE, sds, contributions, strict=True))
 
 
+def rerun_variance(arm: Arm, rerun: Arm, benchmark: str) -> float:
+    """The variance of a run's mean between runs of one seed: the mean over seeds of half the squared difference.
+
+    Args:
+        arm: of a variant.
+        rerun: of the same variant trained again with the same random numbers.
+        benchmark: one of the arms', or the average.
+    """
+    return float(np.square(difference(*common_seeds(arm, rerun)).runs(benchmark)).mean() / 2)
+
+
 def component_frame(
     arms: Mapping[str, Arms],
     sampling: Mapping[str, Mapping[tuple[str, str, str], float]],
     shown: Mapping[str, Sequence[str]],
+    reruns: Mapping[str, str],
 ) -> pd.DataFrame:
     """The components of every shown trained variant with at least two runs; others have nothing to split.
+
+    One that was run again has the source :data:`RERUN` as well, whose contribution is a part of the seed's.
 
     Args:
         arms: of each metric.
         sampling: of each metric what :func:`sampling_of` gave.
         shown: of each model its variants in the order in which they are shown.
+        reruns: variant -> the variant that is the same with the same random numbers.
 
     Returns:
         A frame of `schemas.COMPONENTS`. A benchmark of one problem gives NaN.
@@ -93,7 +111,11 @@ def component_frame(
                 if variant == BASE or len(arm.seeds) < 2:
                     continue
                 known = {name: sampling[metric][model, variant, name] for name in arm.blocks}
+                again = of_metric.get((model, reruns.get(variant, "")))
                 for benchmark in arm.benchmarks:
                     key = (model, variant, benchmark, metric)
                     rows += [(*key, *row) for row in _rows(arm, benchmark, known)]
+                    if again is not None:
+                        variance = rerun_variance(arm, again, benchmark)
+                        rows.append((*key, RERUN, variance**0.5, variance / len(arm.seeds)))
     return pd.DataFrame(rows, columns=list(COMPONENTS))

@@ -64,6 +64,7 @@ VIEWS = {
     "coverage": "float",  # of the view's nominal 95 % interval at so many seeds, as the calibration found it
 }
 SOURCES_OF_VARIANCE = ("seed", "problem", "seed x problem", "sampling")
+RERUN = "rerun (within seed)"  # a part of the seed's, which no sum may count again; where a same-seed rerun was run
 COMPONENTS = {
     "model": "str",
     "variant": "str",

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from ict_core.statistics.names import AVERAGE, BASE
-from ict_core.statistics.schemas import SOURCES_OF_VARIANCE
+from ict_core.statistics.schemas import RERUN, SOURCES_OF_VARIANCE
 from ict_core.tables.frames import METRICS, PASS_METRICS, TableSettings, in_order
 from ict_core.tables.layout import NONE, number, percent
 from ict_core.tables.table import Table
@@ -40,13 +40,15 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
     numbers = component_numbers(components, settings)
     chosen = numbers[(numbers["benchmark"] == AVERAGE) & numbers["metric"].isin(PASS_METRICS)]
     key = ["model", "metric", "variant"]
+    again = (chosen["source"] == RERUN).any()
+    sources = [*SOURCES_OF_VARIANCE, *([RERUN] if again else [])]
     rows = []
     for values, of_level in chosen.groupby(key, sort=False):
         found = {str(source): (sd, part) for source, sd, part in of_level[["source", "sd", "contribution"]].to_numpy()}
-        total = float(of_level["contribution"].sum())
-        texts = [_text(*found.get(source, (math.nan, math.nan)), total) for source in SOURCES_OF_VARIANCE]
+        total = float(of_level.loc[of_level["source"] != RERUN, "contribution"].sum())
+        texts = [_text(*found.get(source, (math.nan, math.nan)), total) for source in sources]
         rows.append((*values, *texts, percent(math.sqrt(total)) if total else NONE))
-    shown = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in SOURCES_OF_VARIANCE), "level's error"])
+    shown = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in sources), "level's error"])
     caption = (
         "Variance components of the average over the benchmarks: the standard deviation of each source in percent "
         "points and, in parentheses, its part of the level's variance. Seed: between training runs; problem: between "
@@ -56,4 +58,9 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
         f"{NONE}: not estimable, as with one run, or the sampling of few answers, which then stays within "
         "seed × problem. Single benchmarks are in the CSV."
     )
+    if again:
+        caption += (
+            f" Rerun: between two trainings with the same random numbers, {NONE} where there were none; it lies within "
+            "the seed's and adds nothing to the sum."
+        )
     return Table("components", numbers, shown, caption, keys=2)

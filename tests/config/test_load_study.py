@@ -229,6 +229,13 @@ def test_a_replica_draws_other_numbers_and_all_else_is_equal(configs):
     assert study.methods["ict-20"].parameters() == study.methods["ict-10"].parameters()
 
 
+def test_a_rerun_draws_the_same_numbers_under_another_name(configs):
+    study = varied(configs, "replica", 0)
+    same, again = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
+    assert study.training_seed(same) == study.training_seed(again) == 1
+    assert [key for key, *_ in study.compare("ict-10", "ict-20").different] == ["method.replica"]
+
+
 def test_what_a_method_is_compared_with_retrains_nothing(configs):
     mini = load(configs)
     other = edited(configs, "methods/random-10.yaml", "ablation: {of: ict-10, factor: score}\n", "")

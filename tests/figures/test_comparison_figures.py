@@ -2,12 +2,14 @@
 
 import figure_frames
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 
 from ict_core.errors import UserError
 from ict_core.figures import components, forest, thresholds
 from ict_core.figures.style import style
+from ict_core.statistics.schemas import RERUN
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,19 @@ def test_the_parts_of_a_bar_are_the_standard_error_split_like_the_variance(frame
     assert np.allclose(widths[:2], np.array([4.0, 0.25]) / np.sqrt(4.25))  # base: problems and samples alone
     ends = [p.get_x() + p.get_width() for p in axis.patches]
     assert ends[1] == pytest.approx(np.sqrt(4.25)) and ends[-1] == pytest.approx(np.sqrt(5.5))
+
+
+def test_a_rerun_is_hatched_within_the_seeds_part(frames):
+    rows = frames["components"]
+    seeds = rows[(rows["source"] == "seed") & (rows["variant"] == "grpo")]
+    again = seeds.assign(source=RERUN, contribution=seeds["contribution"] / 4)
+    plain = components.draw(rows, ["grpo"])
+    drawn = components.draw(pd.concat([rows, again]), ["grpo"])
+    before, (*bars, hatched) = plain.axes[0].patches, drawn.axes[0].patches
+    assert [bar.get_width() for bar in bars] == [bar.get_width() for bar in before]
+    assert hatched.get_hatch() and hatched.get_x() == 0
+    assert hatched.get_width() == pytest.approx(before[2].get_width() / 4)  # base has two parts, no seed's
+    assert len(drawn.legends[0].get_texts()) == len(plain.legends[0].get_texts()) + 1
 
 
 def test_components_without_a_part_have_no_bar(frames):

@@ -7,10 +7,10 @@ import statsmodels.formula.api as smf
 from statsmodels.stats.anova import anova_lm
 
 from ict_core.records import write_frame
-from ict_core.statistics.arms import arms_of
-from ict_core.statistics.components import component_frame, components, sampling_of
+from ict_core.statistics.arms import Arm, arms_of
+from ict_core.statistics.components import component_frame, components, rerun_variance, sampling_of
 from ict_core.statistics.matrix import Counts
-from ict_core.statistics.schemas import COMPONENTS
+from ict_core.statistics.schemas import COMPONENTS, RERUN
 from ict_core.statistics.two_way import two_way
 
 SOURCES = ["seed", "problem", "seed x problem", "sampling"]
@@ -94,7 +94,7 @@ def test_the_frame(tmp_path):
     metrics = ["pass@1", "pass@8", "total"]
     arms = {metric: arms_of(keyed, metric) for metric in metrics}
     sampling = {metric: sampling_of(keyed, metric) for metric in metrics}
-    frame = component_frame(arms, sampling, {"m": ["base", "grpo", "ict-10"]})
+    frame = component_frame(arms, sampling, {"m": ["base", "grpo", "ict-10"]}, {})
     write_frame(frame, tmp_path / "components.parquet", COMPONENTS)
     # one run cannot be split: the base model and ict-10 are left out
     assert set(frame["variant"]) == {"grpo"} and len(frame) == 3 * 3 * 4
@@ -105,3 +105,61 @@ def test_the_frame(tmp_path):
     found = frame[(frame["benchmark"] == "average") & (frame["metric"] == "total")]
     sds, contributions = components(arms["total"]["m", "grpo"].of("average"), both)
     assert found["sd"].tolist() == pytest.approx(sds) and found["contribution"].tolist() == pytest.approx(contributions)
+
+
+def test_a_rerun_by_hand():
+    first = Arm("m/grpo", (0, 1), {"a": np.array([[0.0, 1.0], [0.5, 0.5]]), "b": np.array([[0.25], [0.5]])})
+    again = Arm("m/grpo-rerun", (0, 1), {"a": np.array([[0.0, 0.6], [0.5, 0.5]]), "b": np.array([[0.25], [0.5]])})
+    # on a the runs' means are 0.5 and 0.3, 0.5 and 0.5; on b they are equal; the average's difference is half as large
+    assert rerun_variance(first, again, "a") == pytest.approx(0.2**2 / 2 / 2)
+    assert rerun_variance(first, again, "b") == 0
+    assert rerun_variance(first, again, "average") == pytest.approx(0.1**2 / 2 / 2)
+    # a rerun of one seed alone speaks by that seed
+    one = Arm("m/grpo-rerun", (0,), {name: block[:1] for name, block in again.blocks.items()})
+    assert rerun_variance(first, one, "a") == pytest.approx(0.2**2 / 2)
+
+
+def test_the_spread_of_a_simulated_gpu_is_found_and_counted_once():
+    rng = np.random.default_rng(11)
+    runs, n, jitter = 400, 4, 0.03  # of a run's chances of success, anew in each rerun
+    shared = 0.5 + rng.normal(0, 0.06, (runs, 1)) + rng.normal(0, 0.1, (1, 40))
+    keyed, chances = {}, []
+    for variant in ("grpo", "grpo-rerun"):
+        chance = np.clip(shared + rng.normal(0, jitter, (runs, 1)), 0, 1)
+        chances.append(chance)
+        seeds, problems = tuple(range(runs)), tuple(map(str, range(40)))
+        keyed["m", variant, "a"] = Counts(seeds, problems, np.full_like(chance, n, int), rng.binomial(n, chance))
+    arms = {"pass@1": arms_of(keyed, "pass@1")}
+    sampling = {"pass@1": sampling_of(keyed, "pass@1")}
+    shown = {"m": ["grpo", "grpo-rerun"]}
+    frame = component_frame(arms, sampling, shown, {"grpo": "grpo-rerun"})
+    plain = component_frame(arms, sampling, shown, {})
+    pd.testing.assert_frame_equal(frame[frame["source"] != RERUN].reset_index(drop=True), plain)  # nothing else moves
+    found = frame[(frame["source"] == RERUN) & (frame["benchmark"] == "a")]
+    assert list(found["variant"]) == ["grpo"]
+    # the oracle: half the mean square of the runs' differences, in plain sums; in expectation jitter and answers drawn
+    ours, theirs = (keyed["m", v, "a"].correct for v in ("grpo", "grpo-rerun"))
+    squares = [
+        (sum(a) / len(a) / n - sum(b) / len(b) / n) ** 2 for a, b in zip(ours.tolist(), theirs.tolist(), strict=True)
+    ]
+    variance = sum(squares) / len(squares) / 2
+    assert found["sd"].iloc[0] == pytest.approx(sqrt(variance), rel=1e-12)
+    assert found["contribution"].iloc[0] == pytest.approx(variance / runs, rel=1e-12)
+    drawn = float(np.mean([c * (1 - c) for c in chances])) / n / 40
+    assert variance == pytest.approx(jitter**2 + drawn, rel=0.15)
+    seed = frame[(frame["source"] == "seed") & (frame["variant"] == "grpo") & (frame["benchmark"] == "a")]["sd"].iloc[0]
+    assert seed == pytest.approx(sqrt(0.06**2 + jitter**2), rel=0.1) and seed > found["sd"].iloc[0]
+
+
+def test_a_rerun_of_equal_bytes_is_measured_as_zero():
+    matrix = counts(np.random.default_rng(3), runs=3, problems=20)
+    keyed = {("m", variant, "a"): matrix for variant in ("grpo", "grpo-rerun")}
+    arms, sampling = {"pass@1": arms_of(keyed, "pass@1")}, {"pass@1": sampling_of(keyed, "pass@1")}
+    frame = component_frame(arms, sampling, {"m": ["grpo", "grpo-rerun"]}, {"grpo": "grpo-rerun"})
+    found = frame[frame["source"] == RERUN]
+    assert (
+        (found["variant"] == "grpo").all() and len(found) == 2 and (found[["sd", "contribution"]] == 0).all(axis=None)
+    )
+    # of a model that did not run the rerun there is no row
+    alone = component_frame(arms, sampling, {"m": ["grpo"]}, {"grpo": "ict-10-rerun"})
+    assert RERUN not in set(alone["source"])

@@ -1,7 +1,7 @@
 import pandas as pd
 import table_frames as made
 
-from ict_core.statistics.schemas import COMPONENTS, SOURCES_OF_VARIANCE
+from ict_core.statistics.schemas import COMPONENTS, RERUN, SOURCES_OF_VARIANCE
 from ict_core.tables.components import components_table
 
 
@@ -42,3 +42,13 @@ def test_other_benchmarks_and_metrics_are_in_the_csv_alone():
 
 def test_without_several_runs_the_table_is_empty():
     assert components_table(ICT[:0], made.settings()).shown.empty
+
+
+def test_a_rerun_has_a_column_of_its_own_and_no_part_in_the_sum():
+    again = pd.DataFrame([("tiny", "ict-10", "average", "pass@1", RERUN, 0.01, 0.00004)], columns=list(COMPONENTS))
+    other = components("grpo", [(0.02, 0.0001), (0.3, 0.0002), (0.1, 0.0), (0.15, 0.0001)])
+    table = components_table(pd.concat([ICT, again, other]), made.settings())
+    assert list(table.shown.columns[3:]) == [*HEADS[:4], RERUN, HEADS[4]]
+    assert table.shown[HEADS].drop_duplicates().shape[0] == 1  # as without the rerun
+    assert table.shown.set_index("variant")[RERUN].to_dict() == {"ict-10": "1.0 (10 %)", "grpo": "—"}
+    assert "within the seed's" in table.caption and "Rerun" not in components_table(ICT, made.settings()).caption
