@@ -9,6 +9,7 @@ import pandas as pd
 from ict_core import records
 from ict_core.grading.grade import score_grades
 from ict_core.provenance import hash_tree, hash_weights
+from ict_core.statistics.metrics import samples_needed
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.runs import run_frame
 from ict_core.verify.cell import Place
@@ -109,7 +110,8 @@ def _grades(stored: Place, again: Place) -> Iterator[Compared]:
     yield _frames("grades", records.GRADES, ours, theirs, _statuses)
     scores = [score_grades(frame, *stored.cell) for frame in (ours, theirs)]
     yield _hashes("scores", *(records.frame_hash(frame, records.SCORES) for frame in scores))
-    for metric in _METRICS:
+    enough = min(int(frame["n"].min()) for frame in scores)  # graded samples of every problem
+    for metric in (metric for metric in _METRICS if samples_needed(metric) <= enough):
         first, second = (_average(frame, metric) for frame in scores)
         difference = "" if first == second else f"{100 * (second - first):+.2f} points"
         texts = (f"{100 * value:.2f} %" for value in (first, second))

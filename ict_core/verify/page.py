@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from ict_core.columns import columns
 from ict_core.verify.compare import Compared
 
+_LISTED = 20
+
 
 def changes_page(changes: Sequence[str]) -> str:
     """What has changed since the cell was made; nothing where nothing has."""
     if not changes:
         return ""
-    lines = [f"  {change}" for change in changes]
+    lines = [f"  {change}" for change in changes[:_LISTED]]
+    if len(changes) > _LISTED:
+        lines.append(f"  and {len(changes) - _LISTED} more")
     return "\n".join(["Changed since the cell was made, so that a difference would prove nothing:", *lines, "", ""])
 
 

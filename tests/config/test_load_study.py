@@ -93,6 +93,7 @@ def edited(configs: Path, file: str, old: str, new: str):
     ("old", "new", "changed"),
     [
         ("samples: 8", "samples: 16", {"generate"}),
+        ("mini-stem, mini-aime23]", "mini-stem]", {"eval_data", "generate"}),
         ("margin_points: 2.0", "margin_points: 3.0", set()),
         ("seconds: 5", "seconds: 6", {"grade", "train"}),
         ("train_problems: 2000", "train_problems: 1000", {"train_data", "train"}),
@@ -103,6 +104,15 @@ def test_a_change_reaches_only_the_stages_that_it_concerns(configs, old, new, ch
     mini = load(configs)
     other, cell = edited(configs, "studies/mini.yaml", old, new), mini.cells()[9]
     assert {s for s in STAGES if mini.stage_config(s, cell) != other.stage_config(s, cell)} == changed | {"evidence"}
+
+
+def test_the_training_seed_is_in_no_problem(configs):
+    mini = load(configs)
+    for stage in ("train_data", "eval_data", "base", "grade"):
+        of_seeds = [mini.stage_config(stage, Cell("mini-s", "ict-10", seed)) for seed in range(3)]
+        assert of_seeds[0] == of_seeds[1] == of_seeds[2]
+    first, other = (mini.stage_config("generate", Cell("mini-s", "ict-10", seed)) for seed in (0, 1))
+    assert first | {"seed": 1} == other
 
 
 def test_a_selector_change_concerns_its_own_cells_only(configs):

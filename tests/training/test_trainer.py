@@ -144,6 +144,24 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
     assert any(not torch.equal(first[name], other[name]) for name in first)
 
 
+def test_another_rule_leaves_order_and_first_rollouts_alone(tiny_checkpoint, problems, tmp_path):
+    orders, logs = [], []
+    for method in (GRPO, top(Fraction(1, 4), "random")):
+        trainer, log = build_trainer(tiny_checkpoint, problems, recipe(), method, 0, LengthPool(), tmp_path / "scratch")
+        seen, prepare = [], trainer._generate_and_score_completions
+        trainer._generate_and_score_completions = lambda rows, seen=seen, prepare=prepare: (
+            seen.append([row["prompt"] for row in rows]) or prepare(rows)
+        )
+        trainer.train()
+        orders.append(seen)
+        logs.append(log.tokens())
+    assert orders[0] == orders[1] and len(orders[0]) == STEPS
+    first, other = (log[log["step"] == 0] for log in logs)
+    same = ["group", "rollout", "position", "token", "logprob", "h1", "advantage"]
+    pd.testing.assert_frame_equal(first[same], other[same])
+    assert not first["kept"].equals(other["kept"])
+
+
 @pytest.mark.parametrize(
     "method",
     [Rule("high-entropy", keywords=(("fraction", Fraction(1, 5)),)), *(top(Fraction(1, 5), s) for s in ("js", "kl"))],

@@ -121,6 +121,14 @@ def test_verdicts_move_the_scores(both):
     assert rows["pass@4, average"] == (False, "+50.00 points")
 
 
+def test_a_metric_for_which_too_few_answers_were_graded_is_left_out(both):
+    grades = grade_frame()
+    grades.loc[8, "status"] = "timeout"
+    records.write_frame(grades, both[1].answers / "grades.parquet", records.GRADES)
+    rows = rows_of(both, "grade")
+    assert list(rows) == ["grades", "scores", "pass@1, average"] and rows["pass@1, average"] == (True, "")
+
+
 def test_the_page_names_what_differs(both):
     equal = list(compare_stage("grade", *both, None))
     assert verdict(equal, changed=True, gpu=True) == "equal: all 4 are the same, bit by bit"

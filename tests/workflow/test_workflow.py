@@ -10,6 +10,7 @@ import pytest
 from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy
 
+from ict_core import records
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 
@@ -217,12 +218,11 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     files = [f"{cell}/{name}" for name in ("completions.parquet", "grades.parquet")]
     files += [f"{cell}/train/{name}" for name in ("model/model.safetensors", "log.parquet", "tokens.parquet")]
     before = {file: (finished.folder / file).read_bytes() for file in files}
-    shutil.rmtree(finished.folder / cell)
-    cache = finished.folder / "results/cache"
-    shutil.rmtree(cache)  # else nothing is sampled
-    result = finished.snakemake(f"{cell}/grades.parquet", *SMOKE)
-    assert result.returncode == 0, result.stdout[-5000:]
-    assert [file for file in files if (finished.folder / file).read_bytes() != before[file]] == []
+    result = finished.run("ict", "verify", cell, "--keep", "again")
+    assert result.returncode == 0 and "equal: all 9 are the same" in result.stdout, result.stdout[-5000:]
+    assert "Changed since" not in result.stdout
+    again = {file: (finished.folder / file.replace("results/smoke", "again")).read_bytes() for file in files}
+    assert [file for file in files if again[file] != before[file]] == []
     (finished.folder / files[0]).unlink()
     result = finished.snakemake(files[0], *SMOKE)
     assert result.returncode == 0, result.stdout[-5000:]
@@ -284,3 +284,23 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
         found = changes.set_index(["model", "variant", "seed", "benchmark"])[name]
         assert found.sort_index().to_numpy() == pytest.approx(means.mean().sort_index().to_numpy())
     assert "were graded anew" in (results / "regrade/evidence/tables/main.md").read_text()
+
+
+def test_the_first_steps_alone_repeat_and_what_differs_is_told(finished):
+    cell = "results/smoke/mini-xs/grpo/seed-1"
+    result = finished.run("ict", "verify", cell, "--steps", "2")
+    assert result.returncode == 0 and "log.parquet, steps 0 to 1" in result.stdout, result.stdout[-3000:]
+    file = finished.folder / cell / "grades.parquet"
+    whole = file.read_bytes()
+    grades = records.read_frame(file, records.GRADES)
+    wrong = grades.assign(status=grades["status"].mask(grades.index == 0, "timeout"))
+    records.write_frame(wrong, file, records.GRADES)
+    result = finished.run("ict", "verify", cell, "--stages", "grade")
+    assert result.returncode == 1 and "0.9 % of the verdicts differ" in result.stdout, result.stdout[-3000:]
+    explained = ("ict", "explain", "results/smoke/tables/contrasts.csv", "--cell", "mini-xs/ict-10/grpo/average/pass@4")
+    result = finished.run(*explained)
+    assert result.returncode == 1 and "[BROKEN] grades.parquet is what grading.json says" in result.stdout
+    file.write_bytes(whole)
+    result = finished.run(*explained)
+    assert result.returncode == 0 and "sound: 4 runs, no link is broken" in result.stdout, result.stdout[-3000:]
+    assert "difference, recomputed from scores.parquet" in result.stdout
