@@ -23,7 +23,7 @@ def verify(options: argparse.Namespace) -> int:
     study_file = options.study or Path("configs/studies") / f"{place.results.name}.yaml"
     study = load_study(study_file)
     if place.cell not in study.evaluated_cells():
-        raise UserError(f"{study_file}: no cell {'/'.join(map(str, place.cell))}; --study names the cell's own study")
+        raise UserError(f"{study_file}: no cell {place.cell.folder}; --study names the cell's own study")
     stages = chosen_stages(place, study, options.stages, options.steps)
     if options.keep is not None and options.keep.exists() and any(options.keep.iterdir()):
         raise UserError(f"--keep {options.keep}: there are files in it; allowed: a new or an empty folder")

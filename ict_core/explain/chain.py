@@ -35,11 +35,6 @@ class Walk:
         return all(holds is not False for _, holds in self.links)
 
 
-def folder_of(results: Path, cell: Cell) -> Path:
-    """Where a cell's answers lie."""
-    return results / cell.model / cell.variant / f"seed-{cell.seed}"
-
-
 def walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
     """Follow one run through the files of its cell.
 
@@ -53,13 +48,13 @@ def walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
         try:
             part(found, results, cell, scores)
         except UserError as error:  # a file is missing or damaged: the walk ends here
-            found.steps.append((_short(folder_of(results, cell)), f"BROKEN: {error}"))
+            found.steps.append((_short(results / cell.folder), f"BROKEN: {error}"))
             found.links.append((str(error), False))
     return found
 
 
 def _grades(found: Walk, results: Path, cell: Cell, scores: pd.DataFrame) -> None:
-    folder = folder_of(results, cell)
+    folder = results / cell.folder
     file, said = folder / "grades.parquet", read_manifest(folder / "grading.json")
     grades = records.read_frame(file, records.GRADES)
     found.steps.append((_short(file), f"{len(grades)} verdicts, {_hash(records.content_hash(file))}"))
@@ -77,7 +72,7 @@ def _grades(found: Walk, results: Path, cell: Cell, scores: pd.DataFrame) -> Non
 
 
 def _generation(found: Walk, results: Path, cell: Cell, _: pd.DataFrame) -> None:
-    folder = folder_of(results, cell)
+    folder = results / cell.folder
     said = read_manifest(folder / "generation.json")
     evaluation = said["config"]["evaluation"]
     sampling = ", ".join(f"{key} {evaluation[key]}" for key in ("temperature", "top_p", "max_new_tokens", "samples"))
@@ -97,7 +92,7 @@ def _generation(found: Walk, results: Path, cell: Cell, _: pd.DataFrame) -> None
 def _training(found: Walk, results: Path, cell: Cell, _: pd.DataFrame) -> None:
     base = results / cell.model / BASE_VARIANT / "model"
     if cell.variant != BASE_VARIANT:
-        folder = folder_of(results, cell) / "train"
+        folder = results / cell.folder / "train"
         said = check_files(folder)
         config = said["config"]
         method = {key: value for key, value in config["method"].items() if value is not None}
@@ -198,7 +193,7 @@ def samples(results: Path, cell: Cell, benchmark: str, problem: str) -> Iterator
     Raises:
         UserError: the cell's files are not there, or it has no such problem.
     """
-    folder = folder_of(results, cell)
+    folder = results / cell.folder
     texts = records.read_frame(folder / "completions.parquet", records.COMPLETIONS)
     key = ["benchmark", "problem", "sample"]
     both = texts.merge(records.read_frame(folder / "grades.parquet", records.GRADES)[[*key, "status"]], on=key)

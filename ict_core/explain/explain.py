@@ -9,7 +9,7 @@ from ict_core import collect, records
 from ict_core.columns import columns
 from ict_core.config.study import Cell
 from ict_core.errors import UserError
-from ict_core.explain.chain import Walk, folder_of, samples, stored_walk, walk
+from ict_core.explain.chain import Walk, samples, stored_walk, walk
 from ict_core.explain.origins import Origin
 from ict_core.explain.runs import Entering, agrees, entering, recomputed
 from ict_core.explain.selection import chosen_row, table_of
@@ -118,7 +118,7 @@ def _runs(origin: Origin, row: Mapping[str, str], found: list[Entering]) -> tupl
 
 
 def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
-    if folder_of(results, cell).is_dir():
+    if (results / cell.folder).is_dir():
         return walk(results, cell, scores)
     return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
 
@@ -128,7 +128,7 @@ def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], of_run: Walk)
     counted = scores if benchmark == AVERAGE else scores[scores["benchmark"] == benchmark]
     yield ""
     yield (
-        f"{cell.model}/{cell.variant}/seed-{cell.seed}: {len(counted)} problems, {counted['sampled'].sum()} samples, "
+        f"{cell.folder}: {len(counted)} problems, {counted['sampled'].sum()} samples, "
         f"{counted['correct'].sum()} correct, {counted['sampled'].sum() - counted['n'].sum()} not graded"
     )
     for file, text in of_run.steps:

@@ -31,7 +31,7 @@ class Place:
     @property
     def answers(self) -> Path:
         """The folder of completions and grades."""
-        return self.results / self.cell.model / self.cell.variant / f"seed-{self.cell.seed}"
+        return self.results / self.cell.folder
 
     @property
     def trained(self) -> Path:

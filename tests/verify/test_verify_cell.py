@@ -67,7 +67,7 @@ def test_a_kept_folder_must_be_empty_and_the_cell_of_the_study(tmp_path, capsys)
     (tmp_path / "mini/mini-s/grpo/seed-7").mkdir(parents=True)
     (tmp_path / "mini/mini-s/grpo/seed-1").mkdir(parents=True)
     assert main(["verify", str(tmp_path / "mini/mini-s/grpo/seed-7"), "--study", str(STUDY)]) == 2
-    assert "no cell mini-s/grpo/7" in capsys.readouterr().err
+    assert "no cell mini-s/grpo/seed-7" in capsys.readouterr().err
     cell = str(tmp_path / "mini/mini-s/grpo/seed-1")
     assert main(["verify", cell, "--study", str(STUDY), "--keep", str(tmp_path)]) == 2
     assert "allowed: a new or an empty folder" in capsys.readouterr().err
