@@ -286,6 +286,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     assert "were graded anew" in (results / "regrade/evidence/tables/main.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_first_steps_alone_repeat_and_what_differs_is_told(finished):
     cell = "results/smoke/mini-xs/grpo/seed-1"
     result = finished.run("ict", "verify", cell, "--steps", "2")
