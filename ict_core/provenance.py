@@ -234,6 +234,12 @@ def _platform() -> dict[str, Any]:
     }
 
 
+def hardware_class() -> list[str]:
+    """The processor and the kinds of GPU of this machine: results of other ones may differ."""
+    platform = _platform()
+    return [platform["cpu"], *sorted(set(platform["gpus"]))]
+
+
 def _driver() -> str | None:
     """The version of the NVIDIA driver, as the kernel's module states it."""
     try:

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 
 from ict_core.environment import installed_packages
 from ict_core.errors import UserError
-from ict_core.provenance import CORE_PACKAGES, MANIFEST, check_files, file_hashes, hash_tree, write_manifest
+from ict_core.provenance import (
+    CORE_PACKAGES,
+    MANIFEST,
+    check_files,
+    file_hashes,
+    hardware_class,
+    hash_tree,
+    write_manifest,
+)
 
 _PACKAGE = Path(__file__).parents[1]
 _TRAINS = ("benchmarks", "grading", "records.py", "seeding.py", "selection", "tokens", "training", "vllm_process.py")
@@ -35,6 +43,7 @@ def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         **inputs,
         "library code": hash_tree(_PACKAGE / part for part in _TRAINS),
         "packages": {name: versions[name] for name in CORE_PACKAGES if name in versions},
+        "hardware": hardware_class(),
     }
 
 
