@@ -21,6 +21,10 @@ _DISK = {
     errno.EACCES: "permission denied; give this user the right to it (chown, chmod)",
     errno.EPERM: "permission denied; give this user the right to it (chown, chmod)",
     errno.EIO: "the disk cannot be read or written; dmesg tells more",
+    errno.EISDIR: "a folder stands where a file is wanted; name a file",
+    errno.ENOTDIR: "a file stands where a folder is wanted; name a folder",
+    errno.ENAMETOOLONG: "the name is longer than the file system allows; name a shorter one",
+    errno.ELOOP: "a link leads to itself; mend it",
     errno.EMFILE: _LIMIT,
     errno.ENFILE: _LIMIT,
 }

@@ -1,9 +1,12 @@
 """The workflow itself: the grid, its refusals, a whole smoke study, what reruns after an edit, and equal bytes."""
 
+import getpass
 import json
+import os
 import re
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -112,6 +115,17 @@ def test_every_output_is_there_and_a_second_run_does_nothing(finished):
     assert set(scores["variant"]) == {"base", "grpo", "ict-10"}
     assert (scores["sampled"] == 4).all()
     assert finished.planned(*SMOKE) == []
+
+
+@pytest.mark.slow
+def test_no_manifest_names_a_place_a_machine_or_a_user(finished, uninterrupted):
+    names = ("manifest", "generation", "grading", "study", "settings")
+    files = [file for name in names for file in (finished.folder / "results").rglob(f"{name}.json")]
+    assert len(files) > 5 * 3  # of five cells: made, answered, graded
+    for text in (file.read_text() for file in files):
+        assert re.findall(r'"[/~][^"]*"', text) == []
+        for private in (str(uninterrupted), str(Path.home()), os.uname().nodename, f'"{getpass.getuser()}"'):
+            assert private not in text
 
 
 @pytest.mark.slow
