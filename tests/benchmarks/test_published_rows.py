@@ -108,7 +108,7 @@ def test_hub_and_mirror_give_the_same_frame(name, monkeypatch):
 
 def test_the_data_stage_reads_a_mirror_that_is_named_from_the_repositorys_folder(tmp_path, monkeypatch):
     shutil.copytree(REPOSITORY / "configs", tmp_path / "configs")
-    (tmp_path / "mirror").symlink_to(MIRROR)
+    shutil.copytree(MIRROR, tmp_path / "mirror")
     study = yaml.safe_load((REPOSITORY / "configs/studies/smoke.yaml").read_text())
     study["benchmarks"] = [name for name in OPEN if not name.endswith("train")]
     study["data"] = {"seed": 0, "train_sets": ["gsm8k-train", "math-train"], "mirror": "mirror"}

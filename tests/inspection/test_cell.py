@@ -28,7 +28,8 @@ def test_a_manifest_gives_back_every_variants_training(name, tmp_path):
         found = inspected(write_cell(folder, study.resolve(Cell("mini-s", variant, 1))))
         assert found.name == f"{name}/mini-s/{variant}/seed-1"
         assert found.rules == {variant: method.model_copy(update={"ablation": None})}
-        assert found.training == study.training_of("mini-s", variant)
+        recipe = study.training_of("mini-s", variant).model_copy(update={"checkpoint_every": None})  # changes nothing
+        assert found.training == recipe
         assert (found.grading, found.known_forks, found.template) == (study.grading.dump(), True, None)
         assert (found.study, found.checkpoint) == (tmp_path / name, folder / "train" / "model")
 
