@@ -20,6 +20,7 @@ def tiny_checkpoint(tmp_path_factory) -> Path:
     """A randomly initialised two-layer model with the mini world's tokenizer, saved as a checkpoint."""
     from ict_core.benchmarks.mini.tokenizer import train_tokenizer
     from ict_core.config import Architecture
+    from ict_core.provenance import MANIFEST, file_hashes, write_manifest
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     sizes = Architecture(
@@ -28,4 +29,5 @@ def tiny_checkpoint(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("tiny") / "model"
     tokenizer = train_tokenizer(sizes.vocab_size)
     save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, folder)
+    write_manifest(folder.parent / MANIFEST, {"files": file_hashes(folder.parent)})
     return folder
