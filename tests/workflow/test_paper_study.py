@@ -78,7 +78,7 @@ def test_jobs_ask_for_what_their_models_file_states(fresh):
 
 def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
     plan = fresh.snakemake("--dry-run", "--printshellcmds", *PAPER).stdout
-    commands = re.findall(r"^Shell command: (ict lease .*)", plan, re.M)
+    commands = re.findall(r"^Shell command: (ict lease --gpus .*)", plan, re.M)
     assert len(commands) == 90 + 93
     launched = (
         "ict lease --gpus 4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m"
