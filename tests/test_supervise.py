@@ -1,6 +1,7 @@
 """A supervised command: its signals, its end in words, and how often it is tried."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -81,6 +82,8 @@ def leased():
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # a shell's background jobs ignore an interrupt, and so do the tests that it runs there
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         started.append(process)
         return process
