@@ -174,7 +174,13 @@ def check_files(folder: Path) -> dict[str, Any]:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
+    """The SHA-256 of a file's bytes, in hexadecimal; a process reads a file once, unless it has changed since."""
+    status = path.stat()
+    return _hash_once(path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@functools.cache
+def _hash_once(path: Path, *_: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from ict_core.benchmarks.mini.corpus import evaluation_problems
+from ict_core.doctor import sample_one_token
 from ict_core.errors import UserError
-from ict_core.evaluation.engines import Request, Sampling, load_engine
+from ict_core.evaluation.engines import Request, Sampling, engine_version, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
@@ -152,6 +153,11 @@ def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
     everything = tuple(range(352))
     (draw,) = engine.sample([Request(problems["prompt"].iloc[0], 1)], Sampling(1.0, 1.0, 5, everything))
     assert (draw.tokens, draw.finish_reason) == (1, "stop")
+
+
+def test_the_doctors_sample(engine, capsys):
+    sample_one_token(engine.name)
+    assert capsys.readouterr().out.splitlines()[-1] == engine_version(engine.name)
 
 
 def test_vllm_is_never_imported_for_the_other_engine(tiny_checkpoint):
