@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -127,9 +127,9 @@ class Trial:
         self.kills: list[Kill] = []
         self.runs: list[tuple[Kill | None, set[str]]] = []
 
-    def survive(self, kills: int) -> list[Kill]:
+    def survive(self, kills: int, stages: Sequence[str] = tuple(STAGES)) -> list[Kill]:
         """Kill so often, spread evenly over the stages, and let it end."""
-        wanted = [stage for stage in STAGES for _ in range(share(kills, len(STAGES), [*STAGES].index(stage)))]
+        wanted = [stage for index, stage in enumerate(stages) for _ in range(share(kills, len(stages), index))]
         anew: list[str] = []
         while True:
             run = self._start(anew)
