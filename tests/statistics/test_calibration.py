@@ -105,7 +105,7 @@ def test_a_small_rerun_agrees_with_the_stored_rates():
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES[1:], ids=lambda s: s.name)
 def test_a_small_rerun_agrees_at_every_size(size):
-    measured = measure_pairs(size, PLAIN, 40, seed=5, seeds=(3, 5))
+    measured = measure_pairs(size, PLAIN, 60, seed=5, seeds=(3, 5))
     agrees_with_the_stored(summarise(size, PLAIN, measured))
 
 
