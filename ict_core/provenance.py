@@ -17,6 +17,7 @@ from typing import Any
 
 from ict_core.errors import Damaged, UserError
 from ict_core.files import write_text
+from ict_core.supervise import ATTEMPTS
 
 # fmt: off
 CORE_PACKAGES = (
@@ -32,7 +33,6 @@ FLAGS = (
 )
 # fmt: on
 MANIFEST = "manifest.json"
-ATTEMPTS = "ICT_ATTEMPTS"  # environment variable: how earlier attempts of this job ended, a JSON list
 _SOURCE = Path(__file__).parent
 _GIT_SECONDS = 10
 
@@ -45,9 +45,9 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     return {
         "config": dict(config),
-        "packages": {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None},
+        "packages": core_packages(),
         "python": platform.python_version(),
-        "platform": _platform(),
+        "platform": this_platform(),
         "process": _process(),
         "source": {**source(), "loaded": _loaded()},
         "earlier_attempts": json.loads(os.environ.get(ATTEMPTS, "[]")),
@@ -226,7 +226,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _platform() -> dict[str, Any]:
+def this_platform() -> dict[str, Any]:
+    """The machine that this process sees."""
     torch = sys.modules.get("torch")  # never imported for this: most stages do without
     cuda = torch is not None and torch.cuda.is_available()
     return {
@@ -240,9 +241,13 @@ def _platform() -> dict[str, Any]:
     }
 
 
-def hardware_class() -> list[str]:
-    """The processor and the kinds of GPU of this machine: results of other ones may differ."""
-    platform = _platform()
+def core_packages() -> dict[str, str]:
+    """The versions of those of :data:`CORE_PACKAGES` that are installed."""
+    return {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None}
+
+
+def hardware_class(platform: Mapping[str, Any]) -> list[str]:
+    """The processor and the kinds of GPU of a manifest's `platform`: results of other ones may differ."""
     return [platform["cpu"], *sorted(set(platform["gpus"]))]
 
 

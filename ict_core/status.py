@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ict_core.columns import columns
 from ict_core.progress import Reading, read
 
 if TYPE_CHECKING:
@@ -184,17 +185,14 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
     Args:
         width: of the screen, at which the table's lines are cut; None: nowhere.
     """
-    rows = [_HEADER, *map(_row, statuses)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip()[:width] for row in rows]
+    lines = [line[:width] for line in columns([_HEADER, *map(_row, statuses)]).splitlines()]
     totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in statuses)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
     return "\n".join([*lines, "", f"{len(statuses)} cells: {counts}", ""])
 
 
 def _row(status: Status) -> tuple[str, ...]:
-    cell, found = status.cell, status.reading
-    name = f"{cell.model}/{cell.variant}/seed-{cell.seed}"
+    name, found = status.cell.folder, status.reading
     if found is None:
         return name, status.state, status.stage, "", "", "", status.note
     reward = f"{found.values['reward']:.3g}" if "reward" in found.values else ""

@@ -139,7 +139,6 @@ def train(options: argparse.Namespace) -> None:
         from ict_core.training.run import train
         from ict_core.training.watching import Tracking
 
-    run = f"{cell.model}/{cell.variant}/seed-{cell.seed}"
     remember_source()
     check_files(options.base)
     train(
@@ -153,7 +152,7 @@ def train(options: argparse.Namespace) -> None:
         resolved=study.resolve(cell),
         out=options.out,
         known_forks=not study.train_sets,
-        tracking=Tracking(study.trackers, options.trackers, study.name, run) if study.trackers else None,
+        tracking=Tracking(study.trackers, options.trackers, study.name, cell.folder) if study.trackers else None,
         stop_after=options.stop_after,
     )
 
@@ -180,7 +179,6 @@ def generate(options: argparse.Namespace) -> None:
     cell = _cell(study, options)
     evaluation, model = study.evaluation, study.models[cell.model]
     problems = records.read_frame(options.problems, records.PROBLEMS)
-    problems_sha256 = records.frame_hash(problems, records.PROBLEMS)
     problems["prompt"] = templated(model.prompt, problems["prompt"])
     samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
     settings = sampler_settings(evaluation.engine, options.checkpoint, evaluation.threads, model.dtype)
@@ -205,7 +203,7 @@ def generate(options: argparse.Namespace) -> None:
         "completions_reused": len(reused),
         "tokens_reused": tokens_reused,
         "engine_settings": engine.settings(sampling),
-        "problems_sha256": problems_sha256,
+        "problems_sha256": records.content_hash(options.problems),
         "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
         **cost(started, int(completions["tokens"].sum()) - tokens_reused),
     }
@@ -271,8 +269,8 @@ def grade(options: argparse.Namespace) -> None:
     facts = {
         "stage": "grade",
         "workers": options.workers,
-        "problems_sha256": records.frame_hash(problems, records.PROBLEMS),
-        "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
+        "problems_sha256": records.content_hash(options.problems),
+        "completions_sha256": records.content_hash(options.completions),
         "grades_sha256": records.frame_hash(grades, records.GRADES),
         **cost(started, tokens=0),
     }

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ict_core.provenance import hardware_class
+
 _SHOWN = 4
 
 
@@ -50,8 +52,7 @@ def _hardware(manifest: Mapping[str, Any]) -> list[str]:
     for job in manifest["jobs"]:
         if job["stage"] != "generate" or job["tokens"]:  # else all was reused
             machine = manifest["environments"][job["environment"]]["platform"]
-            gpus = sorted(set(machine["gpus"]))
-            classes[job["stage"]].add(", ".join([machine["cpu"], *gpus]))
+            classes[job["stage"]].add(", ".join(hardware_class(machine)))
     return [f"{stage}: {' or '.join(sorted(found))}" for stage, found in classes.items() if len(found) > 1]
 
 

@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ict_core.environment import installed_packages
 from ict_core.errors import UserError
 from ict_core.provenance import (
-    CORE_PACKAGES,
     MANIFEST,
     check_files,
+    core_packages,
     file_hashes,
     hardware_class,
     hash_tree,
+    this_platform,
     write_manifest,
 )
 
@@ -37,13 +37,12 @@ def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         resolved: the cell's resolved configuration, with method and seed.
         inputs: hashes of what the training reads, and what else its manifest says of its start.
     """
-    versions = installed_packages()
     return {
         "configuration": dict(resolved),
         **inputs,
         "library code": hash_tree(_PACKAGE / part for part in _TRAINS),
-        "packages": {name: versions[name] for name in CORE_PACKAGES if name in versions},
-        "hardware": hardware_class(),
+        "packages": core_packages(),
+        "hardware": hardware_class(this_platform()),
     }
 
 

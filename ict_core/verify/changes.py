@@ -7,7 +7,7 @@ from typing import Any
 
 from ict_core.config import Study
 from ict_core.config.differences import compare
-from ict_core.provenance import hash_file, hash_weights, manifest, read_manifest
+from ict_core.provenance import MANIFEST, hash_file, hash_weights, manifest, read_manifest
 from ict_core.records import content_hash
 from ict_core.verify.cell import Place
 
@@ -19,7 +19,7 @@ _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
 def manifest_of(place: Place, stage: str) -> Path:
     """The manifest that a stage wrote."""
     named = {"generate": place.answers / "generation.json", "grade": place.answers / "grading.json"}
-    return named.get(stage, place.trained / "manifest.json")
+    return named.get(stage, place.trained / MANIFEST)
 
 
 def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ict_core import records
 from ict_core.grading.grade import score_grades
-from ict_core.provenance import hash_tree, hash_weights
+from ict_core.provenance import MANIFEST, hash_tree, hash_weights
 from ict_core.statistics.metrics import samples_needed
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.runs import run_frame
@@ -78,7 +78,7 @@ def _hashes(what: str, stored: str, again: str) -> Compared:
 
 
 def _texts(checkpoint: Path) -> str:
-    return hash_tree(file for file in checkpoint.glob("*.json") if file.name != "manifest.json")
+    return hash_tree(file for file in checkpoint.glob("*.json") if file.name != MANIFEST)
 
 
 def _weights(stored: Place, again: Place) -> str:

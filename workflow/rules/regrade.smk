@@ -50,10 +50,7 @@ rule regrade_cell:
 
 rule regrade:
     input:
-        [
-            f"{REGRADE}/{cell.model}/{cell.variant}/seed-{cell.seed}/grades.parquet"
-            for cell in REGRADED
-        ],
+        [f"{REGRADE}/{cell.folder}/grades.parquet" for cell in REGRADED],
     output:
         multiext(f"{REGRADE}/", "flips.csv", "flips.md", "changes.csv", "changes.md"),
         [f"{REGRADE}/{name}" for name in COLLECTED if IS_WHOLE],
