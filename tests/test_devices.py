@@ -152,7 +152,8 @@ def test_a_killed_job_frees_its_devices_and_not_before(node):
     time.sleep(1)  # more than one try; the job's own child still has the devices
     assert waiting.poll() is None
     os.kill(child, signal.SIGKILL)
-    assert waiting.communicate(timeout=60)[0] == "0\n"
+    device = waiting.communicate(timeout=60)[0]  # any: the kernel frees the eight one after another
+    assert device.strip() in {str(each.index) for each in DEVICES}
 
 
 def test_a_mask_from_outside_is_respected(node):
