@@ -17,6 +17,7 @@ def appearing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(path)
     remove(partial)
+    remove(_replaced(path))
     try:
         yield partial
         settle(partial, path)
@@ -38,7 +39,7 @@ def settle(partial: Path, path: Path) -> None:
     for written in [*partial.rglob("*"), partial]:
         _sync(written)
     if path.is_dir():
-        old = path.with_name(path.name + ".old.partial")
+        old = _replaced(path)
         remove(old)
         path.replace(old)
         partial.replace(path)
@@ -60,6 +61,11 @@ def write_text(path: Path, text: str) -> None:
     """Write a text that appears whole; missing folders are made."""
     with appearing(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _replaced(path: Path) -> Path:
+    """Where a folder lies while another takes its name."""
+    return path.with_name(path.name + ".old.partial")
 
 
 def _sync(path: Path) -> None:

@@ -37,6 +37,14 @@ def test_what_a_killed_job_left_is_not_continued(tmp_path):
     assert list((tmp_path / "model").iterdir()) == []
 
 
+def test_what_a_job_left_that_was_killed_between_its_renames_is_removed(tmp_path):
+    (tmp_path / "model.old.partial").mkdir()  # the old folder was moved away, the new one had no name yet
+    (tmp_path / "model.partial").mkdir()
+    with appearing(tmp_path / "model") as partial:
+        partial.mkdir()
+    assert names(tmp_path) == ["model"]
+
+
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
 def test_a_failure_leaves_what_was_there(error, tmp_path):
     out = tmp_path / "a.txt"

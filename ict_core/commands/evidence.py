@@ -44,7 +44,7 @@ def tables(options: argparse.Namespace) -> None:
     s = study.settings
     shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper), s.arms)
     frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
-    build_tables(frames, shown, study.note, options.results / "tables")
+    build_tables(frames, shown, study.note, options.results / "tables", study.mixed)
 
 
 def figure(options: argparse.Namespace) -> None:

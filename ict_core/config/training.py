@@ -64,12 +64,17 @@ class Training(Section):
     lora: Lora | None = None  # absent: all weights are trained
     threads: Count
     token_sample_every: Count  # steps between two rows of the token log
-    token_sample_groups: int = Field(ge=0)  # groups written to it each time
+    token_sample_groups: Count  # groups written to it each time
     checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
 
     def dump(self) -> dict[str, Any]:
         """The recipe as JSON-able values, but for what changes no result."""
         return self.model_dump(mode="json", exclude={"checkpoint_every"})
+
+    @property
+    def rows_of_groups(self) -> int:
+        """See :func:`rows_of_groups`."""
+        return rows_of_groups(self.group_size, self.micro_batch_sequences)
 
     @property
     def sequences_per_step(self) -> int:
@@ -79,3 +84,8 @@ class Training(Section):
     def accumulation_steps(self, processes: int) -> int:
         """Micro-batches in one optimiser step of each process."""
         return self.sequences_per_step // (self.micro_batch_sequences * processes)
+
+
+def rows_of_groups(group_size: int, micro_batch: int) -> int:
+    """Rollouts of the whole groups whose statistics, and packed log-probs, are taken in one pass."""
+    return group_size * max(1, micro_batch // group_size)

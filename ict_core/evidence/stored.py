@@ -47,7 +47,12 @@ class Stored:
     @property
     def note(self) -> str:
         """What every table says of the study: its own note, and whether its jobs are of one kind."""
-        return " ".join(filter(None, [self.settings.note, mixture_note(read_manifest(self._stored / MANIFEST))]))
+        return " ".join(filter(None, [self.settings.note, self.mixed]))
+
+    @property
+    def mixed(self) -> str:
+        """A sentence if the study's jobs are of several kinds, else an empty text."""
+        return mixture_note(read_manifest(self._stored / MANIFEST))
 
     def _read(self, name: str) -> pd.DataFrame:
         """A study's frame: one of :data:`_STORED` or of `schemas.STATISTICS`.

@@ -7,7 +7,7 @@ from ict_core.config.models import Model
 from ict_core.config.training import Training
 from ict_core.plan.assumptions import Assumptions
 from ict_core.plan.parameters import BYTES, head_matrix, parameters
-from ict_core.plan.work import Work, rows_of_groups
+from ict_core.plan.work import Work
 
 FLOAT32 = BYTES["float32"]
 
@@ -57,7 +57,7 @@ def training_memory(model: Model, training: Training, work: Work, gpu_bytes: flo
     tokens = _tokens(training.micro_batch_sequences, training, work)
     layer = tokens * a.hidden_size * assumed.layer_activation_bytes.value
     inputs = tokens * a.hidden_size * BYTES[training.precision]  # of each layer, all that checkpointing keeps
-    states = _tokens(rows_of_groups(training), training, work) * a.hidden_size * BYTES[training.precision]
+    states = _tokens(training.rows_of_groups, training, work) * a.hidden_size * BYTES[training.precision]
     tiles = 1 + 2 * min(1.0, assumed.statistics_tile.value / a.vocab_size)  # kept, and twice a tile of scratch
     chunk = assumed.statistics_probabilities.value * FLOAT32 * tiles
     head = head_matrix(a) * FLOAT32 if shards > 1 else 0

@@ -6,7 +6,7 @@ from ict_core.plan import flops
 from ict_core.plan.assumptions import Assumptions, Device
 from ict_core.plan.parameters import BYTES, parameters
 from ict_core.plan.sampling import sampling_seconds
-from ict_core.plan.work import Work, rows_of_groups
+from ict_core.plan.work import Work
 
 FLOAT32 = BYTES["float32"]
 
@@ -37,7 +37,7 @@ def step_seconds(
     processes = gpus if hardware else 1
     own = work.answers // processes  # rollouts of each process
     micro = training.micro_batch_sequences
-    grouped = min(rows_of_groups(training), own) if packed else micro  # rows of a pass without a gradient
+    grouped = min(training.rows_of_groups, own) if packed else micro  # rows of a pass without a gradient
 
     def seconds(products: float, rows: int, gathers: int, reductions: int = 0) -> float:
         moved = weights * (gathers * BYTES[training.precision] + reductions * FLOAT32)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ict_core.config.models import Architecture, ScratchModel
 from ict_core.config.study import Study
-from ict_core.config.training import Training
 from ict_core.plan.assumptions import Assumptions
 
 
@@ -41,11 +40,6 @@ class Work:
         """Tokens of packed passes over so many rows each: all answers', and a group's prompt once a pass."""
         prompts = self.answers / rows * math.ceil(rows / group_size)
         return self.tokens + prompts * self.prompt
-
-
-def rows_of_groups(training: Training) -> int:
-    """Rollouts of the whole groups whose statistics, and packed log-probs, are taken in one pass."""
-    return training.group_size * max(1, training.micro_batch_sequences // training.group_size)
 
 
 def cells_of(study: Study, model: str) -> tuple[int, int]:

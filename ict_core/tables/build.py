@@ -64,7 +64,7 @@ def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
     return [replace(entry.maker(shown, settings), title=entry.title) for entry in TABLES.values()]
 
 
-def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path) -> list[Path]:
+def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, mixed: str = "") -> list[Path]:
     """Write every table of :func:`make_tables` as CSV, Markdown, LaTeX and HTML into the folder `out`.
 
     Args:
@@ -72,6 +72,7 @@ def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path) 
         settings: what the tables know of the study beside them.
         note: a line for every table, for example that the study is a miniature; "" for none.
         out: the folder; made where it is missing.
+        mixed: a sentence for a column `mixed` of every CSV file, if the study's jobs are of several kinds.
 
     Returns:
         The files written: <name>.csv, .md, .tex, .html for each name in :data:`TABLES`.
@@ -79,4 +80,4 @@ def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path) 
     Raises:
         UserError: as :func:`make_tables`; nothing is written then.
     """
-    return [path for table in make_tables(frames, settings) for path in write(table, out, note)]
+    return [path for table in make_tables(frames, settings) for path in write(table, out, note, mixed)]

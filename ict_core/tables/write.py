@@ -25,10 +25,17 @@ def csv(numbers: pd.DataFrame) -> str:
     return str(settled.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
-def write(table: Table, out: Path, note: str = "") -> list[Path]:
-    """Write <name>.csv, .md, .tex and .html into the folder `out`; each appears whole or not at all."""
+def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path]:
+    """Write <name>.csv, .md, .tex and .html into the folder `out`; each appears whole or not at all.
+
+    Args:
+        table: what to write.
+        out: the folder.
+        note: a line of all but the CSV file.
+        mixed: that the study is mixed, which a CSV file says in a column of its own; "" if it is not.
+    """
     texts = {
-        "csv": csv(table.numbers),
+        "csv": csv(table.numbers.assign(mixed=mixed) if mixed else table.numbers),
         "md": markdown(table, note),
         "tex": latex(table, note),
         "html": html(table, note),

@@ -84,7 +84,7 @@ class TrainingLog:
 
     def sampled(self, step: int) -> bool:
         """Whether a step's first ``sample_rows`` rollouts are written to the token sample, with all scores."""
-        return step % self._sample_every == 0 and self.sample_rows > 0
+        return step % self._sample_every == 0
 
     def after_update(self, tokens: TokenStatistics, mask: Tensor, seconds: float) -> None:
         """Record the statistics of the last sample's rollouts under the updated policy, and what they took."""

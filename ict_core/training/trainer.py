@@ -16,6 +16,7 @@ from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
 from ict_core.config.methods import Method
+from ict_core.config.training import rows_of_groups
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
 from ict_core.tokens.streaming import SCORES, TokenStatistics, token_statistics
@@ -69,8 +70,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._select = SELECTORS[method.selector]
         self._scores = tuple(name for name in SCORES if name == method.parameters().get("score"))
         self._sample: Batch | None = None  # rollouts that are looked at again after the update
-        group = training_log.group_size
-        self._at_once = group * max(1, self.args.per_device_train_batch_size // group)  # rows
+        self._at_once = rows_of_groups(training_log.group_size, self.args.per_device_train_batch_size)
         self._own: TokenStatistics | None = None  # of this rank's rollouts, found with their old log-probs
         self._packed: PackedPasses | None = None
         self._micro_batches: list[Batch] = []

@@ -27,6 +27,13 @@ def test_writes_four_files_that_appear_whole(tmp_path):
     assert paths[0].read_bytes() == b"model,mean\na_b,0.3333333333\na_b,\n"
 
 
+def test_a_mixed_study_is_marked_in_the_csv_too(tmp_path):
+    path = write(TABLE, tmp_path, mixed="Mixed study: its jobs come from different code (a.py, b.py).")[0]
+    marked = pd.read_csv(path)
+    assert [*marked] == ["model", "mean", "mixed"]
+    assert set(marked["mixed"]) == {"Mixed study: its jobs come from different code (a.py, b.py)."}
+
+
 def test_the_last_bit_of_a_float_does_not_change_the_csv():
     values = np.array([1 / 3, 0.1, 0.7, 123.456])
     texts = {csv(pd.DataFrame({"x": v, "n": 3})) for v in (values, np.nextafter(values, 1e9), np.nextafter(values, 0))}
