@@ -1,15 +1,13 @@
 """A study that is killed in every stage ends with the bytes of one that is not; so do two at once."""
 
+import fcntl
 import shutil
 import signal
 import time
-from subprocess import PIPE, STDOUT, Popen
 
 import pytest
-from killing import Trial, differences, half_written, table, usual_seconds
+from killing import Run, Trial, differences, half_written, table, usual_seconds
 from repository_copy import Copy
-
-from ict_core.status import is_held
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 
@@ -37,17 +35,18 @@ def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):
     copy = Copy(tmp_path, uninterrupted)
     results = copy.folder / "results/smoke"
     forced = "results/smoke/mini-xs/grpo/seed-0/grades.parquet"
-    command = ["snakemake", forced, "--cores", "1", *SMOKE, "--forcerun", forced, *(["--nolock"] if nolock else [])]
-    both = []
-    for _ in range(2):
-        both.append(Popen(command, cwd=copy.folder, env=copy.environment, text=True, stdout=PIPE, stderr=STDOUT))
-        while both[0].poll() is None and not is_held(results / "logs/grade/mini-xs/grpo/seed-0.log"):
-            time.sleep(0.02)  # the second one starts once a job of the first one runs
-    said = [process.communicate(timeout=600)[0] for process in both]
-    assert any("rule grade:" in text for text in said)
-    if not nolock:
-        assert sorted(process.returncode for process in both) == [0, 1]
-        assert sum("Directory cannot be locked" in text for text in said) == 1
+    arguments = [forced, *SMOKE, "--forcerun", forced, *(["--nolock"] if nolock else [])]
+    runs = []
+    with (results / "logs/grade/mini-xs/grpo/seed-0.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as a job that is at it: no other ends before the second run came
+        for _ in range(2):
+            runs.append(Run(copy, arguments))
+            while runs[-1].process.poll() is None and not runs[-1].began():
+                time.sleep(0.02)
+    first, second = (run.end() for run in runs)
+    assert first == 0, runs[0].log.read_text()
+    assert second == (0 if nolock else 1), runs[1].log.read_text()
+    assert ("Directory cannot be locked" in runs[1].log.read_text()) != nolock
     again = copy.snakemake("tables", *SMOKE)
     assert again.returncode == 0, again.stdout[-3000:]
     assert differences(results, uninterrupted / "results/smoke") == []
