@@ -77,7 +77,7 @@ def trainers(request, tiny_checkpoint, tmp_path_factory):
     problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
 
     def trainer(passes):
-        training = recipe(kl_coef=request.param, temperature=0.8, passes=passes, token_sample_groups=0)
+        training = recipe(kl_coef=request.param, temperature=0.8, passes=passes, token_sample_groups=1)
         scratch = tmp_path_factory.mktemp("scratch")
         built, _ = build_trainer(tiny_checkpoint, problems, training, GRPO, 0, LengthPool(), scratch)
         built.model.train()
