@@ -43,8 +43,8 @@ reference:  ## store the finished run in results/mini (STUDY=mini), for `make fi
 	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md} results/reference/$(STUDY)/
 	cp results/$(STUDY)/tables/*.{csv,md,tex} results/reference/$(STUDY)/tables/
 
-test: env lint  ## all checks and all tests (in three processes, as some tests only wait)
-	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 3 --dist loadfile --no-loadscope-reorder
+test: env lint  ## all checks and all tests (in three processes, as some tests only wait; hundreds of jobs share bytecode)
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: env  ## formatting, types, the workflow's own checks
 	$(BIN)/ruff check .

@@ -51,21 +51,11 @@ def probability_of_improvement(ours: NDArray[np.float64], theirs: NDArray[np.flo
     Returns:
         Shares in [0, 1], shape (...); 0.5 where neither is better.
     """
-    different = np.unique(np.concatenate([ours.ravel(), theirs.ravel()]))
-    level = np.concatenate([[0], np.cumsum(np.diff(different) > ROUNDING)])  # of each value, equal ones have one
-
-    def runs_at(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """How many runs have each level, shape (..., benchmarks, levels): no memory for every pair of runs."""
-        by_benchmark = np.moveaxis(level[np.searchsorted(different, scores)], -2, -1)
-        rows = by_benchmark.reshape(-1, by_benchmark.shape[-1])
-        cell = rows + (level[-1] + 1) * np.arange(len(rows))[:, None]
-        counts = np.bincount(cell.ravel(), minlength=len(rows) * (level[-1] + 1))
-        return counts.reshape(*by_benchmark.shape[:-1], level[-1] + 1)
-
-    theirs_at = runs_at(theirs)
-    beaten = np.cumsum(theirs_at, axis=-1) - theirs_at / 2
-    pairs = ours.shape[-2] * theirs.shape[-2] * ours.shape[-1]
-    shares: NDArray[np.float64] = (runs_at(ours) * beaten).sum(axis=(-2, -1)) / pairs
+    wins = np.zeros(np.broadcast_shapes(ours.shape[:-2], theirs.shape[:-2]))
+    for run in range(ours.shape[-2]):  # one after another: no memory for every pair of runs
+        ahead = ours[..., run : run + 1, :] - theirs
+        wins += (ahead > ROUNDING).sum(axis=(-2, -1)) + (np.abs(ahead) <= ROUNDING).sum(axis=(-2, -1)) / 2
+    shares: NDArray[np.float64] = wins / (ours.shape[-2] * theirs.shape[-2] * ours.shape[-1])
     return shares
 
 

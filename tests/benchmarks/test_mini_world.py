@@ -109,9 +109,12 @@ def test_sets_fit_their_schema_and_repeat(tmp_path):
     assert not frame.equals(evaluation_problems(4, SETS))
 
 
-def test_more_problems_than_a_family_has_are_refused():
+def test_more_problems_than_a_family_has_are_refused(monkeypatch):
+    few = [FAMILIES["stem"](generator(0, "few", index)) for index in range(3)]
+    monkeypatch.setitem(FAMILIES, "stem", lambda rng: few[rng.integers(3)])
+    assert len(evaluation_problems(0, {"mini-stem": ("stem", 3)})) == 3
     with pytest.raises(UserError, match="ask for fewer"):
-        evaluation_problems(0, {"mini-stem": ("stem", 100_000)})
+        evaluation_problems(0, {"mini-stem": ("stem", 4)})
 
 
 def test_the_prompt_template_is_the_prompt():

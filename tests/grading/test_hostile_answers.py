@@ -50,6 +50,13 @@ def pool():
         yield pool
 
 
+@pytest.fixture(scope="module")
+def hasty():
+    """A pool for answers that mostly run into its limit."""
+    with GradingPool(workers=1, seconds=0.15, memory_mib=MEMORY_MIB) as pool:
+        yield pool
+
+
 def test_every_type_is_attacked():
     assert set(GOLDS) | {"math"} == set(ANSWER_TYPES)
     assert _TYPES["math"] is _TYPES["latex"]
@@ -57,13 +64,13 @@ def test_every_type_is_attacked():
 
 @pytest.mark.parametrize("kind", GOLDS)
 @pytest.mark.parametrize("name", ANSWERS)
-def test_ends_within_the_limit_with_a_status_and_bounded_memory(pool, kind, name):
+def test_ends_within_the_limit_with_a_status_and_bounded_memory(hasty, kind, name):
     answer = ANSWERS[name]
     before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
-    verdicts = pool.grade([(text, GOLDS[kind], kind) for text in (f"\\boxed{{{answer}}}", answer)])
+    verdicts = hasty.grade([(text, GOLDS[kind], kind) for text in (f"\\boxed{{{answer}}}", answer)])
     assert time.monotonic() - begin < 15  # the limit, starting a killed worker's successor, a busy machine
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # KiB; this process, not a worker
-    for worker in pool._workers:
+    for worker in hasty._workers:
         assert resource.prlimit(worker.process.pid, resource.RLIMIT_AS)[0] < (MEMORY_MIB + 1536) * 2**20
     for verdict in verdicts:
         assert verdict.status in ("wrong", "no_answer", "timeout", "memory", "error")

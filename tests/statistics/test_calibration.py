@@ -77,7 +77,7 @@ def test_the_family_keeps_its_error():
 
 def test_bootstraps_are_too_narrow_at_three_seeds():
     size = SIZES[1]
-    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, 300, seed=11, seeds=(3,)))
+    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, 200, seed=11, seeds=(3,)))
     unsafe = frame[(frame["role"] == "unsafe") & (frame["quantity"] == "difference")].set_index("method")["rate"]
     assert set(unsafe.index) == {
         "crossed bootstrap",

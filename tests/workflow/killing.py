@@ -170,7 +170,7 @@ class Trial:
                 time.sleep(0.02)
             if is_held(log):
                 number = len(self.kills)
-                sent, group = (signal.SIGKILL, signal.SIGTERM)[number % 2], number // 2 % 2 == 0
+                sent, group = (signal.SIGKILL, signal.SIGTERM)[number % 2], number % 4 in (0, 3)
                 (os.killpg if group else os.kill)(run.process.pid, sent)
                 job = log.relative_to(self.results / "logs").with_suffix("").as_posix()
                 return Kill(stage, job, time.monotonic() - seen, usual, sent, group)

@@ -33,7 +33,8 @@ class Copy:
             if source.is_symlink():
                 (folder / part).symlink_to(source.readlink())
             elif source.is_dir():
-                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+                half_written = shutil.ignore_patterns("*.pyc.*")  # bytecode of another of pytest's processes
+                shutil.copytree(source, folder / part, ignore=half_written)
             else:
                 shutil.copy2(source, folder / part)
 

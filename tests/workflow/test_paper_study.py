@@ -135,22 +135,23 @@ def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(loc
     file = local.folder / "configs/models/mini-xs.yaml"
     template = 'prompt: {template: "Q {prompt} A ", source: made up}\n'
     file.write_text(TINY.replace("stop_ids: [0]", "stop_ids: [0, 7]") + template)
-    cells = {variant: f"results/smoke/mini-xs/{variant}/seed-0" for variant in ("base", "grpo")}
+    answers, trained = (
+        f"results/smoke/mini-xs/{made}" for made in ("base/seed-0/completions.parquet", "grpo/seed-0/train")
+    )
     study = local.folder / "configs/studies/smoke.yaml"
     study.write_text(study.read_text().replace("engine: vllm", "engine: transformers"))
-    made = [f"{cell}/completions.parquet" for cell in cells.values()]
-    result = local.snakemake(*made, "--configfile", "configs/studies/smoke.yaml")
+    result = local.snakemake(answers, trained, "--configfile", "configs/studies/smoke.yaml")
     assert result.returncode == 0, result.stdout[-3000:]
-    models = [local.folder / path for path in ("results/smoke/mini-xs/base/model", f"{cells['grpo']}/train/model")]
+    models = [local.folder / path for path in ("results/smoke/mini-xs/base/model", f"{trained}/model")]
     assert [stop_token_ids(model) for model in models] == [(0, 7)] * 2
     # the answers of the base model are those to the prompts in the template
     problems = pd.read_parquet(local.folder / "results/smoke/data/eval.parquet").set_index("problem")["prompt"]
-    found = pd.read_parquet(local.folder / made[0])[::16]
+    found = pd.read_parquet(local.folder / answers)[::16]
     asked = [Request(f"Q {problems[row.problem]} A ", row.seed) for row in found.itertuples()]
     engine = load_engine("transformers", models[0], 160, 1, "float32")
-    answers = engine.sample(asked, Sampling(1.0, 1.0, 112, (0, 7)))
-    assert [answer.text for answer in answers] == found["text"].tolist()
-    assert {answer.finish_reason for answer in answers} <= set(found["finish_reason"])
+    again = engine.sample(asked, Sampling(1.0, 1.0, 112, (0, 7)))
+    assert [answer.text for answer in again] == found["text"].tolist()
+    assert {answer.finish_reason for answer in again} <= set(found["finish_reason"])
 
 
 @pytest.mark.slow
