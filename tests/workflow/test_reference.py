@@ -5,11 +5,14 @@ import shutil
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.evidence.stored import Stored
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.tables.titles import TITLES as TABLE_TITLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
@@ -57,6 +60,28 @@ def test_tables_and_claims_are_the_stored_ones_byte_for_byte(rebuilt):
     assert [name for name in made if made[name] != stored[name]] == []
     for name in ("claims.json", "claims.md"):
         assert (results / name).read_bytes() == (REFERENCE / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_every_table_of_a_mixed_study_says_so(rebuilt, tmp_path):
+    stored = shutil.copytree(REFERENCE, tmp_path / "stored")
+    manifest = read_manifest(stored / MANIFEST)
+    write_manifest(stored / MANIFEST, manifest | {"loaded": [{"ict_core/a.py": "1"}, {"ict_core/a.py": "2"}]})
+    shutil.copytree(rebuilt.folder / "results/rebuilt/mini/statistics", tmp_path / "statistics")
+    folders = "--stored", str(stored), "--results", str(tmp_path)
+    result = rebuilt.run("ict", "tables", *folders, "--paper", "configs/paper.yaml")
+    assert result.returncode == 0, result.stdout
+    tables = files(tmp_path / "tables")
+    assert len(tables) == 4 * len(TABLE_TITLES)
+    said = "Mixed study: its jobs come from different code (ict_core/a.py)."
+    shown = {name: text.replace(b"\\_", b"_") for name, text in tables.items() if not name.endswith(".csv")}
+    assert [name for name, text in shown.items() if said.encode() not in text] == []
+    for name in TABLE_TITLES:
+        marked, unmarked = (
+            pd.read_csv(folder / f"{name}.csv") for folder in (tmp_path / "tables", REFERENCE / "tables")
+        )
+        assert set(marked["mixed"]) == ({said} if len(marked) else set())
+        pd.testing.assert_frame_equal(marked.drop(columns="mixed"), unmarked)
 
 
 @pytest.mark.slow

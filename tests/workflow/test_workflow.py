@@ -39,6 +39,7 @@ def test_the_default_study_is_the_whole_mini_grid(fresh):
     jobs = Counter(rule for rule, _, _ in fresh.planned())
     assert (jobs["pretrain"], jobs["train"], jobs["generate"], jobs["grade"]) == (2, 39, 41, 41)
     assert (jobs["data"], jobs["contamination"]) == (1, 1)
+    assert not jobs.keys() & {"completion_probe", "completion_table"}
     assert not (fresh.folder / "results").exists()
 
 
@@ -52,7 +53,6 @@ def test_a_single_cell_is_asked_for_by_its_path(fresh):
 
 
 def test_the_completion_probe_runs_only_when_asked_for(fresh):
-    assert not {rule for rule, _, _ in fresh.planned()} & {"completion_probe", "completion_table"}
     jobs = Counter(rule for rule, _, _ in fresh.planned("completion_table"))
     assert jobs == {"data": 1, "pretrain": 2, "completion_probe": 2, "completion_table": 1}
 
