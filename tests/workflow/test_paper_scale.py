@@ -1,4 +1,4 @@
-"""The whole path of the paper's study on real rows, by a randomly initialised model of the 0.5B's shape."""
+"""The whole path of the paper's study on real rows, by a small random model with the 0.5B's vocabulary."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def finished(tmp_path_factory) -> Copy:
     copy = Copy(tmp_path_factory.mktemp("paper"))
     configs = copy.folder / "configs"
     model = yaml.safe_load((configs / "models/qwen2.5-0.5b.yaml").read_text())
-    sizes = model["architecture"] | {"layers": 2}
+    sizes = model["architecture"] | {"layers": 2, "hidden_size": model["architecture"]["hidden_size"] // 2}
     stops = random_model(copy.folder / "random", sizes)
     for key in ("hub", "revision", "licence", "hardware"):
         del model[key]
@@ -96,7 +96,7 @@ def finished(tmp_path_factory) -> Copy:
 
 
 @pytest.mark.slow
-def test_a_model_of_the_shape_of_05b_goes_through_train_generate_grade_and_table(finished):
+def test_a_model_with_the_vocabulary_of_05b_goes_through_train_generate_grade_and_table(finished):
     results = finished.folder / "results/cpu"
     train = pd.read_parquet(results / "data/train.parquet")
     assert len(train) == 7473 and set(train["benchmark"]) == {"gsm8k-train"}
