@@ -1,6 +1,6 @@
 """A study's files as frames: what was measured, and what the statistics stage made of it."""
 
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -49,7 +49,7 @@ class Stored:
         """What every table says of the study: its own note, and whether its jobs are of one kind."""
         return " ".join(filter(None, [self.settings.note, self.mixed]))
 
-    @property
+    @cached_property
     def mixed(self) -> str:
         """A sentence if the study's jobs are of several kinds, else an empty text."""
         return mixture_note(read_manifest(self._stored / MANIFEST))

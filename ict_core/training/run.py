@@ -199,12 +199,17 @@ def build_trainer(
     return trainer, log
 
 
+def leave_vllm_out() -> None:
+    """Have TRL take vLLM as not installed, from before its trainer is imported on."""
+    from trl import import_utils
+
+    import_utils.is_vllm_available = lambda *_, **__: False
+
+
 def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["SelectiveGRPOTrainer"]:
     """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
     if training.rollouts is None:
-        from trl import import_utils
-
-        import_utils.is_vllm_available = lambda *_, **__: False
+        leave_vllm_out()
     else:
         vllm_process.set_environment()
         from trl.generation import vllm_generation

@@ -77,7 +77,7 @@ def test_the_family_keeps_its_error():
 
 def test_bootstraps_are_too_narrow_at_three_seeds():
     size = SIZES[1]
-    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, 200, seed=11, seeds=(3,)))
+    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, 300, seed=11, seeds=(3,)))
     unsafe = frame[(frame["role"] == "unsafe") & (frame["quantity"] == "difference")].set_index("method")["rate"]
     assert set(unsafe.index) == {
         "crossed bootstrap",
@@ -105,7 +105,7 @@ def test_a_small_rerun_agrees_with_the_stored_rates():
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES[1:], ids=lambda s: s.name)
 def test_a_small_rerun_agrees_at_every_size(size):
-    measured = measure_pairs(size, PLAIN, 60, seed=5, seeds=(3, 5))
+    measured = measure_pairs(size, PLAIN, 150, seed=5, seeds=(3, 5))
     agrees_with_the_stored(summarise(size, PLAIN, measured))
 
 

@@ -1,5 +1,5 @@
 """TRL without vLLM in pytest's own processes, as in every training without it: TRL imports all of an installed vLLM."""
 
-from trl import import_utils
+from ict_core.training.run import leave_vllm_out
 
-import_utils.is_vllm_available = lambda *_, **__: False
+leave_vllm_out()

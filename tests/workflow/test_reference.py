@@ -54,9 +54,8 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
 def test_cells_that_two_stored_runs_share_have_the_same_scores():
     one, other = (Stored(REFERENCE.parent / study).frame("scores") for study in ("mini", "mini-ablations"))
     both = one.merge(other, on=["model", "variant", "seed", "benchmark", "problem"], suffixes=("", "_other"))
-    assert both["variant"].nunique() == 9 and len(both) == 250 * (
-        1 + 8 * 3
-    )  # problems; the base model's run, and seeds
+    runs = 1 + 8 * 3  # the base model's, and three seeds of each other variant
+    assert both["variant"].nunique() == 9 and len(both) == 250 * runs
     for column in ("n", "correct", "wrong"):
         assert both[column].equals(both[f"{column}_other"].rename(column))
 
