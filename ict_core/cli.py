@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core import failures
+from ict_core import failures, numerics
 from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.files import remove
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hold_log()
     before = signal.signal(signal.SIGTERM, _end)
     try:
+        if options.numerics is not None:
+            numerics.use(options.numerics)
         status: int = options.run(options) or 0
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -81,6 +83,8 @@ def _written(options: argparse.Namespace) -> Path | None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ict", description=__doc__.splitlines()[0])
+    # a command that reads a study takes the study's numerics instead (`stages.load_study`); most others compute nothing
+    parser.set_defaults(numerics=None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, run: Callable[[argparse.Namespace], int | None], paths: str, /, **named: type) -> Any:
@@ -111,12 +115,16 @@ def _parser() -> argparse.ArgumentParser:
     again = add("regrade", regrade.regrade, "study results out")
     again.add_argument("--stored", action="store_true", help="write the study's stored files under the new grades too")
     add("shadow-study", shadow.shadow_study, "study tokens shadow overlap")
-    add("statistics", evidence.statistics, "stored results claims")
-    add("tables", evidence.tables, "stored results paper")
-    add("figure", evidence.figure, "stored results", name=str)
-    add("claims", evidence.claims, "stored results claims")
-    add("notebook", evidence.notebook, "stored results notebook")
-    add("report", evidence.report, "stored results")
+    shown = [
+        add("statistics", evidence.statistics, "stored results claims"),
+        add("tables", evidence.tables, "stored results paper"),
+        add("figure", evidence.figure, "stored results", name=str),
+        add("claims", evidence.claims, "stored results claims"),
+        add("notebook", evidence.notebook, "stored results notebook"),
+        add("report", evidence.report, "stored results"),
+    ]
+    for command in shown:
+        command.set_defaults(numerics="portable")
     _add_tools(commands)
     _add_shadow(commands)
     _add_verify(commands)
@@ -153,7 +161,7 @@ def _add_tools(commands: Any) -> None:
     tokens.add_argument("--method", type=Path, action="append", default=[], help=_METHOD)
     tokens.add_argument("--alternatives", type=int, default=5, help="likeliest tokens at each position (default: 5)")
     tokens.add_argument("--out", type=Path, help="the page (default: CELL/tokens.html)")
-    tokens.set_defaults(run=tools.tokens)
+    tokens.set_defaults(run=tools.tokens, numerics="portable")
     lease = commands.add_parser("lease", help=tools.lease.__doc__, description=tools.lease.__doc__)
     lease.add_argument("--gpus", type=int, default=0, help="how many; with 0, the default, the command sees none")
     lease.add_argument("--retries", type=int, default=RETRIES, help="when it dies (default: %(default)s)")
@@ -176,7 +184,7 @@ def _add_shadow(commands: Any) -> None:
     command.add_argument("--seed", type=int, default=0, help="of prompts, rollouts and draws (default: %(default)s)")
     command.add_argument("--threads", type=int, default=1, help="of the CPU (default: %(default)s)")
     command.add_argument("--out", type=Path, required=True, help="receives tokens, shadow, overlap, gradients.parquet")
-    command.set_defaults(run=shadow.shadow)
+    command.set_defaults(run=shadow.shadow, numerics="portable")
 
 
 def _add_verify(commands: Any) -> None:

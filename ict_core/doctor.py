@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ict_core import numerics
 from ict_core.config.models import HubModel
 from ict_core.config.study import Study
 from ict_core.environment import applicable_lock, check_environment, locked_versions
@@ -79,6 +80,13 @@ def python(_: Patient) -> Finding:
     return Finding(
         FAULT, f"{text}; allowed: from {least[0]}.{least[1]}, below {below[0]}.{below[1]}: make env PYTHON=..."
     )
+
+
+def cpu(patient: Patient) -> Finding:
+    """The CPU can hold to the study's numerics."""
+    numerics.use(patient.study.numerics)
+    has = ", ".join(flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_tile") if flag in numerics.cpu_flags())
+    return Finding(OK, f"numerics: {patient.study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}")
 
 
 def devices(patient: Patient) -> Finding:
@@ -238,7 +246,7 @@ def hub(patient: Patient) -> Finding:
 
 
 CHECKS: dict[str, Callable[[Patient], Finding]] = {
-    check.__name__: check for check in (packages, python, devices, engine, locks, disk, memory, cores, access, hub)
+    check.__name__: check for check in (packages, python, cpu, devices, engine, locks, disk, memory, cores, access, hub)
 }
 
 

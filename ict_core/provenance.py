@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ict_core import numerics
 from ict_core.errors import Damaged, UserError
 from ict_core.files import write_text
 from ict_core.supervise import ATTEMPTS
@@ -30,6 +31,7 @@ FLAGS = (
     "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCHDYNAMO_DISABLE", "NCCL_ALGO",
     "NCCL_PROTO", "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND",
     "VLLM_ATTENTION_BACKEND", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_BATCH_INVARIANT", "HF_HUB_OFFLINE", "PYTHONHASHSEED",
+    *numerics.PINS,
 )
 # fmt: on
 MANIFEST = "manifest.json"
@@ -42,7 +44,11 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         config: the resolved configuration that determined them, as JSON-able values.
+
+    Raises:
+        UserError: see :func:`ict_core.numerics.check`.
     """
+    numerics.check()
     return {
         "config": dict(config),
         "packages": core_packages(),
@@ -67,7 +73,12 @@ def _file_hash(path: Path) -> str:
 
 
 def remember_source() -> None:
-    """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs."""
+    """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs.
+
+    Raises:
+        UserError: see :func:`ict_core.numerics.check`.
+    """
+    numerics.check()
     source()
     for path in _SOURCE.rglob("*.py"):
         _file_hash(path)
@@ -234,6 +245,7 @@ def this_platform() -> dict[str, Any]:
         "system": platform.system(),
         "machine": platform.machine(),
         "cpu": _cpu_model(),
+        "cpu_flags": list(numerics.cpu_flags()),
         "cores": len(os.sched_getaffinity(0)),
         "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch and cuda else [],
         "cuda": torch.version.cuda if torch and cuda else None,
@@ -246,9 +258,23 @@ def core_packages() -> dict[str, str]:
     return {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None}
 
 
-def hardware_class(platform: Mapping[str, Any]) -> list[str]:
-    """The processor and the kinds of GPU of a manifest's `platform`: results of other ones may differ."""
-    return [platform["cpu"], *sorted(set(platform["gpus"]))]
+def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> list[str]:
+    """What of a machine a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
+
+    With portable numerics all CPUs are one; else a CPU is its name and its vector instructions, as CPUs of one name may
+    differ in these.
+    """
+    if process["numerics"]["chosen"] == "portable":
+        cpu = "a CPU with portable numerics"
+    else:
+        flags = hashlib.sha256(" ".join(platform["cpu_flags"]).encode()).hexdigest()[:8]
+        cpu = f"{platform['cpu']} with instructions {flags}"
+    return [cpu, *sorted(set(platform["gpus"]))]
+
+
+def this_hardware() -> list[str]:
+    """:func:`hardware_class` of this process."""
+    return hardware_class(this_platform(), _process())
 
 
 def _driver() -> str | None:
@@ -269,6 +295,7 @@ def _process() -> dict[str, Any]:
         "matmul_precision": torch.get_float32_matmul_precision() if torch else None,
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled() if torch else None,
         "flags": {name: os.environ[name] for name in FLAGS if name in os.environ},
+        "numerics": {"chosen": numerics.chosen(), **numerics.in_force()},
     }
 
 

@@ -2,6 +2,8 @@
 
 import os
 
+from ict_core import numerics
+
 _SETTINGS = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # an engine core in this process loads in half the time and dies with it
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -12,6 +14,7 @@ _SETTINGS = {
 
 
 def set_environment() -> None:
-    """Set each of these variables that is not set; call it before vLLM is imported."""
+    """Set each of these variables that is not set, and vLLM's numerics; call it before vLLM is imported."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
+    numerics.limit_vllm()

@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from ict_core import numerics
+
+numerics.use("portable")  # before a test imports numpy or torch
+
 settings.register_profile("project", deadline=None, derandomize=True)  # a busy machine is no failure
 settings.load_profile("project")
 

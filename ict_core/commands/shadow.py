@@ -2,7 +2,7 @@
 
 import argparse
 
-from ict_core.commands.stages import load_study, prepare
+from ict_core.commands.stages import prepare, study_to_run
 from ict_core.errors import UserError
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
@@ -14,7 +14,7 @@ def shadow_study(options: argparse.Namespace) -> None:
     from ict_core.shadow.rules import distinct_rules
     from ict_core.shadow.score import score_study
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     tokens = records.read_frame(options.tokens, records.STUDY_TOKENS)
     shadow, overlap = score_study(tokens, distinct_rules(study.methods), study.baselines[0])
     records.write_frame(overlap, options.overlap, records.STUDY_OVERLAP)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ict_core import numerics
 from ict_core.errors import UserError
 from ict_core.startup import loading
 
@@ -25,6 +26,13 @@ def load_study(path: Path) -> "Study":
     return config.load_study(path)
 
 
+def study_to_run(path: Path) -> "Study":
+    """Read a study, and hold what is imported from here on to its numerics."""
+    study = load_study(path)
+    numerics.use(study.numerics)
+    return study
+
+
 def prepare() -> None:
     """Set what libraries read when they are imported; the stages that may download do not call this."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -38,7 +46,7 @@ def check(options: argparse.Namespace) -> None:
     from ict_core.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(Path(__file__).resolve().parents[2] / "requirements"))
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     check_trackers(study.trackers)
     print(f"{study.name}: {len(study.cells())} cells to train, {len(study.base_cells())} base model(s)")
 
@@ -48,7 +56,7 @@ def data(options: argparse.Namespace) -> None:
     from ict_core import records
     from ict_core.benchmarks.assemble import study_problems
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     train, held_out = study_problems(study, _mirror(study, options))
     records.write_frame(held_out, options.eval, records.PROBLEMS)
     records.write_frame(train, options.train, records.PROBLEMS)
@@ -60,7 +68,7 @@ def contamination(options: argparse.Namespace) -> None:
     from ict_core.contamination.audit import audit
     from ict_core.contamination.questions import templates
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     train, held_out = (records.read_frame(path, records.PROBLEMS) for path in (options.train, options.eval))
     counts, pairs = audit(train, held_out, templates(study), study.grading.dump())
     records.write_frame(pairs, options.pairs, records.NEAR_DUPLICATES)
@@ -83,7 +91,7 @@ def fetch_model(options: argparse.Namespace) -> None:
     """Fetch and check a base model."""
     from ict_core.config.models import ScratchModel
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     model, file = _model(study, options), f"configs/models/{options.model}.yaml"
     if isinstance(model, ScratchModel):
         raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
@@ -101,7 +109,7 @@ def fetch_model(options: argparse.Namespace) -> None:
 
 def pretrain(options: argparse.Namespace) -> None:
     """Pretrain a base model."""
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     prepare()
     with loading(without=("scipy",)):
         from ict_core import records
@@ -126,7 +134,7 @@ def train(options: argparse.Namespace) -> None:
     """Train one cell."""
     from ict_core.environment import check_trackers
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     prepare()
     cell = _cell(study, options)
     check_trackers(study.trackers)
@@ -164,7 +172,7 @@ def _unused(training: "Training") -> tuple[str, ...]:
 
 def generate(options: argparse.Namespace) -> None:
     """Sample a cell's completions."""
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     prepare()
     from ict_core import records
     from ict_core.benchmarks.templates import templated
@@ -217,7 +225,7 @@ def generate(options: argparse.Namespace) -> None:
 
 def completion_probe(options: argparse.Namespace) -> None:
     """Ask a base model for the rest of partial questions."""
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     prepare()
     from ict_core import records
     from ict_core.contamination.completion_probe import completion_probe
@@ -244,7 +252,7 @@ def completion_table(options: argparse.Namespace) -> None:
     from ict_core.tables.completion_probe import completion_probe_table
     from ict_core.tables.write import write
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     files = {
         cell.model: options.results / cell.model / cell.variant / "completion_probe.parquet"
         for cell in study.base_cells()
@@ -262,7 +270,7 @@ def grade(options: argparse.Namespace) -> None:
     started = time.perf_counter()
     remember_source()
     prepare()
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     completions = records.read_frame(options.completions, records.COMPLETIONS)
     problems = records.read_frame(options.problems, records.PROBLEMS)
     grades = grade_completions(completions, problems, workers=options.workers, **study.grading.dump())
@@ -290,7 +298,7 @@ def collect(options: argparse.Namespace) -> None:
     """Gather what all cells left into the study's files."""
     from ict_core.collect import collect
 
-    study = load_study(options.study)
+    study = study_to_run(options.study)
     collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ict_core.commands.stages import load_study
+from ict_core.commands.stages import study_to_run
 from ict_core.errors import Damaged, UserError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def verify(options: argparse.Namespace) -> int:
 
     place = place_of(options.cell)
     study_file = options.study or Path("configs/studies") / f"{place.results.name}.yaml"
-    study = load_study(study_file)
+    study = study_to_run(study_file)
     if place.cell not in study.evaluated_cells():
         raise UserError(f"{study_file}: no cell {place.cell.folder}; --study names the cell's own study")
     stages = chosen_stages(place, study, options.stages, options.steps)

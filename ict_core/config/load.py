@@ -1,5 +1,6 @@
 """Puts a study together from its files, or tells everything that is wrong with them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ict_core.config.study import BASE_VARIANT, Study, StudyFile
 from ict_core.config.training import Training
 from ict_core.config.yaml_file import read_section
 from ict_core.errors import UserError
+from ict_core.numerics import Numerics
 
 
 class _Folder:
@@ -101,6 +103,7 @@ def load_study(path: Path) -> Study:
             for name, benchmark in benchmarks.found.items()
         },
         train_sets=train_sets.found,
+        numerics=file.numerics or _default_numerics(models.found.values()),
         trackers=file.trackers,
         **{
             key: getattr(file, key)
@@ -147,6 +150,11 @@ def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:
         return benchmark
     number = override if isinstance(benchmark, GeneratedBenchmark) else min(override, benchmark.rows)
     return benchmark.model_copy(update={"problems": number})
+
+
+def _default_numerics(models: Iterable[Model]) -> Numerics:
+    """Portable on the CPU; native where a model states GPUs, whose kernels no variable holds."""
+    return "native" if any(model.hardware is not None for model in models) else "portable"
 
 
 def _trained(file: StudyFile) -> list[str]:

@@ -8,10 +8,11 @@ from pydantic import Field
 from ict_core.config.benchmarks import Benchmark
 from ict_core.config.differences import Comparison, compare
 from ict_core.config.methods import Method
-from ict_core.config.models import Model
+from ict_core.config.models import Model, ScratchModel
 from ict_core.config.published import TrainingSet
 from ict_core.config.section import Count, Name, Section, Seed
 from ict_core.config.training import Training
+from ict_core.numerics import Numerics
 from ict_core.seeding import derive_seed
 
 BASE_VARIANT = "base"
@@ -102,6 +103,7 @@ class StudyFile(Section):
     evidence: Evidence
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
+    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
 
@@ -138,6 +140,7 @@ class Study:
         train_sets: the published training sets by name, in the study's order; empty where problems are generated.
         grid: the blocks as written.
         baselines: the variants that every other one is compared with.
+        numerics: what the CPU's libraries are held to (`ict_core.numerics`).
         trackers: that trainings report to; no result depends on them.
         shown: those of the figures in which every variant has a line; None for those that every model runs.
     """
@@ -156,6 +159,7 @@ class Study:
     evidence: Evidence
     grid: tuple[Block, ...]
     baselines: tuple[str, ...]
+    numerics: Numerics
     trackers: tuple[Tracker, ...]
     shown: tuple[str, ...] | None
 
@@ -212,6 +216,7 @@ class Study:
             "training": self.training_of(cell.model, cell.variant).dump(),
             "data": self._train_data(),
             "grading": self.grading.dump(),  # the rewards come from the same grader
+            "numerics": self.numerics,
         }
 
     def compare(self, first: str, second: str) -> Comparison:
@@ -251,12 +256,16 @@ class Study:
             if stage == "train":
                 return self.resolve(cell)
             if stage == "base":
-                return {"model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS)}
+                return {
+                    "model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS),
+                    **self._pretrained_by(cell.model),
+                }
             return {
                 "seed": cell.seed,
                 "model": self._model(cell.model, include={"dtype", "prompt"}),
                 "evaluation": self.evaluation.dump(),
                 "benchmarks": list(self.benchmarks),
+                "numerics": self.numerics,
             }
         if stage == "train_data":  # the evaluation problems, which no training problem may be, are its input
             return self._train_data()
@@ -286,6 +295,7 @@ class Study:
             "evaluation": self.evaluation.dump(),
             "grading": self.grading.dump(),
             "evidence": self.evidence.dump(),
+            "numerics": self.numerics,
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
             "shown": self.shared_methods(),
@@ -294,6 +304,10 @@ class Study:
     def _model(self, name: str, **fields: Any) -> dict[str, Any]:
         """A model's name and some of what its file states, chosen as by `model_dump`."""
         return {"name": name, **self.models[name].model_dump(mode="json", **fields)}
+
+    def _pretrained_by(self, model: str) -> dict[str, Any]:
+        """The numerics of a model that is made here; a fetched one's bytes do not depend on any."""
+        return {"numerics": self.numerics} if isinstance(self.models[model], ScratchModel) else {}
 
     def _train_data(self) -> dict[str, Any]:
         """Where rows are read from is no part of it: hub and mirror give the same."""

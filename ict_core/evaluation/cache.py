@@ -21,7 +21,7 @@ import pandas as pd
 from ict_core import records
 from ict_core.errors import UserError
 from ict_core.evaluation.engines import Completion, Engine, Request, Sampling, engine_version
-from ict_core.provenance import hash_file, hash_tree, hash_weights, write_json
+from ict_core.provenance import hash_file, hash_tree, hash_weights, this_hardware, write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.COMPLETIONS[name] for name in _COMPLETION}}
@@ -44,8 +44,11 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
         "engine": name,
         "engine_version": engine_version(name),
         "torch_version": version("torch"),  # it says for which device torch was built
-        "code_sha256": hash_tree([package / "evaluation" / f"{name}_engine.py", package / "vllm_process.py"]),
+        "code_sha256": hash_tree(
+            package / f for f in (f"evaluation/{name}_engine.py", "vllm_process.py", "numerics.py")
+        ),
         "threads": threads,
+        "hardware": this_hardware(),
         "dtype": dtype,
     }
 

@@ -14,8 +14,8 @@ def mixture(manifest: Mapping[str, Any]) -> list[str]:
 
     * Code: a file of the library that two jobs loaded in different states. A file that neither loaded does not count.
     * Packages, and Python: of any two jobs.
-    * Hardware: processor and kinds of GPU of two jobs of one stage that computed something; how many cores or GPUs a
-      job had does not count.
+    * Hardware: processor (of native numerics) and kinds of GPU of two jobs of one stage that computed something; how
+      many cores or GPUs a job had does not count.
     * A working tree with changes that no commit holds.
 
     Args:
@@ -52,7 +52,8 @@ def _hardware(manifest: Mapping[str, Any]) -> list[str]:
     for job in manifest["jobs"]:
         if job["stage"] != "generate" or job["tokens"]:  # else all was reused
             machine = manifest["environments"][job["environment"]]["platform"]
-            classes[job["stage"]].add(", ".join(hardware_class(machine)))
+            process = manifest["processes"][job["process"]]
+            classes[job["stage"]].add(", ".join(hardware_class(machine, process)))
     return [f"{stage}: {' or '.join(sorted(found))}" for stage, found in classes.items() if len(found) > 1]
 
 

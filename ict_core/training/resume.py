@@ -20,14 +20,16 @@ from ict_core.provenance import (
     check_files,
     core_packages,
     file_hashes,
-    hardware_class,
     hash_tree,
-    this_platform,
+    this_hardware,
     write_manifest,
 )
 
 _PACKAGE = Path(__file__).parents[1]
-_TRAINS = ("benchmarks", "grading", "records.py", "seeding.py", "selection", "tokens", "training", "vllm_process.py")
+_TRAINS = (
+    *("benchmarks", "grading", "numerics.py", "records.py", "seeding.py", "selection", "tokens", "training"),
+    "vllm_process.py",
+)
 
 
 def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         **inputs,
         "library code": hash_tree(_PACKAGE / part for part in _TRAINS),
         "packages": core_packages(),
-        "hardware": hardware_class(this_platform()),
+        "hardware": this_hardware(),
     }
 
 

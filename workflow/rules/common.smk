@@ -88,7 +88,7 @@ def study_file():
 @functools.cache
 def code(*parts):
     """A fingerprint of the library files that a job runs; editing them reruns it, editing others does not."""
-    always = ["errors.py", "records.py", "seeding.py"]
+    always = ["errors.py", "numerics.py", "records.py", "seeding.py"]
     return hash_tree([CORE / part for part in [*always, *parts]])[:16]
 
 
