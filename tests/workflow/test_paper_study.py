@@ -118,6 +118,18 @@ def local(fresh, tiny_checkpoint) -> Copy:
     return fresh
 
 
+def test_a_folder_that_is_not_there_is_told_before_a_job_and_by_the_dry_run(fresh):
+    (fresh.folder / "configs/models/mini-xs.yaml").write_text(TINY)
+    study = fresh.folder / "configs/studies/smoke.yaml"
+    study.write_text(study.read_text().replace("data:\n", "data:\n  mirror: rows\n"))
+    for options in ((), ("--dry-run",)):
+        result = fresh.snakemake(*options, "--configfile", "configs/studies/smoke.yaml")
+        assert result.returncode == 1 and "Traceback" not in result.stdout
+        assert f"mini-xs.yaml: path: 'models/tiny': there is no folder {fresh.folder}/models/tiny" in result.stdout
+        assert f"smoke.yaml: data.mirror: 'rows': there is no folder {fresh.folder}/rows; allowed: " in result.stdout
+    assert not (fresh.folder / "results").exists()
+
+
 @pytest.mark.slow
 def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, tiny_checkpoint):
     study = ("--configfile", "configs/studies/smoke.yaml")

@@ -303,7 +303,8 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
 @pytest.mark.slow
 def test_the_first_steps_alone_repeat_and_what_differs_is_told(finished):
     cell = "results/smoke/mini-xs/grpo/seed-1"
-    result = finished.run("ict", "verify", cell, "--steps", "2")
+    elsewhere = ("env", "-C", "/", "ict", "verify", str(finished.folder / cell), "--steps", "2")
+    result = finished.run(*elsewhere)
     assert result.returncode == 0 and "log.parquet, steps 0 to 1" in result.stdout, result.stdout[-3000:]
     file = finished.folder / cell / "grades.parquet"
     whole = file.read_bytes()
