@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections import Counter
 
 import pandas as pd
 import pytest
@@ -34,24 +33,6 @@ stop_ids: [0]
 @pytest.fixture
 def fresh(tmp_path) -> Copy:
     return Copy(tmp_path)
-
-
-def test_the_dry_run_shows_the_whole_grid(fresh):
-    jobs = Counter(rule for rule, _, _ in fresh.planned(*PAPER))
-    assert {rule: jobs[rule] for rule in ("data", "fetch_model", "pretrain", "train", "generate", "grade")} == {
-        "data": 1,
-        "fetch_model": 3,
-        "pretrain": 0,
-        "train": 90,
-        "generate": 93,
-        "grade": 93,
-    }
-
-
-def test_prefetch_is_the_data_and_the_models_and_nothing_else(fresh):
-    paper = Counter(rule for rule, _, _ in fresh.planned("prefetch", *PAPER))
-    assert paper == {"data": 1, "fetch_model": 3, "prefetch": 1}
-    assert Counter(rule for rule, _, _ in fresh.planned("prefetch")) == {"data": 1, "prefetch": 1}
 
 
 def resources(copy: Copy, *arguments: str) -> dict[tuple[str, str], dict[str, int]]:
