@@ -13,12 +13,14 @@ from ict_core import failures, numerics
 from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.files import remove
+from ict_core.repository import METHODS, study_file
 from ict_core.status import hold_log
 from ict_core.supervise import ATTEMPTS, RETRIES, end_with_parent
 
 _CELL = {"model": str, "variant": str, "seed": int}
+_STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
 _PATHS = {
-    "study": "configs/studies/<study>.yaml",
+    "study": _STUDY,
     "stored": "the folder of study.json, scores.parquet, ...",
     "results": "the folder of statistics/, tables/, ...",
 }
@@ -90,13 +92,13 @@ def _parser() -> argparse.ArgumentParser:
     def add(name: str, run: Callable[[argparse.Namespace], int | None], paths: str, /, **named: type) -> Any:
         sub = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         for path in paths.split():
-            sub.add_argument(f"--{path}", type=Path, required=True, help=_PATHS.get(path))
+            kind = study_file if path == "study" else Path
+            sub.add_argument(f"--{path}", type=kind, required=True, help=_PATHS.get(path))
         for option, kind in named.items():
             sub.add_argument(f"--{option}", type=kind, required=True)
         sub.set_defaults(run=run)
         return sub
 
-    add("check", stages.check, "study")
     add("data", stages.data, "study train eval")
     add("contamination", stages.contamination, "study train eval counts pairs")
     add("pretrain", stages.pretrain, "study eval out", model=str)
@@ -132,28 +134,39 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Given(argparse.Action):
+    """A positional argument that, where it is left out, leaves what its option or the default gave."""
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None) -> None:
+        if values is not None:
+            setattr(namespace, self.dest, values)
+
+
 def _add_tools(commands: Any) -> None:
-    plan = commands.add_parser("plan", help=tools.plan.__doc__, description=tools.plan.__doc__)
-    plan.add_argument("study", type=Path, help=_PATHS["study"])
+    def add(name: str, run: Callable[[argparse.Namespace], int | None], *arms: str) -> Any:
+        sub = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+        for arm in arms:
+            sub.add_argument(arm, help="a variant of the study")
+        study = sub.add_mutually_exclusive_group()
+        study.add_argument("--study", type=study_file, default="mini", metavar="STUDY", help="the same as an option")
+        study.add_argument(
+            "study", type=study_file, nargs="?", action=_Given, metavar="STUDY", help=f"{_STUDY} (default: mini)"
+        )
+        sub.set_defaults(run=run)
+        return sub
+
+    add("check", stages.check)
+    add("doctor", doctor.doctor)
+    add("diff", tools.diff, "A", "B")
+    status = add("status", tools.status)
+    status.add_argument("--results", type=Path, help="its folder (default: results/<study> of its repository)")
+    plan = add("plan", tools.plan)
     plan.add_argument("--gpu", help="a key of gpus in configs/plan.yaml (default: its gpu)")
     plan.add_argument("--results", type=Path, help="the folder of finished jobs to measure by (default: the study's)")
     plan.add_argument("--no-dag", action="store_true", help="do not ask Snakemake what would run")
-    plan.set_defaults(run=tools.plan)
-    status = commands.add_parser("status", help=tools.status.__doc__, description=tools.status.__doc__)
-    status.add_argument("--study", type=Path, default=Path("configs/studies/mini.yaml"), help="(default: %(default)s)")
-    status.add_argument("--results", type=Path, help="its folder (default: results/STUDY)")
-    status.set_defaults(run=tools.status)
-    check = commands.add_parser("doctor", help=doctor.doctor.__doc__, description=doctor.doctor.__doc__)
-    check.add_argument("--study", type=Path, default=Path("configs/studies/mini.yaml"), help="(default: %(default)s)")
-    check.set_defaults(run=doctor.doctor)
-    diff = commands.add_parser("diff", help=tools.diff.__doc__, description=tools.diff.__doc__)
-    diff.add_argument("first", metavar="A", help="a variant of the study")
-    diff.add_argument("second", metavar="B", help="another one")
-    diff.add_argument("--study", type=Path, required=True, help=_PATHS["study"])
-    diff.set_defaults(run=tools.diff)
     tokens = commands.add_parser("tokens", help=tools.tokens.__doc__, description=tools.tokens.__doc__)
     tokens.add_argument("cell", type=Path, help="results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base")
-    tokens.add_argument("--study", type=Path, help="configs/studies/<study>.yaml, for a base model")
+    tokens.add_argument("--study", type=study_file, help=f"{_STUDY}; for a base model")
     tokens.add_argument("--problems", type=Path, help="a file of problems (default: the study's data/eval.parquet)")
     tokens.add_argument("--benchmark", help="problems of this benchmark only")
     tokens.add_argument("--count", type=int, default=4, help="prompts, drawn at random (default: 4)")
@@ -172,10 +185,10 @@ def _add_tools(commands: Any) -> None:
 def _add_shadow(commands: Any) -> None:
     command = commands.add_parser("shadow", help=shadow.shadow.__doc__, description=shadow.shadow.__doc__)
     command.add_argument("checkpoint", type=Path, help="a Hugging Face checkpoint folder")
-    command.add_argument("--problems", type=Path, required=True, help="data/train.parquet or eval.parquet of a study")
+    command.add_argument("--problems", type=Path, required=True, help="train or eval.parquet of results/STUDY/data")
     command.add_argument("--benchmark", help="draw from this benchmark's problems only")
     command.add_argument("--model", type=Path, help="configs/models/<model>.yaml, whose template the prompts stand in")
-    command.add_argument("--methods", type=Path, default=Path("configs/methods"), help="(default: %(default)s)")
+    command.add_argument("--methods", type=Path, default=METHODS, help="(default: the repository's configs/methods)")
     command.add_argument("--count", type=int, default=16, help="prompts, drawn at random (default: %(default)s)")
     command.add_argument("--group-size", type=int, default=8, help="rollouts a prompt (default: %(default)s)")
     command.add_argument("--temperature", type=float, default=1.0, help="of the rollouts (default: %(default)s)")
@@ -190,7 +203,7 @@ def _add_shadow(commands: Any) -> None:
 def _add_verify(commands: Any) -> None:
     command = commands.add_parser("verify", help=verify.verify.__doc__, description=verify.verify.__doc__)
     command.add_argument("cell", type=Path, help="results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base")
-    command.add_argument("--study", type=Path, help="(default: configs/studies/STUDY.yaml)")
+    command.add_argument("--study", type=study_file, help=f"{_STUDY} (default: STUDY)")
     command.add_argument("--stages", help="with commas: pretrain or train, generate, grade (default: all)")
     command.add_argument("--steps", type=int, help="train so many optimiser steps only, and compare these")
     command.add_argument("--keep", type=Path, help="an empty folder that receives the rerun (default: none is left)")

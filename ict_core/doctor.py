@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ict_core import numerics
 from ict_core.config.models import HubModel
+from ict_core.config.sources import check_sources, has_problems
 from ict_core.config.study import Study
 from ict_core.environment import applicable_lock, check_environment, locked_versions
 from ict_core.errors import UserError
@@ -210,9 +211,12 @@ def cores(patient: Patient) -> Finding:
 
 
 def access(patient: Patient) -> Finding:
-    """Gated sets can be read: by a mirror, or with a token."""
+    """Mirror and local models are there; gated sets can be read: by the mirror, or with a token."""
     from ict_core.benchmarks.assemble import check_study_access
 
+    check_sources(patient.study, patient.root, patient.results)
+    if has_problems(patient.results):
+        return Finding(OK, "the problems are made")
     check_study_access(patient.study, patient.mirror)
     study = patient.study
     gated = [name for name, b in study.benchmarks.items() if b.kind == "published" and b.gated]
@@ -259,7 +263,7 @@ def _to_fetch(patient: Patient) -> list[str]:
         if isinstance(model, HubModel) and not (results / name / "base" / "model").exists()
     ]
     published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
-    data = published and patient.mirror is None and not (results / "data" / "eval.parquet").exists()
+    data = published and patient.mirror is None and not has_problems(results)
     return [*models, *(["the problems"] if data else [])]
 
 

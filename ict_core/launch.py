@@ -4,15 +4,14 @@ from pathlib import Path
 
 from ict_core.config import Study
 from ict_core.environment import applicable_lock
-
-_REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements"
+from ict_core.repository import REPOSITORY
 
 
 def gpus(study: Study, stage: str, model: str) -> int:
     """How many GPUs a job of a model holds: those its file states, else none, or one for a CUDA build of vLLM."""
     hardware = study.models[model].hardware
     if hardware is None:
-        return int(applicable_lock(_REQUIREMENTS).stem == "gpu")
+        return int(applicable_lock(REPOSITORY / "requirements").stem == "gpu")
     return hardware.gpus if stage == "train" else 1
 
 

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.cli import main
+from ict_core import doctor
+from ict_core.cli import _parser, main
+from ict_core.config.load import load_methods
+from ict_core.repository import REPOSITORY
 
-STUDY = str(Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml")
+STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
 CELL = ["--study", STUDY, "--base", "x", "--problems", "x", "--out", "x"]
 
 
@@ -104,3 +107,61 @@ def test_two_variants_are_compared_key_by_key(capsys):
     ]
     assert lines[3].startswith("3 keys differ, ")
     assert "did you mean 'ict-10'" in run(capsys, "diff", "ict-1O", "grpo", "--study", study)
+
+
+def studies(command: str) -> list[list[str]]:
+    """A command with the study `smoke` in each way that it is given."""
+    name, *rest = command.split()
+    path = Path("configs/studies/smoke.yaml")
+    given = ["smoke", str(path), str(REPOSITORY / path)]
+    return [[name, *rest, *option, study] for study in given for option in ([], ["--study"])]
+
+
+@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check", "diff grpo ict-10", "doctor"])
+def test_a_study_is_taken_in_the_same_ways_and_by_default_it_is_mini(command, capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "CHECKS", {"study": lambda patient: doctor.Finding(doctor.OK, patient.study.name)})
+    monkeypatch.chdir(REPOSITORY)
+    first, *others = studies(command)
+    assert main(first) == 0
+    page = capsys.readouterr().out
+    for arguments in others:
+        assert main(arguments) == 0
+        assert capsys.readouterr().out == page
+    assert main(command.split()) == 0
+    default = capsys.readouterr().out
+    assert main([*command.split(), "mini"]) == 0
+    assert capsys.readouterr().out == default != page
+    with pytest.raises(SystemExit):
+        main([*first, "--study", "mini"])
+    assert "not allowed with argument" in capsys.readouterr().err
+    assert "papr.yaml: no such file; did you mean 'paper'?" in run(capsys, *command.split(), "papr")
+
+
+@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check", "diff grpo ict-10", "doctor"])
+def test_commands_find_their_study_from_another_folder(command, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "CHECKS", {"root": lambda patient: doctor.Finding(doctor.OK, str(patient.results))})
+    pages = []
+    for folder in (REPOSITORY, tmp_path):
+        monkeypatch.chdir(folder)
+        assert main([*command.split(), "smoke"]) == 0
+        pages.append(capsys.readouterr().out)
+    assert pages[0] == pages[1] != ""
+    assert main([*command.split(), "configs/studies/smoke.yaml"]) == 2  # a path starts here
+    assert "configs/studies/smoke.yaml: no such file" in capsys.readouterr().err
+
+
+def test_a_number_is_explained_from_the_table_s_own_folder(capsys, monkeypatch):
+    cell = ["--cell", "mini-s/ict-10/grpo/average/pass@4"]
+    pages = []
+    for folder, table in ((REPOSITORY, "results/reference/mini/tables/contrasts.csv"), (None, "contrasts.csv")):
+        monkeypatch.chdir(folder or REPOSITORY / "results/reference/mini/tables")
+        assert main(["explain", table, *cell]) == 0
+        pages.append(capsys.readouterr().out)
+    (_, _, *whole), (_, _, *here) = (page.splitlines() for page in pages)
+    assert len(whole) == len(here) and here[-1] == whole[-1] and here[-1].startswith("sound: ")
+
+
+def test_the_rules_of_a_shadow_scoring_are_the_repository_s_by_default(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    options = _parser().parse_args(["shadow", "model", "--problems", "p", "--out", "o"])
+    assert {"grpo", "ict-10"} <= set(load_methods(options.methods))

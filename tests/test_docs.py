@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pages import PAGES, ROOT
 
 from ict_core import cli
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config/README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [page for page in PAGES if page.name != "log.md"]  # which tells of what is gone
 COMMANDS = [*PAGES, ROOT / ".github/workflows/ci.yml", ROOT / ".ci/run", ROOT / ".pre-commit-config.yaml"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ENDINGS = "py|md|yaml|yml|smk|sh|css|js|ipynb|toml|cff|lock|in|txt"
@@ -47,7 +45,7 @@ def test_every_file_named_is_there(page):
     shown = {word for word in named if re.fullmatch(rf"[\w.-]+(/[\w.-]+)+(/|\.({ENDINGS}))|[a-z_]+\.py", word)}
     links = set(re.findall(r"\]\((?!https?:)([\w./-]+)\)", page.read_text(encoding="utf-8")))
     assert shown | links, "the page names files, and none was found"
-    made = {word for word in shown if word.startswith(("results/", "data/")) and "reference" not in word}
+    made = {word for word in shown if word.startswith("results/") and "reference" not in word}
     gone = [word for word in sorted((shown | links) - made) if not found(word, page)]
     assert [word for word in gone if word not in page_makes(page)] == []
 

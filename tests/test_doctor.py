@@ -169,7 +169,8 @@ def test_the_hub_matters_only_where_something_is_to_be_fetched(elsewhere, smoke,
     for model in elsewhere.study.models:
         (elsewhere.results / model / "base" / "model").mkdir(parents=True)
     (elsewhere.results / "data").mkdir()
-    (elsewhere.results / "data" / "eval.parquet").touch()
+    for part in ("train", "eval"):
+        (elsewhere.results / "data" / f"{part}.parquet").touch()
     assert CHECKS["hub"](elsewhere).level == OK
 
 

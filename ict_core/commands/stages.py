@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ict_core import numerics
 from ict_core.errors import UserError
+from ict_core.repository import REPOSITORY
 from ict_core.startup import loading
 
 if TYPE_CHECKING:
@@ -42,12 +43,15 @@ def prepare() -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check the environment against its lock and the study for mistakes."""
+    """Check the environment against its lock, and the study for mistakes and folders that are not there."""
+    from ict_core.config.sources import check_sources
     from ict_core.environment import applicable_lock, check_environment, check_trackers
 
-    check_environment(applicable_lock(Path(__file__).resolve().parents[2] / "requirements"))
+    check_environment(applicable_lock(REPOSITORY / "requirements"))
     study = study_to_run(options.study)
     check_trackers(study.trackers)
+    root = repository(options)
+    check_sources(study, root, root / "results" / study.name)
     print(f"{study.name}: {len(study.cells())} cells to train, {len(study.base_cells())} base model(s)")
 
 
@@ -98,11 +102,13 @@ def fetch_model(options: argparse.Namespace) -> None:
     with loading():
         from ict_core.benchmarks.assemble import check_study_access
         from ict_core.checkpoints import fetch_model
+        from ict_core.config.sources import has_problems
         from ict_core.provenance import remember_source
 
     # gigabytes for a study that cannot have its data are for nothing
     remember_source()
-    check_study_access(study, _mirror(study, options))
+    if not has_problems(repository(options) / "results" / study.name):
+        check_study_access(study, _mirror(study, options))
     resolved = study.stage_config("base", _base_cell(options.model))
     fetch_model(model, file, repository(options), resolved, options.out)
 

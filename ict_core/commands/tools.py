@@ -48,12 +48,12 @@ def diff(options: argparse.Namespace) -> None:
     from ict_core.config.problems import closest
 
     study = load_study(options.study)
-    for variant in (options.first, options.second):
+    for variant in (options.A, options.B):
         if variant not in study.methods:
             raise UserError(
                 f"{options.study}: {variant!r} is no variant of its grid; {closest(variant, study.methods)}"
             )
-    different, equal = study.compare(options.first, options.second)
+    different, equal = study.compare(options.A, options.B)
     for key, first, second in different:
         print(f"{key}: {first} -> {second}")
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ict_core.commands.stages import study_to_run
 from ict_core.errors import Damaged, UserError
+from ict_core.repository import study_file
 
 if TYPE_CHECKING:
     from ict_core.config import Study
@@ -20,23 +21,21 @@ def verify(options: argparse.Namespace) -> int:
     from ict_core.verify.cell import chosen_stages, place_of
 
     place = place_of(options.cell)
-    study_file = options.study or Path("configs/studies") / f"{place.results.name}.yaml"
-    study = study_to_run(study_file)
+    file = options.study or study_file(place.results.name)
+    study = study_to_run(file)
     if place.cell not in study.evaluated_cells():
-        raise UserError(f"{study_file}: no cell {place.cell.folder}; --study names the cell's own study")
+        raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
     stages = chosen_stages(place, study, options.stages, options.steps)
     if options.keep is not None and options.keep.exists() and any(options.keep.iterdir()):
         raise UserError(f"--keep {options.keep}: there are files in it; allowed: a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
         try:
-            return _verify(place, study, study_file, stages, options.steps, options.keep or Path(folder))
+            return _verify(place, study, file, stages, options.steps, options.keep or Path(folder))
         except Damaged as error:  # of what is only looked at here nothing is set aside
             raise UserError(str(error)) from error
 
 
-def _verify(
-    place: "Place", study: "Study", study_file: Path, stages: tuple[str, ...], steps: int | None, out: Path
-) -> int:
+def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
     from ict_core.verify.changes import changes_after, changes_before, on_gpu
     from ict_core.verify.compare import compare_stage
     from ict_core.verify.page import changes_page, verdict, verify_page
@@ -45,7 +44,7 @@ def _verify(
     again = replace(place, results=out)
     before = list(changes_before(place, study, stages))
     print(changes_page(before), end="", flush=True)
-    for stage, seconds in rerun(place, study, study_file, stages, steps, out):
+    for stage, seconds in rerun(place, study, file, stages, steps, out):
         print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
     after = list(changes_after(place, again, stages))
     rows = [row for stage in stages for row in compare_stage(stage, place, again, steps)]

@@ -181,7 +181,7 @@ def check_benchmark(file: Path, name: str, benchmark: Benchmark, problems: Probl
     """A benchmark's name is its file's, a generated one's answer type its family's, a published one whole."""
     if not isinstance(benchmark, GeneratedBenchmark):
         return check_published(file, name, benchmark, problems)
-    _named_as_its_file(file, name, benchmark.name, problems)
+    named_as_its_file(file, "name", name, benchmark.name, problems)
     wanted = ANSWER_TYPES[benchmark.family]
     if benchmark.answer_type != wanted:
         problems.refuse(file, "answer_type", benchmark.answer_type, f"{wanted}, as the family {benchmark.family} asks")
@@ -190,7 +190,7 @@ def check_benchmark(file: Path, name: str, benchmark: Benchmark, problems: Probl
 
 def check_published(file: Path, name: str, published: PublishedSet, problems: Problems) -> None:
     """A published set is pinned, its prompt has a place for what it shows, and it has the problems asked for."""
-    _named_as_its_file(file, name, published.name, problems)
+    named_as_its_file(file, "name", name, published.name, problems)
     _check_pin(file, published.revision, published.allow_unpinned, problems)
     if published.reader not in READERS:
         problems.add(file, "reader", f"{published.reader!r} is unknown; {closest(published.reader, READERS)}")
@@ -236,9 +236,10 @@ def _check_pin(file: Path, revision: str, allow_unpinned: bool, problems: Proble
         problems.refuse(file, "revision", revision, allowed)
 
 
-def _named_as_its_file(file: Path, name: str, written: str, problems: Problems) -> None:
+def named_as_its_file(file: Path, key: str, name: str, written: str, problems: Problems) -> None:
+    """A name that other files or results go by is that of the file which gives it."""
     if written != name:
-        problems.refuse(file, "name", written, f"{name!r}, as the file is called")
+        problems.refuse(file, key, written, f"{name!r}, as the file is called")
 
 
 def _unique(file: Path, key: str, values: Sequence[object], problems: Problems) -> None:

@@ -16,6 +16,7 @@ from ict_core.config.checks import (
     check_published,
     check_training,
     check_warmups,
+    named_as_its_file,
 )
 from ict_core.config.methods import Method, method_schema
 from ict_core.config.models import Model
@@ -63,6 +64,7 @@ def load_study(path: Path) -> Study:
     if file is None:
         problems.raise_if_any()
         raise AssertionError("a file that was not read has a problem")
+    named_as_its_file(path, "study", path.stem, file.study, problems)
     configs = path.resolve().parent.parent
     trainings = _Folder(configs, "training", Training, problems)
     models = _Folder(configs, "models", Model, problems)

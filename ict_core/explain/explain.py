@@ -1,5 +1,6 @@
 """The whole walk from one row of a table, as text."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def explain(table: Path, selection: str, problem: str | None = None) -> tuple[st
     """
     origin, rows = table_of(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
-    results = table.parent.parent
+    results = Path(os.path.normpath(table.parent / ".."))
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
     lines = [*_number(table, origin, row), *_made(results, table, origin, row)]

@@ -67,7 +67,8 @@ def dry_run(study: Path, repository: Path, *options: str) -> str:
         check=False,
     )
     if done.returncode:
-        raise UserError("the dry run fails: " + " ".join(done.stdout.split("\n")[-12:]).strip())
+        told = " ".join(done.stdout.split("\n")[-12:]).strip()
+        raise UserError(f"the dry run fails: {told}; the option --no-dag plans without it")
     return done.stdout
 
 

@@ -138,7 +138,8 @@ SUMS = {"commit": "a1" * 20, "sha256": "b2" * 32}
 def configs(tmp_path, monkeypatch):
     files = {
         "studies/mini": STUDY,
-        "studies/paper": STUDY.replace("train_problems: 2000", "train_sets: [gsm8k-train]")
+        "studies/paper": STUDY.replace("study: mini", "study: paper")
+        .replace("train_problems: 2000", "train_sets: [gsm8k-train]")
         .replace("[mini-word, mini-symbolic, mini-stem, mini-aime23]", "[gsm8k, mini-word]")
         .replace("mini-m", "hub-m")
         .replace("  threads: 1", "  threads: 1\n  samples_of: {gsm8k: 16}")

@@ -57,6 +57,7 @@ CASES = {
     "cell twice": (MINI, BLOCK_2, BLOCK_2.replace("ict-5", "ict-10"), ["grid[1]", "mini-s/ict-10/seed 0", "each cell once"]),
     "baseline not in the grid": (MINI, "baselines: [grpo,", "baselines: [ict-5,", ["baselines[0]", "'ict-5'", "model mini-m", "[0, 1, 2]"]),
     "baseline lacks a seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [3]", ["baselines[2]", "'stapo'", "mini-s", "[3]"]),
+    "a copy's old name": (MINI, "study: mini", "study: smoke", ["study", "'smoke' is not allowed", "allowed: 'mini', as the file is called"]),
     "unsafe study name": (MINI, "study: mini", "study: ../mini", ["study", "'../mini'", "a-z, 0-9"]),
     "micro-batch": (TRAINING, "micro_batch_sequences: 128", "micro_batch_sequences: 48", ["micro_batch_sequences", "48", "divisor", "128"]),
     "rate's warm-up": (TRAINING, "lr_warmup_steps: 0", "lr_warmup_steps: 50", ["lr_warmup_steps", "50", "less than steps = 40"]),

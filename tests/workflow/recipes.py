@@ -5,6 +5,7 @@ import subprocess
 
 from repository_copy import REPOSITORY, Copy
 
+RECIPES = ("Add a method", "Add a benchmark", "Add a model")
 _TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -70,3 +71,12 @@ class Copy:
     def append(self, file: str, text: str = "\n# an edit\n") -> None:
         path = self.folder / file
         path.write_text(path.read_text() + text)
+
+
+def jobs(dry_run: str) -> Counter[str]:
+    """How many jobs of each rule the table of a dry run has; the figures' rules count as one."""
+    table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", dry_run, re.DOTALL | re.MULTILINE)
+    counted: Counter[str] = Counter()
+    for rule, count in re.findall(r"^(\w+) +(\d+)$", table[1] if table else "", re.MULTILINE):
+        counted["figure" if rule.startswith("figure_") else rule] += int(count)
+    return counted

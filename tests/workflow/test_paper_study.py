@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections import Counter
 
 import pandas as pd
 import pytest
@@ -34,24 +33,6 @@ stop_ids: [0]
 @pytest.fixture
 def fresh(tmp_path) -> Copy:
     return Copy(tmp_path)
-
-
-def test_the_dry_run_shows_the_whole_grid(fresh):
-    jobs = Counter(rule for rule, _, _ in fresh.planned(*PAPER))
-    assert {rule: jobs[rule] for rule in ("data", "fetch_model", "pretrain", "train", "generate", "grade")} == {
-        "data": 1,
-        "fetch_model": 3,
-        "pretrain": 0,
-        "train": 90,
-        "generate": 93,
-        "grade": 93,
-    }
-
-
-def test_prefetch_is_the_data_and_the_models_and_nothing_else(fresh):
-    paper = Counter(rule for rule, _, _ in fresh.planned("prefetch", *PAPER))
-    assert paper == {"data": 1, "fetch_model": 3, "prefetch": 1}
-    assert Counter(rule for rule, _, _ in fresh.planned("prefetch")) == {"data": 1, "prefetch": 1}
 
 
 def resources(copy: Copy, *arguments: str) -> dict[tuple[str, str], dict[str, int]]:
@@ -116,6 +97,18 @@ def local(fresh, tiny_checkpoint) -> Copy:
     shutil.copytree(tiny_checkpoint, fresh.folder / "models/tiny")
     (fresh.folder / "configs/models/mini-xs.yaml").write_text(TINY)
     return fresh
+
+
+def test_a_folder_that_is_not_there_is_told_before_a_job_and_by_the_dry_run(fresh):
+    (fresh.folder / "configs/models/mini-xs.yaml").write_text(TINY)
+    study = fresh.folder / "configs/studies/smoke.yaml"
+    study.write_text(study.read_text().replace("data:\n", "data:\n  mirror: rows\n"))
+    for options in ((), ("--dry-run",)):
+        result = fresh.snakemake(*options, "--configfile", "configs/studies/smoke.yaml")
+        assert result.returncode == 1 and "Traceback" not in result.stdout
+        assert f"mini-xs.yaml: path: 'models/tiny': there is no folder {fresh.folder}/models/tiny" in result.stdout
+        assert f"smoke.yaml: data.mirror: 'rows': there is no folder {fresh.folder}/rows; allowed: " in result.stdout
+    assert not (fresh.folder / "results").exists()
 
 
 @pytest.mark.slow

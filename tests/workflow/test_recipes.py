@@ -6,8 +6,8 @@ import shutil
 from collections import Counter
 
 import pytest
-from recipes import follow, steps
-from repository_copy import Copy
+from recipes import RECIPES, follow, steps
+from repository_copy import Copy, jobs
 
 from ict_core import records
 from ict_core.benchmarks.mini.corpus import training_problems
@@ -27,13 +27,7 @@ def copy(tmp_path) -> Copy:
     return Copy(tmp_path)
 
 
-def jobs(dry_run: str) -> Counter[str]:
-    """How many jobs of each rule a dry run's table has."""
-    table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", dry_run, re.DOTALL | re.MULTILINE)[1]
-    return Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)})
-
-
-@pytest.mark.parametrize("title", ["Add a method", "Add a benchmark", "Add a model"])
+@pytest.mark.parametrize("title", RECIPES)
 def test_a_recipe_has_three_steps(title):
     assert len(steps(title)) == 3
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from ict_core import launch as job
 from ict_core.config import BASE_VARIANT, Cell, load_study
+from ict_core.config.problems import repository
 from ict_core.config.published import READERS, PublishedSet
+from ict_core.config.sources import check_sources
 from ict_core.environment import applicable_lock, check_environment, check_trackers
 from ict_core.errors import UserError
 from ict_core.failures import check_room
@@ -193,7 +195,7 @@ def local_weights(wildcards):
     model = STUDY.models[wildcards.model]
     if model.kind != "local":
         return []
-    folder = STUDY_FILE.resolve().parents[2] / model.path
+    folder = repository(STUDY_FILE) / model.path
     return [local(file) for file in sorted(map(str, folder.glob("*.safetensors")))]
 
 

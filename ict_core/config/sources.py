@@ -1,0 +1,41 @@
+"""The folders of this machine that a study is made from, looked for before a job starts."""
+
+from pathlib import Path
+
+from ict_core.config.models import LocalModel
+from ict_core.config.problems import Problems
+from ict_core.config.study import Study
+
+
+def has_problems(results: Path) -> bool:
+    """Whether a study's problems are made, in the folder of its results."""
+    return all((results / "data" / f"{part}.parquet").exists() for part in ("train", "eval"))
+
+
+def check_sources(study: Study, root: Path, results: Path) -> None:
+    """Tell which folder that a study names is not there: its mirror, until its problems are made, and local models.
+
+    To load a study does not look for them, as what reads only the study or its results needs none.
+
+    Args:
+        study: a loaded study.
+        root: the repository of the study's file.
+        results: the study's folder.
+
+    Raises:
+        UserError: one line a folder.
+    """
+    problems, configs = Problems(), root / "configs"
+    named = [
+        (configs / "models" / f"{name}.yaml", "path", model.path, "config.json, tokenizer and *.safetensors")
+        for name, model in study.models.items()
+        if isinstance(model, LocalModel)
+    ]
+    if study.data.mirror is not None and not has_problems(results):
+        rows = "OWNER/NAME/CONFIG/SPLIT.jsonl"
+        named.append((configs / "studies" / f"{study.name}.yaml", "data.mirror", study.data.mirror, rows))
+    for file, key, path, content in named:
+        if not (root / path).is_dir():
+            allowed = f"one of {content}, absolute or from the repository's folder"
+            problems.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
+    problems.raise_if_any()

@@ -1,0 +1,74 @@
+"""The folders that a study names: looked for before a job starts, and by nothing that reads no data."""
+
+from pathlib import Path
+
+import pytest
+
+from ict_core import cli
+from ict_core.config import load_study
+from ict_core.config.sources import check_sources
+from ict_core.errors import UserError
+
+STUDY = "configs/studies/named.yaml"
+LOCAL = """\
+kind: local
+path: checkpoints/tiny
+architecture:
+  {hidden_size: 64, layers: 2, heads: 2, kv_heads: 2, intermediate_size: 64, vocab_size: 352, max_positions: 160}
+tied_embeddings: true
+dtype: float32
+stop_ids: [0]
+"""
+
+
+@pytest.fixture
+def named(configs) -> Path:
+    """A repository whose study names a mirror and a local model, neither of which is there."""
+    text = (configs / "studies/mini.yaml").read_text().replace("study: mini", "study: named")
+    text = text.replace("  seed: 0\n", "  seed: 0\n  mirror: rows\n").replace("mini-m", "tiny")
+    (configs / "studies/named.yaml").write_text(text)
+    (configs / "models/tiny.yaml").write_text(LOCAL)
+    return Path.cwd()
+
+
+def test_what_is_not_there_is_told_with_file_key_value_and_what_is_allowed(named):
+    study = load_study(named / STUDY)
+    with pytest.raises(UserError) as error:
+        check_sources(study, named, named / "results/named")
+    allowed = "absolute or from the repository's folder"
+    assert str(error.value).splitlines() == [
+        f"configs/models/tiny.yaml: path: 'checkpoints/tiny': there is no folder {named}/checkpoints/tiny; "
+        f"allowed: one of config.json, tokenizer and *.safetensors, {allowed}",
+        f"{STUDY}: data.mirror: 'rows': there is no folder {named}/rows; "
+        f"allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl, {allowed}",
+    ]
+
+
+def test_a_mirror_is_needed_until_the_problems_are_made_and_a_model_always(named):
+    study, results = load_study(named / STUDY), named / "results/named"
+    (results / "data").mkdir(parents=True)
+    (results / "data/train.parquet").touch()
+    with pytest.raises(UserError, match="data.mirror"):
+        check_sources(study, named, results)
+    (results / "data/eval.parquet").touch()
+    with pytest.raises(UserError, match="^configs/models/tiny.yaml: path: [^\n]*$"):
+        check_sources(study, named, results)
+    (named / "checkpoints").mkdir()
+    (named / "checkpoints/tiny").touch()  # a file is no folder
+    with pytest.raises(UserError, match="no folder .*checkpoints/tiny;"):
+        check_sources(study, named, results)
+    (named / "checkpoints/tiny").unlink()
+    (named / "checkpoints/tiny").mkdir()
+    check_sources(study, named, results)
+
+
+def test_ict_check_refuses_and_what_reads_no_data_does_not(named, capsys):
+    assert cli.main(["check", STUDY]) == 2
+    error = capsys.readouterr().err
+    assert "tiny.yaml: path: " in error and "named.yaml: data.mirror: " in error
+    (named / "results/named").mkdir(parents=True)
+    for command in (["status", STUDY], ["diff", "grpo", "ict-10", STUDY], ["settings", "--study", STUDY, "--out", "s"]):
+        assert cli.main(command) == 0, capsys.readouterr().err
+    for folder in ("rows", "checkpoints/tiny"):
+        (named / folder).mkdir(parents=True)
+    assert cli.main(["check", STUDY]) == 0

@@ -1,0 +1,215 @@
+"""Every command line of the pages: the jobs that it plans, or what it prints. A line without an expectation fails."""
+
+import argparse
+import importlib.util
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pages import PAGES, command_lines, commands
+from recipes import RECIPES, steps
+from repository_copy import REPOSITORY, Copy, jobs
+
+from ict_core.cli import _parser, main
+
+CELL = "results/mini/mini-s/ict-10/seed-1/grades.parquet"
+PAPER = "--configfile configs/studies/paper.yaml"
+REGRADED = "stored=results/mini/regrade results=results/mini/regrade/evidence"
+KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-prefix /shared/ict"
+DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
+
+FIGURES = 15
+SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, figure=FIGURES, all=1)
+EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
+ONE_CELL = Counter(data=1, pretrain=1, train=1, generate=1, grade=1)
+MINI = EVIDENCE + Counter(data=1, pretrain=2, train=39, generate=41, grade=41)
+DRAWN = MINI - Counter(contamination=1, claims=1, make_tables=1, notebook=1, report=1, all=1) + Counter(figures=1)
+ABLATIONS = EVIDENCE + Counter(data=1, pretrain=1, train=34 * 3, generate=103, grade=103)
+SMOKE = EVIDENCE + Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
+FULL = EVIDENCE + Counter(data=1, fetch_model=3, train=90, generate=93, grade=93)
+PLANNED = {  # where nothing has run
+    "snakemake --cores all": MINI,
+    "snakemake --dry-run": MINI,
+    f"snakemake --cores all {CELL}": ONE_CELL,
+    f"snakemake --cores all {CELL} --forcerun train": ONE_CELL,
+    "snakemake --cores all figures": DRAWN,
+    "snakemake --cores all regrade": Counter(regrade=1),
+    "snakemake --cores all regrade --configfile configs/studies/mini.yaml": Counter(regrade=1),
+    "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": ABLATIONS,
+    "snakemake --cores all --configfile configs/studies/smoke.yaml": SMOKE,
+    f"snakemake --cores 1 prefetch {PAPER}": Counter(data=1, fetch_model=3, prefetch=1),
+    "snakemake --cores 4 prefetch": Counter(data=1, prefetch=1),
+    f"snakemake --cores all completion_table {PAPER}": Counter(
+        data=1, fetch_model=3, completion_probe=3, completion_table=1
+    ),
+    f"snakemake --cores all --resources gpu=8 {PAPER}": FULL,
+    f"snakemake --profile profiles/slurm {PAPER} --default-resources {DEFAULTS}": FULL,
+    f"snakemake --profile profiles/kubernetes --container-image IMAGE --envvars HF_TOKEN {KUBERNETES} {PAPER}": FULL,
+    f"snakemake --cores all --snakefile workflow/reference.smk --config {REGRADED}": SHOWN,
+}
+PRINTED = {  # by a command that is cheap, with words added or replaced so that it reads what is there
+    "ict diff ict-10 kl-10 mini-ablations": ((), "method.score: js -> kl\n1 key differs"),
+    "ict explain results/mini/tables/contrasts.csv --cell mini-s/ict-10/grpo/average/pass@4": (
+        ("results/mini", "results/reference/mini"),
+        "\nsound: 6 runs, no link is broken\n",
+    ),
+    "ict plan paper": (("paper", "paper --no-dag"), "# Plan of the study paper\n"),
+    "ict status": (("status", "status --results results/reference/mini"), "\n41 cells: 41 waiting\n"),
+    "ict train --help": ((), "\nTrain one cell.\n"),
+}
+PARSED = {  # each is run elsewhere: the doctor in tests/test_doctor.py, verify in test_workflow.py, ...
+    "ict doctor",
+    "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
+    "ict diff A B",
+    "ict lease --gpus N -- COMMAND",
+    "ict plan --no-dag",
+    "ict shadow CHECKPOINT --problems results/mini/data/eval.parquet --out DIR",
+    "ict tokens CELL",
+    "ict tokens results/mini/mini-s/ict-10/seed-1",
+    "ict verify CELL",
+    "ict verify results/mini/mini-s/ict-10/seed-1",
+}
+FRAGMENTS = {"ict generate --cache"}
+MADE = {  # what stands among the commands that make would run
+    "make env": "",
+    "make env LOCK=gpu": "requirements/gpu.lock",
+    "make fast": 'pytest -m "not slow"',
+    "make figures": "stored=results/reference/mini results=results/rebuilt/mini",
+    "make figures LOCK=evidence": "requirements/evidence.lock",
+    "make figures STUDY=mini-ablations": "stored=results/reference/mini-ablations",
+    "make fuzz": "--minutes 5",
+    "make lint": "snakemake --lint",
+    "make lock": "scripts/lock.sh",
+    "make lock UPGRADE=1": "UPGRADE=1",
+    "make reference": "results/reference/mini/",
+    "make reference STUDY=mini-ablations": "results/reference/mini-ablations/",
+    "make reproduce": "snakemake --cores all",
+    "make survive": "--kills 30",
+    "make test": "pytest",
+}
+OTHERS = {  # and why nothing runs them here; what they name is looked for
+    "apt-get install slurm-wlm slurmdbd munge mariadb-server": "installs into the machine",
+    "cp -r results/smoke/mini-xs/base/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
+    "pip install": "of the Kubernetes executor, in its pods",
+    "pre-commit install": "of a tool that the environment does not hold",
+    "pytest tests/contamination/test_audit.py": "make test runs it",
+    "pytest tests/selection": "make test runs it",
+    "pytest tests/workflow/test_kubernetes.py": "make test runs it",
+    "pytest tests/workflow/test_slurm.py": "make test runs it where Slurm is installed",
+    "python -m ict_core.statistics.calibration --repetitions 4000": "an hour; tests/statistics has few repetitions",
+    "python -m ict_core.statistics.calibration_tables": "tests/statistics holds the page's tables against it",
+    "python benchmarks/cost_at_scale.py": "measures for minutes",
+    "python benchmarks/grading_speed.py": "measures for minutes",
+    "python benchmarks/growth.py": "measures for minutes",
+    "snakemake --lint": "make lint runs it",
+    "source .venv/bin/activate": "the shell's own",
+}
+FORKED = """\
+import gc, json, os, sys
+import ict_core.config, snakemake.cli
+snakemake.cli.get_argument_parser()  # imports the plugins
+gc.disable(), gc.freeze()  # a child neither looks through nor copies what it does not use
+for number, arguments in enumerate(json.loads(sys.argv[1])):  # each in a process that has the imports already
+    if not os.fork():
+        file = os.open(f"{number}.txt", os.O_CREAT | os.O_WRONLY)
+        os.dup2(file, 1), os.dup2(file, 2)
+        snakemake.cli.main(["--dry-run", *arguments])
+    os.wait()
+"""
+
+
+def found() -> set[str]:
+    """The commands of all pages but those of the recipes, which `test_recipes.py` follows, and what only names one."""
+    recipes = {line for title in RECIPES for step in steps(title) for line in commands(step)}
+    lines = {line for page in PAGES for line in command_lines(page)} - recipes
+    return {line for line in lines if line in PRINTED or line in PARSED or not names_a_command(line)}
+
+
+def names_a_command(line: str) -> bool:
+    [subcommands] = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return line.removeprefix("ict ") in subcommands.choices
+
+
+def test_every_command_line_has_an_expectation_and_every_expectation_a_line():
+    expected = [*PLANNED, *PRINTED, *PARSED, *FRAGMENTS, *MADE, *OTHERS]
+    assert len(expected) == len(set(expected))
+    assert found() - set(expected) == set(), "the pages show these, and no expectation covers them"
+    assert set(expected) - found() == set(), "no page shows these any more"
+
+
+@pytest.fixture(scope="module")
+def dry_runs(tmp_path_factory) -> dict[str, str]:
+    """What every line of :data:`PLANNED` prints as a dry run, in one copy in which nothing has run."""
+    copy = Copy(tmp_path_factory.mktemp("fresh"))
+    shutil.copytree(REPOSITORY / "results/reference/mini", copy.folder / "results/mini/regrade")
+    before = sorted(copy.folder.glob("results/**/*"))
+    arguments = json.dumps([shlex.split(line)[1:] for line in PLANNED])
+    result = copy.run("env", "HF_TOKEN=none", sys.executable, "-c", FORKED, arguments)
+    assert result.returncode == 0, result.stdout
+    assert sorted(copy.folder.glob("results/**/*")) == before
+    return {line: (copy.folder / f"{number}.txt").read_text() for number, line in enumerate(PLANNED)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", PLANNED)
+def test_a_snakemake_line_plans_these_jobs_and_no_other(line, dry_runs):
+    assert jobs(dry_runs[line]) == PLANNED[line], dry_runs[line][-3000:]
+    assert "profiles/default" in dry_runs[line]
+
+
+@pytest.mark.slow
+def test_a_forced_training_is_run_with_what_hangs_on_it_and_nothing_else(uninterrupted, tmp_path):
+    [line] = (line for line in PLANNED if "--forcerun" in line)
+    finished = Copy(tmp_path / "copy", uninterrupted)
+    smoke = line.replace("mini/mini-s", "smoke/mini-xs").split()[1:]
+    result = finished.run("snakemake", "--dry-run", *smoke, "--configfile", "configs/studies/smoke.yaml")
+    assert jobs(result.stdout) == Counter(train=1, generate=1, grade=1)
+
+
+@pytest.mark.parametrize("line", PRINTED)
+def test_an_ict_line_prints_this(line, capsys, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    change, expected = PRINTED[line]
+    arguments = (line.replace(*change, 1) if change else line).split()[1:]
+    if "--help" in arguments:
+        with pytest.raises(SystemExit, match="^0$"):
+            main(arguments)
+    else:
+        assert main(arguments) == 0
+    assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", sorted(PARSED))
+def test_an_ict_line_is_one_that_ict_takes(line):
+    _parser().parse_args(line.replace("--gpus N", "--gpus 1").split()[1:])
+
+
+@pytest.mark.slow
+def test_what_a_line_reads_is_there_after_a_run(uninterrupted):
+    named = {word for line in [*PRINTED, *PARSED, *OTHERS] for word in line.split() if word.startswith("results/")}
+    shown = {word for word in named if "STUDY" not in word}
+    assert len(shown) > 3
+    made = {word: word.replace("results/mini/", "results/smoke/").replace("/mini-s/", "/mini-xs/") for word in shown}
+    assert [word for word, file in made.items() if not (uninterrupted / file).exists()] == []
+
+
+@pytest.mark.parametrize("line", MADE)
+def test_a_make_line_runs_this(line):
+    result = subprocess.run(
+        ["make", "--dry-run", *line.split()[1:]], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0 and MADE[line] in result.stdout, result.stderr
+
+
+def test_what_the_other_lines_name_is_there():
+    words = {word for line in OTHERS for word in line.split()[1:]}
+    files = {word for word in words if word.startswith(("benchmarks/", "tests/"))}
+    modules = {word for word in words if word.startswith("ict_core.")}
+    assert [file for file in files if not Path(REPOSITORY, file).exists()] == []
+    assert [module for module in modules if importlib.util.find_spec(module) is None] == []
+    assert len(files) > 5 and len(modules) == 2
