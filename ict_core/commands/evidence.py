@@ -8,16 +8,19 @@ from ict_core.errors import UserError
 def statistics(options: argparse.Namespace) -> None:
     """Compute runs, levels, contrasts, second views and components."""
     from ict_core import records
+    from ict_core.collect import SCORES
     from ict_core.evidence.claims import declared_pairs, read_claims
     from ict_core.evidence.stored import STATISTICS, Stored
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
+    from ict_core.statistics.design import check_scores
     from ict_core.statistics.schemas import STATISTICS as SCHEMAS
 
     study = Stored(options.stored)
-    settings = study.settings
+    settings, scores = study.settings, study.frame("scores")
+    check_scores(scores, settings.design, options.stored / SCORES)
     analysis = analyse(
-        study.frame("scores"),
+        scores,
         settings.variants,
         settings.baselines,
         declared_pairs(read_claims(options.claims)),
