@@ -53,13 +53,13 @@ def tables(options: argparse.Namespace) -> None:
 def figure(options: argparse.Namespace) -> None:
     """Make one figure."""
     from ict_core.evidence.stored import Stored
-    from ict_core.figures.registry import FIGURES, draw
+    from ict_core.figures.registry import FIGURES, draw, note
     from ict_core.figures.write import write
 
     if options.name not in FIGURES:
         raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
     study = Stored(options.stored, options.results)
-    write(draw(options.name, study), options.name, options.results / "figures", study.settings.note)
+    write(draw(options.name, study), options.name, options.results / "figures", note(options.name, study))
 
 
 def claims(options: argparse.Namespace) -> None:
@@ -71,10 +71,12 @@ def claims(options: argparse.Namespace) -> None:
     from ict_core.provenance import write_json
     from ict_core.report.claims import claims_page
     from ict_core.report.page import page
+    from ict_core.statistics.graded import Graded
 
     study = Stored(options.stored, options.results)
     settings = study.settings
-    evidence = Evidence(study.frame("runs"), study.frame("log"), study.frame("tokens"), settings.mirrors)
+    runs, log, tokens, scores = (study.frame(name) for name in ("runs", "log", "tokens", "scores"))
+    evidence = Evidence(runs, log, tokens, settings.mirrors, Graded(scores))
     claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, study.note, claims, settings.margin, settings.power)
     write_text(options.results / "claims.md", text)
