@@ -1,6 +1,8 @@
 """Results, checkpoints' JSON and mirrors' rows that hold garbage: one message for a user, and no other end."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from ict_core.evaluation.generate import stop_token_ids
 from ict_core.evidence.stored import Stored
 from ict_core.pretrained import check_weights
 from ict_core.provenance import read_manifest, write_manifest
-from ict_core.records import GRADES, read_frame
+from ict_core.records import GRADES, SCORES, read_frame, write_frame
 
 GARBAGE = (
     b"",
@@ -75,6 +77,20 @@ def test_settings_of_another_shape_are_told(tmp_path):
         write_manifest(tmp_path / "study.json", content)
         with pytest.raises(UserError, match="study.json"):
             _ = Stored(tmp_path).settings
+
+
+def test_scores_without_a_sample_of_the_design_are_refused_before_anything_is_written(capsys, tmp_path):
+    repository = Path(__file__).parents[1]
+    for name in ("study.json", "scores.parquet"):
+        shutil.copy(repository / "results/reference/mini" / name, tmp_path / name)
+    scores = read_frame(tmp_path / "scores.parquet", SCORES)
+    scores.loc[7, ["sampled", "n", "wrong"]] -= 1
+    write_frame(scores, tmp_path / "scores.parquet", SCORES)
+    command = f"statistics --stored {tmp_path} --results {tmp_path} --claims {repository}/configs/claims.yaml"
+    assert main(command.split()) == 2
+    told = "mini-s/base/seed-0, problem mini-word-0007 of mini-word: sampled is 7; allowed: 8, as in study.json"
+    assert f"error: {tmp_path}/scores.parquet: {told}" in capsys.readouterr().err
+    assert not (tmp_path / "statistics").exists()
 
 
 @given(ROWS, st.sampled_from(sorted(READERS)))

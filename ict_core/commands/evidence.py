@@ -8,16 +8,19 @@ from ict_core.errors import UserError
 def statistics(options: argparse.Namespace) -> None:
     """Compute runs, levels, contrasts, second views and components."""
     from ict_core import records
+    from ict_core.collect import SCORES
     from ict_core.evidence.claims import declared_pairs, read_claims
     from ict_core.evidence.stored import STATISTICS, Stored
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
+    from ict_core.statistics.design import check_scores
     from ict_core.statistics.schemas import STATISTICS as SCHEMAS
 
     study = Stored(options.stored)
-    settings = study.settings
+    settings, scores = study.settings, study.frame("scores")
+    check_scores(scores, settings.design, options.stored / SCORES)
     analysis = analyse(
-        study.frame("scores"),
+        scores,
         settings.variants,
         settings.baselines,
         declared_pairs(read_claims(options.claims)),
@@ -50,13 +53,13 @@ def tables(options: argparse.Namespace) -> None:
 def figure(options: argparse.Namespace) -> None:
     """Make one figure."""
     from ict_core.evidence.stored import Stored
-    from ict_core.figures.registry import FIGURES, draw
+    from ict_core.figures.registry import FIGURES, draw, note
     from ict_core.figures.write import write
 
     if options.name not in FIGURES:
         raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
     study = Stored(options.stored, options.results)
-    write(draw(options.name, study), options.name, options.results / "figures", study.settings.note)
+    write(draw(options.name, study), options.name, options.results / "figures", note(options.name, study))
 
 
 def claims(options: argparse.Namespace) -> None:
@@ -68,10 +71,12 @@ def claims(options: argparse.Namespace) -> None:
     from ict_core.provenance import write_json
     from ict_core.report.claims import claims_page
     from ict_core.report.page import page
+    from ict_core.statistics.graded import Graded
 
     study = Stored(options.stored, options.results)
     settings = study.settings
-    evidence = Evidence(study.frame("runs"), study.frame("log"), study.frame("tokens"), settings.mirrors)
+    runs, log, tokens, scores = (study.frame(name) for name in ("runs", "log", "tokens", "scores"))
+    evidence = Evidence(runs, log, tokens, settings.mirrors, Graded(scores))
     claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, study.note, claims, settings.margin, settings.power)
     write_text(options.results / "claims.md", text)

@@ -1,18 +1,20 @@
 """The ledger: every claim with what this study's runs say about it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence.claims import Claim, Largest, Measure
+from ict_core.evidence.claims import Claim, Difference, Largest, Measure, Test
 from ict_core.evidence.decide import ALPHA, CONTRADICTED, NOT_TESTED, Outcome, largest, no_value, outcome, verdict
 from ict_core.evidence.measures import QUANTITIES
-from ict_core.evidence.values import searched, values_of
+from ict_core.evidence.values import benchmarks_of, searched, values_of
+from ict_core.statistics.graded import Graded
 from ict_core.statistics.multiplicity import holm
+from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.power import seeds_needed
 
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
@@ -55,12 +57,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The frames that claims are tested on: `schemas.RUNS`, `STUDY_LOG` and `STUDY_TOKENS`, and what they stand for."""
+    """The frames that claims are tested on: `schemas.RUNS`, `STUDY_LOG` and `STUDY_TOKENS`, and what they stand for.
+
+    Attributes:
+        mirrors: benchmark -> the paper's benchmark whose place it takes.
+        graded: of the scores behind `runs`, for the remarks.
+    """
 
     runs: pd.DataFrame
     log: pd.DataFrame
     tokens: pd.DataFrame
     mirrors: Mapping[str, str]
+    graded: Graded
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ def _tested(claim: Claim, evidence: Evidence, margin: float) -> _Tested | None:
         result, place = largest(gains, margin)
         models = list(dict.fromkeys(model for model, _, _ in gains))
         most = {m: max(float(g.mean()) for (model, _, _), g in gains.items() if model == m) for m in models}
-        return _Tested(result, most, f"the largest of {len(gains)}: {place}")
+        return _Tested(result, most, _joined(f"the largest of {len(gains)}: {place}", _notice(test, models, evidence)))
     values = values_of(test, evidence.runs, evidence.log, evidence.tokens, evidence.mirrors)
     if not values:
         return None
@@ -120,7 +128,24 @@ def _tested(claim: Claim, evidence: Evidence, margin: float) -> _Tested | None:
         remark = "one seed: there is no test"
     elif math.isnan(result.p):
         remark = "all paired values are equal: there is no test"
-    return _Tested(result, by_model, remark)
+    return _Tested(result, by_model, _joined(remark, _notice(test, by_model, evidence)))
+
+
+def _notice(test: Test, models: Iterable[str], evidence: Evidence) -> str:
+    """What must be known of the samples behind a claim's numbers: how many could be graded, where not all could."""
+    if isinstance(test, Measure):  # made from training logs
+        return ""
+    benchmarks, metrics = [AVERAGE], [test.metric]
+    if isinstance(test, Difference):
+        benchmarks = benchmarks_of(test, evidence.mirrors)
+        metrics += [test.minus_metric] if test.minus_metric else []
+    arms = (test.ours, *test.against)
+    found = {model: evidence.graded.notice(model, arms, benchmarks, metrics) for model in models}
+    return "; ".join(f"{model}: {text}" for model, text in found.items() if text)
+
+
+def _joined(*remarks: str) -> str:
+    return "; ".join(filter(None, remarks))
 
 
 def _entry(claim: Claim, tested: _Tested, p_adjusted: float, alpha: float, margin: float, power: float) -> Entry:
@@ -130,7 +155,7 @@ def _entry(claim: Claim, tested: _Tested, p_adjusted: float, alpha: float, margi
         result = replace(result, p_equivalence=math.nan)
     found = verdict(result, p_adjusted)
     if found == CONTRADICTED and result.p_equivalence < ALPHA <= p_adjusted:
-        remark = "; ".join(filter(None, [remark, f"within {100 * margin:g} points of 0"]))
+        remark = _joined(remark, f"within {100 * margin:g} points of 0")
     return Entry(
         claim,
         describe(claim),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
 from ict_core.provenance import read_manifest
+from ict_core.statistics.design import Design
 
 
 class Arm(NamedTuple):
@@ -49,6 +50,7 @@ class Settings:
         margin: the smallest difference of interest, a share.
         power: of the smallest detectable difference and of the seeds needed.
         arms: variant -> what it varies.
+        design: what the scores must hold.
         whole: everything else that was configured, as written in the file.
     """
 
@@ -61,6 +63,7 @@ class Settings:
     margin: float
     power: float
     arms: dict[str, Arm]
+    design: Design
     whole: Mapping[str, Any]
 
     def reruns(self) -> dict[str, str]:
@@ -93,6 +96,7 @@ def read_settings(path: Path) -> Settings:
             margin=whole["evidence"]["margin_points"] / 100,
             power=whole["evidence"]["power"],
             arms={variant: _arm(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
+            design=Design.of(whole),
             whole=whole,
         )
     except KeyError as error:

@@ -30,14 +30,19 @@ def values_of(
         if test.minus is not None:
             found = (found - of_runs(test.quantity, test.minus, log, tokens)).dropna()
         return {str(model): values.droplevel("model") for model, values in found.groupby(level="model", sort=False)}
-    benchmarks = [AVERAGE]
-    if test.benchmarks is not None:
-        benchmarks = [name for name, paper in mirrors.items() if paper in test.benchmarks]
+    benchmarks = benchmarks_of(test, mirrors)
     values = _gains(test, runs, benchmarks, test.metric)
     if test.minus_metric is not None:
         less = _gains(test, runs, benchmarks, test.minus_metric)
         values = {model: values[model] - less[model] for model in values}
     return values
+
+
+def benchmarks_of(test: Difference, mirrors: Mapping[str, str]) -> list[str]:
+    """The study's benchmarks that a difference is a mean over: the average, or those in the place of the paper's."""
+    if test.benchmarks is None:
+        return [AVERAGE]
+    return [name for name, paper in mirrors.items() if paper in test.benchmarks]
 
 
 def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from ict_core.evidence.stored import Stored
 from ict_core.figures.captions import CAPTIONS, TITLES
+from ict_core.statistics.graded import Graded
 
 Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components", "shadow", "overlap"]
 Setting = Literal["margin", "arms", "variants", "baselines"]
@@ -77,3 +78,10 @@ def draw(name: str, study: Stored) -> Figure:
     frames = [study.frame(frame) for frame in entry.inputs]
     settings = {setting: getattr(study.settings, setting) for setting in entry.settings}
     return entry.draw(*frames, **({"variants": study.settings.shared} | settings))
+
+
+def note(name: str, study: Stored) -> str:
+    """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
+    scored = {"runs", "levels", "contrasts", "components"} & set(FIGURES[name].inputs)
+    ungraded = Graded(study.frame("scores")).sentence().replace("`", "") if scored else ""
+    return " ".join(filter(None, [study.settings.note, ungraded]))

@@ -33,7 +33,8 @@ or samples as independent observations of a method.
 - **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests place the \
 difference within ±{margin:g} points. `underpowered`: neither. It says that the runs cannot tell, not that the methods \
 are equal; the columns beside it say which difference these runs could have found, and how many seeds would find \
-{margin:g} points. `identical`: every pair of runs gives the same value.
+{margin:g} points. `identical`: every pair of runs gives the same value. `no spread`: all pairs differ by the \
+same amount, so that no t test can be made.
 - **What to expect.** At 3 seeds a t test has 2 degrees of freedom, and `underpowered` is the usual honest outcome.
 """
 

@@ -70,7 +70,7 @@ def analyse(
         reruns: variant -> the same trained again with the same random numbers, if any.
 
     Raises:
-        UserError: scores that are not complete, with too few graded samples for a declared metric, or without a
+        UserError: scores that are not complete, with too few samples for a declared metric, or without a
             variant; a baseline that is no trained variant; arms without a common seed; or a margin or power out of
             range.
     """

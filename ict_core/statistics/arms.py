@@ -47,7 +47,7 @@ def arms_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> Arms:
     """The arms of every (model, variant) under one metric, in the order of `counts`.
 
     Raises:
-        UserError: no metric has that name, or a problem has too few graded samples.
+        UserError: no metric has that name, or a problem has no graded sample.
     """
     blocks: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
     seeds: dict[tuple[str, str], tuple[int, ...]] = {}

@@ -21,11 +21,16 @@ Floats = NDArray[np.float64]
 
 
 def sampling_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> dict[tuple[str, str, str], float]:
-    """The sampling variance of one value (a run on a problem) of each (model, variant, benchmark), a mean over all.
+    """The sampling variance of one value (a run on a problem) of each (model, variant, benchmark).
 
-    NaN where a problem has fewer than twice the samples that the metric needs.
+    A mean over the values with at least twice the graded samples that the metric needs; NaN where there is none.
     """
-    return {key: float(sampling_variance(metric, c.n, c.correct).mean()) for key, c in counts.items()}
+    found = {}
+    for key, count in counts.items():
+        variance = sampling_variance(metric, count.n, count.correct)
+        known = ~np.isnan(variance)
+        found[key] = float(variance.mean(where=known)) if known.any() else float("nan")
+    return found
 
 
 def _cut(squares: Sequence[float]) -> Floats:

@@ -96,6 +96,7 @@ def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
         "better": found & (frame["difference"] > 0),
         "worse": found & (frame["difference"] < 0),
         "equivalent": frame["p_equivalence"] < ALPHA,
+        "no spread": frame["se"].isna(),
     }
     return np.select(list(cases.values()), list(cases), default="underpowered")
 
@@ -141,7 +142,7 @@ def contrast_frame(
     Benjamini and Hochberg's procedure. Below :data:`SIGN_FLIP_FROM` seeds the paired t-test decides, from there the
     sign-flip. The first that holds of these is the verdict: "one seed"; "identical", every paired difference 0 up to
     rounding; "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at 5 %,
-    uncorrected; "underpowered".
+    uncorrected; "no spread", all paired differences equal and not 0, so that no t-test can be made; "underpowered".
 
     Args:
         arms: of each metric; the METRICS and the declared ones are contrasted as far as they are there.

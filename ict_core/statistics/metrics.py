@@ -27,7 +27,7 @@ def ks_of(metric: str) -> tuple[int, ...]:
 
 
 def samples_needed(metric: str) -> int:
-    """How many graded samples of every problem a metric needs.
+    """How many samples of a problem a metric needs.
 
     Raises:
         UserError: no metric has that name.
@@ -36,19 +36,32 @@ def samples_needed(metric: str) -> int:
 
 
 def metrics_of(scores: pd.DataFrame) -> list[str]:
-    """The metrics that a study can report: pass@1, @2, @4, ... up to the smallest n, and total where n >= 4.
+    """The metrics that a study can report: pass@1, @2, @4, ... up to the fewest samples drawn, and total from 4 on.
 
-    pass@1 is always among them, so that a problem without any graded sample is found and named by the next step.
+    The samples drawn are the study's design: one that could not be graded takes no metric away (:func:`metric_values`).
 
     Args:
         scores: a frame of `records.SCORES` with at least one row.
     """
-    smallest = max(int(scores["n"].min()), 1)
+    smallest = max(int(scores["sampled"].min()), 1)
     return [f"pass@{2**i}" for i in range(smallest.bit_length())] + [TOTAL] * (smallest >= max(TOTAL_KS))
+
+
+def _pass_at(k: int, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
+    """pass@k of each problem; of one with fewer than k graded samples its pass@n."""
+    graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
+    drawn = np.clip(graded, 1, k)
+    values = np.empty(graded.shape)
+    for size in np.unique(drawn):
+        values[drawn == size] = pass_at_k(graded[drawn == size], right[drawn == size], int(size))
+    return values
 
 
 def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
     """A metric's value of each problem.
+
+    From n < k samples pass@k has no unbiased estimate. Where so few of a problem could be graded, its pass@n stands in,
+    which is too low by :func:`most_missing` at most.
 
     Args:
         metric: a name.
@@ -59,9 +72,32 @@ def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.f
         Shares in [0, 1], of the broadcast shape.
 
     Raises:
-        UserError: no metric has that name, or n is too small or the counts impossible.
+        UserError: no metric has that name, n is 0 or the counts are impossible.
     """
-    return np.mean([pass_at_k(n, correct, k) for k in ks_of(metric)], axis=0)
+    return np.mean([_pass_at(k, n, correct) for k in ks_of(metric)], axis=0)
+
+
+def most_missing(metric: str, n: ArrayLike) -> NDArray[np.float64]:
+    """How far the expectation of a problem's :func:`metric_values` may at most lie below the metric, if n are graded.
+
+    With q the chance of a wrong sample, pass@n lies q^n - q^k below pass@k; the most is at q = (n / k)^(1 / (k - n)).
+
+    Args:
+        metric: a name.
+        n: samples graded, integers of any shape.
+
+    Returns:
+        Shares, of the shape of `n`; 0 where n is as large as the metric needs.
+
+    Raises:
+        UserError: no metric has that name.
+    """
+    graded, missing = np.asarray(n, dtype=np.float64), []
+    for k in ks_of(metric):
+        few = np.minimum(graded, k - 1)
+        most = (few / k) ** (few / (k - few)) * (1 - few / k)
+        missing.append(np.where(graded < k, most, 0.0))
+    return np.mean(missing, axis=0)
 
 
 def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
@@ -77,16 +113,15 @@ def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[
         correct: samples correct, integers, broadcast against `n`.
 
     Returns:
-        Shape as broadcast, a share squared; NaN throughout where some n is below twice what the metric needs.
+        Shape as broadcast, a share squared; NaN where n is below twice what the metric needs.
 
     Raises:
         UserError: no metric has that name, or the counts are impossible.
     """
     graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
-    ks = ks_of(metric)
-    if graded.min() < 2 * max(ks):
-        return np.full(graded.shape, np.nan)
+    ks, variance = ks_of(metric), np.full(graded.shape, np.nan)
+    known = graded >= 2 * max(ks)
     sums = {j + k for j in ks for k in ks}
-    wrong = {m: 1.0 - pass_at_k(graded, right, m) for m in sorted(sums | set(ks))}
-    covariances = [wrong[j] * wrong[k] - wrong[j + k] for j in ks for k in ks]
-    return np.mean(covariances, axis=0)
+    wrong = {m: 1.0 - pass_at_k(graded[known], right[known], m) for m in sorted(sums | set(ks))}
+    variance[known] = np.mean([wrong[j] * wrong[k] - wrong[j + k] for j in ks for k in ks], axis=0)
+    return variance

@@ -20,23 +20,24 @@ __all__ = ["AVERAGE", "BASE", "CELL", "check_samples", "frame_of_arms", "run_fra
 
 
 def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Every problem has graded samples enough for every metric.
+    """Of every problem samples enough for every metric were drawn, and at least one of them was graded.
 
     Args:
         scores: a frame of `records.SCORES`.
         metrics: names, at least one.
 
     Raises:
-        UserError: a problem with too few graded samples (its cell and the metric are named), or an unknown metric.
+        UserError: a problem with too few samples (its cell and the metric are named), or an unknown metric.
     """
     metric = max(metrics, key=samples_needed)
-    short = scores["n"] < samples_needed(metric)
-    if short.any():
-        row = scores[short].iloc[0]
-        raise UserError(
-            f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {row['n']} graded samples "
-            f"({row['sampled']} drawn) are too few for {metric}; draw more or mend the grading"
-        )
+    for short, fault in (
+        (scores["sampled"] < samples_needed(metric), f"{{sampled}} samples are too few for {metric}; draw more"),
+        (scores["n"] < 1, "none of {sampled} samples could be graded; mend the grading"),
+    ):
+        if short.any():
+            row = scores[short].iloc[0]
+            told = fault.format(sampled=row["sampled"])
+            raise UserError(f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told}")
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
@@ -55,7 +56,7 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
     """Every metric of every run on every benchmark and on their macro-average.
 
     Problems are averaged within a benchmark, then benchmarks within a run. Only graded samples count (`n`): an
-    ungraded one is neither right nor wrong.
+    ungraded one is neither right nor wrong, and of a problem with n < k of them pass@n stands for pass@k.
 
     Args:
         scores: a frame of `records.SCORES`.
@@ -65,8 +66,8 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
         A frame of `schemas.RUNS`; models, variants and benchmarks in the order of `scores`, the average last.
 
     Raises:
-        UserError: no rows, a cell that lacks a problem (named) or has it twice, a problem with too few graded samples
-            (named), or an unknown metric.
+        UserError: no rows, a cell that lacks a problem (named) or has it twice, a problem with too few samples or none
+            graded (named), or an unknown metric.
     """
     counts = count_matrices(scores)
     wanted = list(metrics) if metrics is not None else metrics_of(scores)

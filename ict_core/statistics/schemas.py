@@ -22,7 +22,7 @@ LEVELS = {
     "seeds": "int",
     "problems": "int",
 }
-VERDICTS = ("better", "worse", "equivalent", "underpowered", "identical", "one seed")
+VERDICTS = ("better", "worse", "equivalent", "no spread", "underpowered", "identical", "one seed")
 FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
 CONTRASTS = {
     "model": "str",

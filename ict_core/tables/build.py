@@ -1,9 +1,12 @@
 """All tables of a study, from the frames of its statistics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from ict_core.statistics.graded import Graded
+from ict_core.statistics.names import AVERAGE
 from ict_core.tables.ablation import ablation_table
 from ict_core.tables.beside_paper import paper_table
 from ict_core.tables.components import components_table
@@ -18,7 +21,7 @@ from ict_core.tables.single_logit import single_logit_table
 from ict_core.tables.statements import statements_table
 from ict_core.tables.statuses import status_table
 from ict_core.tables.table import Table
-from ict_core.tables.thresholds import threshold_table
+from ict_core.tables.thresholds import REFERENCE, threshold_table
 from ict_core.tables.titles import TITLES
 from ict_core.tables.update import update_table
 from ict_core.tables.views import views_table
@@ -55,13 +58,34 @@ TABLES = {
 
 
 def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
-    """The tables of :data:`TABLES`, in that order.
+    """The tables of :data:`TABLES`, in that order; one with numbers from samples not all of which were graded says so.
 
     Raises:
         UserError: a variant without a level.
     """
     shown = restricted(frames, settings.variants)
-    return [replace(entry.maker(shown, settings), title=entry.title) for entry in TABLES.values()]
+    graded = Graded(shown.scores)
+    made = (replace(entry.maker(shown, settings), title=entry.title) for entry in TABLES.values())
+    return [_with_notices(table, graded, settings) for table in made]
+
+
+def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Table:
+    """The table, with a column `notice` in its CSV and a sentence in its caption where a number needs one."""
+    if "metric" not in table.numbers:
+        return table
+    places = {theirs: ours for ours, theirs in settings.mirrors.items()}  # of the paper's benchmarks
+
+    def notice(row: Mapping[Any, Any]) -> str:
+        arms = [row[column] for column in ("variant", "baseline", "reference") if column in row]
+        arms += [REFERENCE] if table.name == "thresholds" else []
+        benchmark = row.get("benchmark", AVERAGE)
+        return graded.notice(row["model"], arms, [places.get(benchmark, benchmark)], [row["metric"]])
+
+    notices = [notice(row) for row in table.numbers.to_dict("records")]
+    if not any(notices):
+        return table
+    caption = f"{table.caption} {graded.sentence()} The column `notice` of the CSV says of which numbers."
+    return replace(table, numbers=table.numbers.assign(notice=notices), caption=caption)
 
 
 def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, mixed: str = "") -> list[Path]:

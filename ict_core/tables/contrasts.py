@@ -80,6 +80,11 @@ def _family(numbers: pd.DataFrame, family: str) -> str:
 
 def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings) -> str:
     families = "; ".join(_family(numbers, family) for family in FAMILIES)
+    no_spread = (
+        " No spread: the paired differences are equal and not 0, so that nothing tells how they vary."
+        if "no spread" in set(numbers["verdict"])
+        else ""
+    )
     return (
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
         f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "
@@ -89,5 +94,5 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         f"seeds would find with power {number(settings.power, 2)}; seeds needed: to find one of "
         f"{percent(settings.margin)} points with that power, given this spread. Equivalent: within ±"
         f"{percent(settings.margin)} points by two one-sided tests; underpowered: neither different nor equivalent is "
-        "shown."
+        f"shown.{no_spread}"
     )

@@ -28,8 +28,13 @@ def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
 
 
 def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
-    """KL(p || q) = sum p ln(p / q); at most ln n where q is the mean of n distributions and p one of them."""
-    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1)
+    """KL(p || q) = sum p ln(p / q); at most ln n where q is the mean of n distributions and p one of them.
+
+    A mean of probabilities so small that float32 holds them inexactly may underflow to 0. Such a term, p ln(p / q) <=
+    p ln n, lies below the resolution of any sum and counts as 0; a larger p where q is 0 makes KL infinite.
+    """
+    terms = torch.xlogy(p, p) - torch.xlogy(p, q)
+    return terms.masked_fill((q == 0) & (p < torch.finfo(p.dtype).tiny), 0.0).sum(-1)
 
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import figure_frames
@@ -15,6 +16,7 @@ from ict_core.evidence.claims import Claim, Difference, Largest, Measure, read_c
 from ict_core.evidence.decide import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.evidence.ledger import Evidence, as_json, describe, ledger
 from ict_core.evidence.values import searched, values_of
+from ict_core.statistics.graded import Graded
 from ict_core.statistics.runs import run_frame
 from ict_core.statistics.schemas import RUNS
 
@@ -47,7 +49,8 @@ def values(test, frame):
 
 @pytest.fixture(scope="module")
 def evidence():
-    return Evidence(run_frame(synthetic.scores()), synthetic.log(), figure_frames.tokens(), MIRRORS)
+    scores = synthetic.scores()
+    return Evidence(run_frame(scores), synthetic.log(), figure_frames.tokens(), MIRRORS, Graded(scores))
 
 
 def test_values_are_paired_by_seed():
@@ -118,7 +121,7 @@ def test_what_cannot_be_tested_yet_says_what_it_needs(evidence):
 
 
 def test_forks_that_are_not_known_leave_their_claim_untested(evidence):
-    unknown = Evidence(evidence.runs, evidence.log, evidence.tokens.assign(fork=float("nan")), MIRRORS)
+    unknown = replace(evidence, tokens=evidence.tokens.assign(fork=float("nan")))
     entry = {e.claim.id: e for e in ledger(read_claims(LEDGER), unknown, 0.02, 0.8)}["branching-points"]
     assert entry.verdict == NOT_TESTED and entry.remark.endswith("where no forks are known")
 
@@ -127,7 +130,7 @@ def sure(mean: float) -> Evidence:
     """Two models whose every paired difference lies close to `mean`."""
     noise = [0.0, 0.001, -0.001, 0.0005, -0.0005]
     arms = {(m, "grpo"): [0.5] * 5 for m in "ab"} | {(m, "ict-10"): [0.5 + mean + x for x in noise] for m in "ab"}
-    return Evidence(runs(arms), pd.DataFrame(), pd.DataFrame(), MIRRORS)
+    return Evidence(runs(arms), pd.DataFrame(), pd.DataFrame(), MIRRORS, Graded(synthetic.scores(["tiny"], [])))
 
 
 def test_verdicts():
@@ -152,9 +155,38 @@ def test_seeds_needed_falls_with_the_claimed_effect(evidence):
 def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
     test = Measure(kind="measure", quantity="probability_of_kept", of="ict-10", within=(0.1, 0.3))
     late = evidence.tokens.assign(selecting=evidence.tokens["seed"] != 2)
-    entry = ledger([claim(test)], Evidence(evidence.runs, evidence.log, late, MIRRORS), 0.02, 0.8)[0]
+    entry = ledger([claim(test)], replace(evidence, tokens=late), 0.02, 0.8)[0]
     assert entry.verdict == "not resolved" and entry.remark.startswith("not every run has a value")
     assert math.isnan(entry.p) and math.isnan(entry.seeds_needed)
+
+
+def test_samples_that_could_not_be_graded_are_told_with_the_claims_whose_runs_lack_them(evidence):
+    scores = synthetic.scores()
+    lost = (scores["model"] == "small") & (scores["variant"] == "grpo") & (scores["problem"] == "mini-word-3")
+    scores.loc[lost, ["n", "correct", "wrong", "no_answer", "timeout"]] = [2, 1, 1, 0, 6]  # of each of three seeds
+    tests = [
+        difference(),
+        difference(metric="pass@1", benchmarks=("GSM8K",)),
+        difference(benchmarks=("MATH-500",)),
+        difference(against=("stapo",)),
+        Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@1"),
+        Measure(kind="measure", quantity="h1_change", of="grpo", direction="lower"),
+    ]
+    untold = ledger([claim(t, str(i)) for i, t in enumerate(tests)], evidence, 0.02, 0.8)
+    told = ledger([claim(t, str(i)) for i, t in enumerate(tests)], replace(evidence, graded=Graded(scores)), 0.02, 0.8)
+    # pass@2 for pass@4 is q^2 - q^4 too low, at most 1/4; of 3 in 3 x 60 runs of problems, in one of 7 benchmarks
+    graded = "small: graded samples: ict-10 {0} of {0}, grpo {1} of {0}"
+    average = graded.format(330 * 3 * 8, 330 * 3 * 8 - 18)
+    most = f"{100 / 4 / 60 / 7:.2g}"
+    assert [entry.remark for entry in told] == [
+        f"{average}; pass@4 of grpo at most {most} points too low",
+        graded.format(60 * 3 * 8, 60 * 3 * 8 - 18),
+        "",
+        "",
+        f"{untold[4].remark}; {average}",
+        "",
+    ]
+    assert [entry.remark for entry in untold[:4]] == [""] * 4
 
 
 def test_the_test_is_told_in_words():

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from ict_core.errors import UserError
 from ict_core.figures import entropy, length, pass_at_k, reward
 from ict_core.figures.captions import CAPTIONS, TITLES
-from ict_core.figures.registry import FIGURES, draw
+from ict_core.figures.registry import FIGURES, draw, note
 from ict_core.figures.style import RC, label, style
 
 LOG = ["reward", "entropy", "length"]
@@ -25,6 +25,15 @@ WITHOUT_LINES = (
     "ablations",
 )  # of the variants, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
+
+
+def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores():
+    scores = synthetic.scores(["tiny"], ["grpo"], seeds=(1,))
+    study = SimpleNamespace(settings=SimpleNamespace(note="Small."), frame={"scores": scores}.__getitem__)
+    assert {note(name, study) for name in FIGURES} == {"Small."}
+    scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
+    told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}
+    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "components"}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
 from ict_core.report.text import table
+from ict_core.statistics.design import Design
 
 NOTE = "A study in miniature."
 SHARE = {"unit": "share", "estimate": -0.1734, "low": -0.27, "high": 0.076}
@@ -57,7 +58,7 @@ WHOLE = {
     "methods": {"grpo": {"selector": "grpo", "normaliser": "response"}},
     "benchmarks": [{"name": "mini-word", "mirrors": "GSM8K", "problems": 40}],
     "training": {"steps": 32, "learning_rate": 3e-4},
-    "evaluation": {"samples": 8},
+    "evaluation": {"samples": 8, "samples_of": None},
     "evidence": {"margin_points": 2.0, "power": 0.8},
     "grid": [{"models": ["tiny"], "methods": ["grpo"], "seeds": [0, 1, 2]}],
 }
@@ -70,7 +71,8 @@ def settings(**changes) -> Settings:
         "g4": Arm("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 49),
         "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
     }
-    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), {"mini-word": "GSM8K"}, 0.02, 0.8, arms, whole)
+    mirrors, design = {"mini-word": "GSM8K"}, Design.of(whole)
+    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, design, whole)
 
 
 def compute() -> pd.DataFrame:

@@ -120,10 +120,21 @@ def test_one_sample_a_problem_gives_wilson():
 
 def test_a_declared_metric_without_the_samples_is_refused(scores):
     short = scores.copy()
-    short.loc[short.index[3], ["n", "correct"]] = [3, 0]
-    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-3 of mini-word: 3 graded"):
+    short.loc[short.index[3], ["sampled", "n", "correct"]] = [3, 3, 0]
+    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-3 of mini-word: 3 samples are too few"):
         run(short)
     assert "pass@4" not in set(run(short, declared=DECLARED[:1]).levels["metric"])
+
+
+def test_a_time_out_takes_nothing_away(found, scores):
+    timed_out = scores.copy()
+    row = scores.index[(scores["variant"] == "ict-10") & (scores["wrong"] > 5)][0]
+    timed_out.loc[row, ["n", "wrong", "timeout"]] += [-6, -6, 6]  # 2 of 8 are left
+    again = run(timed_out)
+    for name in FRAMES:
+        before, after = getattr(found, name), getattr(again, name)
+        assert len(before) == len(after)
+        pd.testing.assert_frame_equal(before.isna(), after.isna())  # the sampling's component, too
 
 
 def test_declarations_for_other_studies_are_skipped(found, scores):

@@ -142,7 +142,8 @@ GRPO = [0.40, 0.44, 0.42]
         ([0.40, 0.60, 0.30], "underpowered"),
         (GRPO, "identical"),
         ([g + 1e-15 for g in GRPO], "identical"),
-        ([g + 0.1 for g in GRPO], "underpowered"),  # equal differences: nothing says how they vary
+        ([g + 0.1 for g in GRPO], "no spread"),  # equal differences: nothing says how they vary
+        ([g - 1e-11 for g in GRPO], "no spread"),
     ],
 )
 def test_verdicts(ict, verdict):
@@ -162,6 +163,13 @@ def test_equal_differences_have_no_test_and_no_power():
         assert isnan(row[name])
     assert row["difference"] == pytest.approx(0.1) and row["p_sign_flip"] == 0.25
     assert row["sd"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("seeds", "verdict"), [(9, "no spread"), (10, "better")])
+def test_equal_differences_are_no_spread_unless_the_sign_flip_decides(seeds, verdict):
+    theirs = [0.4 + 0.01 * seed for seed in range(seeds)]
+    row = average(contrasts(study(grpo=theirs, ict=[value + 0.1 for value in theirs])))
+    assert row["verdict"] == verdict and isnan(row["p_t"]) and row["p_sign_flip"] == 2 / 2**seeds
 
 
 def test_one_seed_has_no_test():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ict_core.errors import UserError
-from ict_core.statistics.metrics import metric_values, metrics_of, samples_needed, sampling_variance
+from ict_core.statistics.metrics import metric_values, metrics_of, most_missing, samples_needed, sampling_variance
 
 
 def test_by_hand():
@@ -19,7 +19,7 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("n", "metrics"),
+    ("sampled", "metrics"),
     [
         ([0, 8], ["pass@1"]),
         ([1], ["pass@1"]),
@@ -28,15 +28,38 @@ def test_by_hand():
         ([16, 32], ["pass@1", "pass@2", "pass@4", "pass@8", "pass@16", "total"]),
     ],
 )
-def test_the_smallest_n_says_which_metrics_there_are(n, metrics):
-    assert metrics_of(pd.DataFrame({"n": n})) == metrics
+def test_the_fewest_samples_drawn_say_which_metrics_there_are(sampled, metrics):
+    assert metrics_of(pd.DataFrame({"sampled": sampled, "n": 1})) == metrics  # however few could be graded
 
 
 @pytest.mark.parametrize(("metric", "needed"), [("pass@1", 1), ("pass@16", 16), ("total", 4)])
 def test_samples_needed(metric, needed):
     assert samples_needed(metric) == needed
-    with pytest.raises(UserError, match=f"smallest n is {needed - 1}"):
-        metric_values(metric, needed - 1, 0)
+    with pytest.raises(UserError, match="smallest n is 0"):
+        metric_values(metric, [needed, 0], 0)
+
+
+def test_of_fewer_graded_samples_than_k_pass_at_n_stands_in_by_hand():
+    assert metric_values("pass@4", [3, 2, 1, 3], [1, 1, 0, 0]) == pytest.approx([1, 1, 0, 0])
+    # n = 15 of 16: pass@8 of 1 right is 8/15 as ever, pass@16 is pass@15
+    assert metric_values("pass@8", 15, 1) == pytest.approx(8 / 15) and metric_values("pass@16", 15, 1) == 1
+    assert metric_values("total", [3, 8], [1, 2]) == pytest.approx([(1 / 3 + 1) / 2, (1 / 4 + 55 / 70) / 2])
+    # the most that pass@1 lies below pass@2 is q - q^2 at q = 1/2; of total, the half of that of pass@4
+    assert most_missing("pass@2", [1, 2, 3]) == pytest.approx([1 / 4, 0, 0])
+    assert most_missing("total", 3) == pytest.approx(most_missing("pass@4", 3) / 2)
+    assert most_missing("pass@1", [1, 16]).tolist() == [0, 0]
+
+
+@given(st.sampled_from(["pass@2", "pass@4", "pass@16", "total"]), st.integers(1, 17))
+def test_what_stands_in_is_too_low_by_no_more_than_is_said_and_by_that_somewhere(metric, n):
+    """Against the metric's exact expectation over all outcomes of n draws, on a grid of chances."""
+    right = np.linspace(0, 1, 2001)
+    outcomes = stats.binom.pmf(np.arange(n + 1)[:, None], n, right)
+    found = outcomes.T @ metric_values(metric, n, np.arange(n + 1))
+    ks = {"total": (1, 4)}.get(metric) or (int(metric[5:]),)
+    missing = np.mean([1 - (1 - right) ** k for k in ks], axis=0) - found
+    assert missing.min() > -1e-12 and missing.max() <= most_missing(metric, n) + 1e-12
+    assert missing.max() == pytest.approx(most_missing(metric, n), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["pass@0", "pass@", "pass@1.5", "pass@01", "maj@4", "pass@4 ", ""])
@@ -65,7 +88,8 @@ def test_the_sampling_variance_is_unbiased(metric, n, right):
 
 
 def test_the_sampling_variance_needs_twice_the_samples():
-    assert np.isnan(sampling_variance("pass@4", [8, 7], [2, 2])).all()
+    of_both = sampling_variance("pass@4", [8, 7], [2, 2])
+    assert of_both[0] == sampling_variance("pass@4", 8, 2) and np.isnan(of_both[1])
     assert np.isnan(sampling_variance("total", 7, 2)) and np.isfinite(sampling_variance("total", 8, 2))
     assert np.isnan(sampling_variance("pass@1", 1, 1))
 

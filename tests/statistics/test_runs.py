@@ -13,7 +13,8 @@ METRICS = ["pass@1", "pass@2", "pass@4", "pass@8", "total"]
 
 def score(benchmark, problem, correct, n=4, **cell):
     cell = {"model": "tiny", "variant": "grpo", "seed": 1, **cell}
-    counts = {"sampled": 4, "n": n, "correct": correct, "wrong": n - correct, "timeout": 4 - n}
+    sampled = max(n, 4)
+    counts = {"sampled": sampled, "n": n, "correct": correct, "wrong": n - correct, "timeout": sampled - n}
     zeros = dict.fromkeys(("no_answer", "memory", "error", "truncated", "tokens"), 0)
     return {**cell, "benchmark": benchmark, "problem": problem, **counts, **zeros}
 
@@ -52,9 +53,13 @@ def test_benchmarks_with_other_numbers_of_samples_by_hand():
     assert value(runs, AVERAGE, "pass@16") == pytest.approx(3 / 4)
 
 
-def test_ungraded_samples_are_neither_right_nor_wrong():
-    runs = run_frame(pd.DataFrame([score("a", "1", 1, n=2)]))
-    assert list(runs["metric"].unique()) == METRICS[:2] and value(runs, "a", "pass@1") == 1 / 2
+def test_ungraded_samples_are_neither_right_nor_wrong_and_take_no_metric_away():
+    runs = run_frame(pd.DataFrame([score("a", "1", 1, n=2), score("a", "2", 0), score("b", "1", 1)]))
+    assert list(runs["metric"].unique()) == METRICS[:3] + ["total"]
+    assert value(runs, "a", "pass@1") == pytest.approx((1 / 2 + 0) / 2)
+    assert value(runs, "a", "pass@4") == pytest.approx((1 + 0) / 2)  # of problem 1 its pass@2
+    assert value(runs, "a", "total") == pytest.approx(((1 / 2 + 1) / 2 + 0) / 2)
+    assert value(runs, "b", "pass@4") == 1 and value(runs, "b", "pass@1") == 1 / 4
 
 
 def test_every_run_and_benchmark_is_there(scores):
@@ -80,19 +85,31 @@ def test_reads_what_the_stage_before_writes(scores, tmp_path):
     pd.testing.assert_frame_equal(run_frame(read_frame(tmp_path / "scores.parquet", SCORES)), run_frame(scores))
 
 
-def test_too_few_graded_samples_name_cell_and_problem(scores):
+def test_too_few_samples_name_cell_and_problem(scores):
     row = scores.index[(scores["variant"] == "ict-10") & (scores["seed"] == 2)][5]
-    scores.loc[row, ["n", "correct", "timeout"]] = [3, 0, 5]
-    with pytest.raises(UserError, match=r"tiny/ict-10/seed-2, problem mini-word-5 of mini-word: 3 graded .*pass@4"):
+    scores.loc[row, ["sampled", "n", "correct"]] = [3, 3, 0]
+    with pytest.raises(UserError, match=r"tiny/ict-10/seed-2, problem mini-word-5 of mini-word: 3 samples .*pass@4"):
         run_frame(scores, ("pass@1", "pass@4"))
-    with pytest.raises(UserError, match=r"problem mini-word-5 of mini-word: 3 graded .* few for total"):
+    with pytest.raises(UserError, match=r"problem mini-word-5 of mini-word: 3 samples .* few for total"):
         run_frame(scores, ("pass@1", "total"))
     assert list(run_frame(scores)["metric"].unique()) == METRICS[:2]
 
 
+def test_a_sample_that_could_not_be_graded_changes_its_own_run_and_no_other(scores):
+    """One time-out of 8 had taken pass@8 from every arm and model."""
+    row = scores.index[(scores["variant"] == "ict-10") & (scores["seed"] == 2) & (scores["wrong"] > 0)][0]
+    timed_out = scores.copy()
+    timed_out.loc[row, ["n", "wrong", "timeout"]] += [-1, -1, 1]
+    before, after = (run_frame(frame) for frame in (scores, timed_out))
+    pd.testing.assert_frame_equal(before.drop(columns="value"), after.drop(columns="value"))
+    changed = before[before["value"] != after["value"]]
+    assert set(changed[["variant", "seed"]].itertuples(index=False, name=None)) == {("ict-10", 2)}
+    assert set(changed["benchmark"]) == {scores.loc[row, "benchmark"], AVERAGE}
+
+
 def test_a_problem_without_any_graded_sample_is_named(scores):
     scores.loc[0, ["n", "correct"]] = 0
-    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-0 of mini-word: 0 graded"):
+    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-0 of mini-word: none of 8 samples could"):
         run_frame(scores)
 
 

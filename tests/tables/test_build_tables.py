@@ -67,6 +67,36 @@ def test_a_variant_that_only_one_model_ran_is_shown_there_alone():
         assert set(numbers.loc[numbers["variant"] == "ict-10", "model"]) == {"tiny", "small"}
 
 
+def test_samples_that_could_not_be_graded_are_told_with_every_table_whose_numbers_lack_them():
+    variants, baselines = ["grpo", "stapo", "ict-10", "ict-20"], ["grpo", "stapo"]
+    whole, scores = (synthetic.scores(["tiny"], variants) for _ in range(2))
+    row = scores.index[(scores["variant"] == "grpo") & (scores["wrong"] > 4)][0]
+    scores.loc[row, ["n", "wrong", "timeout"]] += [-5, -5, 5]
+    made_of = [
+        {t.name: t for t in make_tables(made.frames(s, variants, baselines), made.settings(variants, baselines))}
+        for s in (whole, scores)
+    ]
+    before, after = made_of
+    told = {name for name, table in after.items() if "notice" in table.numbers}
+    assert told == {"main", "contrasts", "views", "thresholds", "paper", "components"}  # no ablation is of grpo
+    sentence = "5 of 34,320 samples could not be graded (timeout, memory, error) and enter no value: `tiny/grpo` 5."
+    assert {name for name, table in after.items() if sentence in table.caption} == told
+    for table in before.values():
+        assert "notice" not in table.numbers and "not be graded" not in table.caption
+    contrasts = after["contrasts"].numbers
+    arms = (contrasts[["variant", "baseline"]] == "grpo").any(axis=1)
+    concerned = arms & contrasts["benchmark"].isin(["average", scores.loc[row, "benchmark"]])
+    assert (contrasts["notice"] != "").equals(concerned) and 0 < concerned.sum() < len(contrasts)
+    declared = contrasts[(contrasts["family"] == "declared") & (contrasts["baseline"] == "grpo")].iloc[0]
+    told_of = "graded samples: ict-10 7920 of 7920, grpo 7915 of 7920; pass@4 of grpo at most 0.0084 points too low"
+    assert (declared["variant"], declared["notice"]) == ("ict-10", told_of)
+    assert (after["thresholds"].numbers["notice"] != "").all()  # each is compared with grpo
+    main = after["main"].numbers
+    assert set(main.loc[main["notice"] != "", "variant"]) == {"grpo"}
+    paper = after["paper"].numbers
+    assert set(paper.loc[paper["notice"] != "", "source"]) == {"this study"}
+
+
 def test_base_may_be_named_among_the_variants(study):
     named, unnamed = (make_tables(study, made.settings([*more, "grpo", "ict-10"])) for more in (["base"], []))
     for ours, theirs in zip(named, unnamed, strict=True):

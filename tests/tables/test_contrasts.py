@@ -65,6 +65,14 @@ def test_declared_rows_come_first_and_single_benchmarks_are_in_the_csv_alone():
     assert len(table.numbers) == 4 and list(table.numbers.columns) == list(CONTRASTS)
 
 
+def test_equal_differences_have_their_own_word_which_the_caption_explains_where_it_stands():
+    row = made.contrast("ict-10", "grpo", difference=0.1, sd=0.0, verdict="no spread")
+    table = contrasts_table(made.contrasts(row), SETTINGS)
+    assert table.shown["verdict"].item() == "no spread"
+    assert "No spread: the paired differences are equal and not 0" in table.caption
+    assert "No spread" not in contrasts_table(made.contrasts(ROW), SETTINGS).caption
+
+
 def test_every_contrast_of_the_study_is_there_once(study):
     table = contrasts_table(study.contrasts, made.settings())
     key = ["model", "variant", "baseline", "benchmark", "metric"]

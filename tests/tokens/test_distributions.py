@@ -100,6 +100,15 @@ def test_divergences_by_hand():
     assert wasserstein(p, q).item() == pytest.approx(0.75)  # a quarter by one index, a quarter by two
 
 
+def test_a_term_whose_mean_underflows_is_nothing_and_any_other_probability_beside_0_is_infinite():
+    least = 2.0**-149  # of float32: a third of it is 0
+    p = torch.tensor([[1.0, least], [1.0, 0.0], [1.0, 0.0]])
+    q = position_mean(p, torch.tensor([True] * 3))
+    assert p[0, 1] > 0 and q[0, 1] == 0
+    assert kullback_leibler(p, q).tolist() == [0.0, 0.0, 0.0]
+    assert kullback_leibler(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == math.inf
+
+
 @given(seed=st.integers(0, 2**31 - 1))
 def test_divergences_agree_with_scipy(seed):
     p, q = random_log_probs(seed, 2, 12).exp()

@@ -2,8 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import logsumexp
 
 from ict_core import records
 from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
@@ -98,6 +103,55 @@ def test_certain_tokens_and_impossible_ones():
         p = pairs[group, :, position]
         js = DIVERGENCES["js"](p, p.mean(0))
         torch.testing.assert_close(tokens.scores["js"][2 * group :, position][:2].double(), js, atol=1e-4, rtol=0)
+
+
+def log_space(divergence: str, log_p: np.ndarray, log_q: np.ndarray) -> float:
+    """A divergence from log-probabilities alone, in float64, so that nothing underflows."""
+    p, q = np.exp(log_p), np.exp(log_q)
+    if divergence == "kl":
+        return float((p * (log_p - log_q)).sum())
+    if divergence == "js":
+        log_m = np.logaddexp(log_p, log_q) - math.log(2)
+        return float((p * (log_p - log_m) + q * (log_q - log_m)).sum() / 2)
+    return float(abs(p - q).sum() / 2 if divergence == "tv" else abs(np.cumsum(p - q)).sum())
+
+
+def logits_within(most: float) -> st.SearchStrategy:
+    """Logits of four rollouts at two positions, (4, 2, V)."""
+    each = st.floats(-most, most, width=32)
+    return st.integers(2, 9).flatmap(lambda v: arrays("float32", (4, 2, v), elements=each))
+
+
+SMALLEST = np.float32([[[0, -103], [0, 0]], *[[[0, -200], [0, 0]]] * 3])  # a quarter of its exp(-103) underflows
+
+
+@given(logits=st.sampled_from([1e4, 150.0, 60.0]).flatmap(logits_within))
+@example(logits=SMALLEST)
+def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
+    vocabulary = logits.shape[-1]
+    where, ids = torch.arange(8).view(4, 2), torch.zeros(4, 2, dtype=torch.int64)
+    states, head = torch.from_numpy(logits).view(8, vocabulary), torch.eye(vocabulary)
+    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(SCORES))
+    assert tokens.stack().isfinite().all() and tokens.score("surprise").isfinite().all()
+
+    log_p = logits.astype(np.float64) - logsumexp(logits.astype(np.float64), -1, keepdims=True)
+    least = 1e-5 + 3e-7 * float(abs(logits).max())  # rounding of the logits, in float32
+    for row, position in np.ndindex(4, 2):
+        others = np.delete(log_p[:, position], row, 0)
+        means = {
+            "position": logsumexp(log_p[:, position], 0) - math.log(4),
+            "leave-one-out": logsumexp(others, 0) - math.log(3),
+            "sequence": logsumexp(log_p[row], 0) - math.log(2),
+            "group": logsumexp(log_p.reshape(8, -1), 0) - math.log(8),
+        }
+        for name, (divergence, kind) in SCORES.items():
+            wanted = log_space(divergence, log_p[row, position], means[kind])
+            units = vocabulary if divergence == "wasserstein" else 1
+            assert float(tokens.scores[name][row, position]) == pytest.approx(wanted, abs=least * units), name
+        own = log_p[row, position]
+        assert float(tokens.h1[row, position]) == pytest.approx(-(np.exp(own) * own).sum(), abs=2 * least)
+        assert float(tokens.h2[row, position]) == pytest.approx(-logsumexp(2 * own), abs=2 * least)
+        assert float(tokens.logprob[row, position]) == pytest.approx(own[0], abs=2 * least)
 
 
 @pytest.mark.parametrize("autocast", [False, True])

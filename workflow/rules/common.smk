@@ -66,10 +66,13 @@ UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no h
 STORED_CODE = [
     "evidence/settings.py",
     "evidence/stored.py",
+    "statistics/design.py",
     "statistics/schemas.py",
 ]
 FIGURE_CODE = [
-    f"figures/{name}.py" for name in ("panels", "registry", "style", "write")
+    *(f"figures/{name}.py" for name in ("panels", "registry", "style", "write")),
+    "statistics/graded.py",
+    "statistics/metrics.py",
 ]
 
 

@@ -14,16 +14,20 @@ FIGURES = {
     "reward": [f"{STORED}/train_log.parquet"],
     "entropy": [f"{STORED}/train_log.parquet"],
     "pass_at_k": [
-        f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")
+        f"{STORED}/scores.parquet",
+        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")),
     ],
     "thresholds": [
-        f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")
+        f"{STORED}/scores.parquet",
+        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")),
     ],
     "forest": [
-        f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")
+        f"{STORED}/scores.parquet",
+        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
     ],
     "ablations": [
-        f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")
+        f"{STORED}/scores.parquet",
+        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
     ],
     "elbow": [f"{STORED}/tokens.parquet"],
     "purity": [f"{STORED}/tokens.parquet"],
@@ -32,7 +36,10 @@ FIGURES = {
     "overlap": [f"{STORED}/overlap.parquet"],
     "single_logit": [f"{STORED}/tokens.parquet"],
     "update": [f"{STORED}/tokens.parquet"],
-    "components": [f"{RESULTS}/statistics/components.parquet"],
+    "components": [
+        f"{STORED}/scores.parquet",
+        f"{RESULTS}/statistics/components.parquet",
+    ],
     "length": [f"{STORED}/train_log.parquet"],
 }
 ALSO = {  # library files that a figure computes with
@@ -156,6 +163,7 @@ for figure in FIGURES:
 
 rule claims:
     input:
+        scores=f"{STORED}/scores.parquet",
         log=f"{STORED}/train_log.parquet",
         tokens=f"{STORED}/tokens.parquet",
         settings=f"{STORED}/study.json",
