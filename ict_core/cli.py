@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.numerics is not None:
             numerics.use(options.numerics)
         status: int = options.run(options) or 0
+        numerics.check()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -202,7 +203,10 @@ def _add_shadow(commands: Any) -> None:
 
 def _add_verify(commands: Any) -> None:
     command = commands.add_parser("verify", help=verify.verify.__doc__, description=verify.verify.__doc__)
-    command.add_argument("cell", type=Path, help="results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base")
+    cell = "results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base"
+    whole = "with --against results/STUDY (default: the stored study's)"
+    command.add_argument("cell", type=Path, nargs="?", help=f"{cell}; {whole}")
+    command.add_argument("--against", type=Path, metavar="STORED", help="run nothing: compare with this stored run")
     command.add_argument("--study", type=study_file, help=f"{_STUDY} (default: STUDY)")
     command.add_argument("--stages", help="with commas: pretrain or train, generate, grade (default: all)")
     command.add_argument("--steps", type=int, help="train so many optimiser steps only, and compare these")

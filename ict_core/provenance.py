@@ -262,13 +262,15 @@ def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> l
     """What of a machine a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
 
     With portable numerics all CPUs are one; else a CPU is its name and its vector instructions, as CPUs of one name may
-    differ in these.
+    differ in these. A manifest from before these were recorded has the name alone.
     """
-    if process["numerics"]["chosen"] == "portable":
+    if process.get("numerics", {}).get("chosen") == "portable":
         cpu = "a CPU with portable numerics"
-    else:
+    elif "cpu_flags" in platform:
         flags = hashlib.sha256(" ".join(platform["cpu_flags"]).encode()).hexdigest()[:8]
-        cpu = f"{platform['cpu']} with instructions {flags}"
+        cpu = f"{platform['cpu']} (instructions {flags})"
+    else:
+        cpu = platform["cpu"]
     return [cpu, *sorted(set(platform["gpus"]))]
 
 

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Run a cell again from its inputs and compare: status 0 if all is equal bit by bit, else 1."""
+    """Run a cell again, or hold a whole run against a stored one: status 0 if all is equal bit by bit, else 1."""
     from ict_core.verify.cell import chosen_stages, place_of
 
+    if options.against is not None:
+        return _against(options)
+    if options.cell is None:
+        raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
     place = place_of(options.cell)
     file = options.study or study_file(place.results.name)
     study = study_to_run(file)
@@ -33,6 +37,21 @@ def verify(options: argparse.Namespace) -> int:
             return _verify(place, study, file, stages, options.steps, options.keep or Path(folder))
         except Damaged as error:  # of what is only looked at here nothing is set aside
             raise UserError(str(error)) from error
+
+
+def _against(options: argparse.Namespace) -> int:
+    from ict_core.provenance import read_manifest
+    from ict_core.repository import REPOSITORY
+    from ict_core.verify.against import SETTINGS, against, against_page
+
+    given = [name for name in ("study", "stages", "steps", "keep") if getattr(options, name) is not None]
+    if given:
+        raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
+    stored = options.against
+    results = options.cell or REPOSITORY / "results" / read_manifest(stored / SETTINGS)["study"]
+    found = against(results, stored)
+    print(against_page(found, results, stored), end="")
+    return int(not found.same)
 
 
 def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:

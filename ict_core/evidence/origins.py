@@ -47,13 +47,31 @@ def mixture_note(manifest: Mapping[str, Any]) -> str:
     return f"Mixed study: its jobs come from {'; '.join(faults)}." if faults else ""
 
 
+def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What a study's jobs come from, in words: commit, packages with Python, hardware."""
+    environments = manifest["environments"]
+    commits = sorted({str(source["commit"])[:12] for source in manifest["sources"]})
+    versions = {f"{name} {version}" for e in environments for name, version in e["packages"].items()}
+    pythons = {f"Python {e['python']}" for e in environments}
+    jobs = manifest["jobs"]
+    machines = {", ".join(_class_of(manifest, job)) for job in jobs}
+    return {
+        "commit": " and ".join(commits),
+        "packages": ", ".join(sorted(pythons | versions)),
+        "hardware": " and ".join(sorted(machines)),
+    }
+
+
+def _class_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
+    machine = manifest["environments"][job["environment"]]["platform"]
+    return hardware_class(machine, manifest["processes"][job["process"]])
+
+
 def _hardware(manifest: Mapping[str, Any]) -> list[str]:
     classes = defaultdict(set)
     for job in manifest["jobs"]:
         if job["stage"] != "generate" or job["tokens"]:  # else all was reused
-            machine = manifest["environments"][job["environment"]]["platform"]
-            process = manifest["processes"][job["process"]]
-            classes[job["stage"]].add(", ".join(hardware_class(machine, process)))
+            classes[job["stage"]].add(", ".join(_class_of(manifest, job)))
     return [f"{stage}: {' or '.join(sorted(found))}" for stage, found in classes.items() if len(found) > 1]
 
 

@@ -2,19 +2,27 @@
 
 from ict_core.evidence.origins import mixture, mixture_note
 
-PLATFORM = {"cpu": "a cpu", "cores": 2, "gpus": []}
+PLATFORM = {"cpu": "a cpu", "cpu_flags": ["avx2"], "cores": 2, "gpus": []}
+PORTABLE = {"numerics": {"chosen": "portable"}}
+NATIVE = {"numerics": {"chosen": "native"}}
 
 
 def environment(python="3.11.1", torch="2.0", **platform):
     return {"python": python, "packages": {"torch": torch, "numpy": "1"}, "platform": PLATFORM | platform}
 
 
-def study(environments=None, loaded=({"a.py": "1"},), jobs=(("train", 0), ("generate", 0)), dirty=False):
+def study(
+    environments=None, loaded=({"a.py": "1"},), jobs=(("train", 0), ("generate", 0)), dirty=False, processes=(PORTABLE,)
+):
     return {
         "environments": list(environments or [environment()]),
         "loaded": list(loaded),
-        "sources": [{"dirty": dirty}],
-        "jobs": [{"stage": stage, "environment": number, "tokens": 5} for stage, number in jobs],
+        "processes": list(processes),
+        "sources": [{"commit": "1234567890abcdef", "dirty": dirty}],
+        "jobs": [
+            {"stage": stage, "environment": number, "process": i % len(processes), "tokens": 5}
+            for i, (stage, number) in enumerate(jobs)
+        ],
     }
 
 
@@ -44,11 +52,27 @@ def test_hardware_is_compared_within_a_stage():
     machines = (environment(gpus=["H200"]), environment(gpus=["A100", "A100"]))
     assert mixture(study(machines)) == []  # one trained, the other generated
     mixed = study(machines, jobs=(("train", 0), ("train", 1)))
-    assert mixture(mixed) == ["different hardware (train: a cpu, A100 or a cpu, H200)"]
+    assert mixture(mixed) == [
+        "different hardware (train: a CPU with portable numerics, A100 or a CPU with portable numerics, H200)"
+    ]
     reused = study(machines, jobs=(("generate", 0), ("generate", 1)))
     assert mixture(reused) != []
     reused["jobs"][1]["tokens"] = 0  # it sampled nothing
     assert mixture(reused) == []
+
+
+def test_cpus_are_one_with_portable_numerics_and_told_apart_by_their_instructions_else():
+    machines = (environment(), environment(cpu_flags=["avx2", "avx512f"]))
+    jobs = (("train", 0), ("train", 1))
+    assert mixture(study(machines, jobs=jobs)) == []
+    native = mixture(study(machines, jobs=jobs, processes=(NATIVE,)))
+    assert len(native) == 1 and native[0].count("a cpu (instructions ") == 2
+    both = mixture(study(machines, jobs=(("train", 0), ("train", 0)), processes=(PORTABLE, NATIVE)))
+    assert both[0].startswith("different hardware (train: a CPU with portable numerics or a cpu (instructions ")
+    old = study((environment(), environment(cpu="another")), jobs=jobs, processes=({},))
+    for machine in old["environments"]:
+        del machine["platform"]["cpu_flags"]  # as it was before these were recorded
+    assert mixture(old) == ["different hardware (train: a cpu or another)"]
 
 
 def test_an_uncommitted_change_is_told():

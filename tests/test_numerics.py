@@ -1,0 +1,80 @@
+"""Portable numerics: what each library is held to, told and checked, whenever it is imported."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ict_core import numerics
+from ict_core.errors import UserError
+
+LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
+HELD = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}
+TELL = "import json; print(json.dumps(numerics.in_force()))"
+
+
+def run(*lines: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Python in an environment without any of the variables but those given."""
+    free = {name: value for name, value in os.environ.items() if name not in numerics.PINS}
+    program = "\n".join(["from ict_core import numerics", *lines])
+    return subprocess.run(
+        [sys.executable, "-c", program], env=free | variables, capture_output=True, text=True, check=False
+    )
+
+
+def test_every_library_is_held_and_says_so():
+    done = run("numerics.use('portable')", LIBRARIES, "numerics.check()", TELL)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == HELD
+
+
+def test_a_library_that_was_imported_before_is_refused_by_name():
+    done = run("import torch", "numerics.use('portable')")
+    assert done.returncode == 1
+    assert "mkl uses off, wanted COMPATIBLE" in done.stderr
+    assert "before the first import of numpy, torch or pyarrow" in done.stderr
+
+
+def test_a_library_that_evades_is_found_by_the_check():
+    done = run("numerics.use('portable')", "import os; os.environ['MKL_CBWR'] = 'AVX2'", LIBRARIES, "numerics.check()")
+    assert done.returncode == 1 and "mkl uses " in done.stderr and "wanted COMPATIBLE" in done.stderr
+
+
+def test_what_a_user_has_set_gives_way_and_comes_back_for_native():
+    mine = {"ATEN_CPU_CAPABILITY": "default", "NPY_DISABLE_CPU_FEATURES": "AVX2"}
+    names = [*mine, "MKL_CBWR"]
+    tell = f"import os, json; print(json.dumps([os.environ.get(name) for name in {names}]))"
+    done = run("numerics.use('portable')", tell, "numerics.use('native')", tell, **mine)
+    assert done.returncode == 0, done.stderr
+    assert [*map(json.loads, done.stdout.splitlines())] == [["avx2", None, "COMPATIBLE"], ["default", "AVX2", None]]
+
+
+def test_a_native_study_s_libraries_choose_for_themselves():
+    done = run("numerics.use('portable')", "numerics.use('native')", LIBRARIES, "numerics.check()", TELL)
+    assert done.returncode == 0 and json.loads(done.stdout)["mkl"] == "off"
+
+
+def test_a_cpu_without_avx2_is_told_what_to_do(monkeypatch):
+    monkeypatch.setattr(numerics, "cpu_flags", lambda: ("avx", "sse4_2"))
+    with pytest.raises(UserError) as caught:
+        numerics.use("portable")
+    assert "portable needs a CPU with avx2, f16c, fma, and this one lacks avx2, f16c, fma" in str(caught.value)
+    assert "`numerics: native`" in str(caught.value)
+
+
+def test_another_architecture_is_told(monkeypatch):
+    monkeypatch.setattr(numerics.platform, "machine", lambda: "aarch64")
+    with pytest.raises(UserError, match="is for x86-64 CPUs, and this one is aarch64"):
+        numerics.use("portable")
+
+
+def test_the_tests_themselves_are_held():
+    assert numerics.chosen() == "portable"
+    numerics.check()
+
+
+def test_the_flags_are_those_of_the_kernel():
+    flags = numerics.cpu_flags()
+    assert {"avx2", "fma", "f16c", "sse2"} <= set(flags) and list(flags) == sorted(flags)
