@@ -23,6 +23,7 @@ from ict_core.grading.boxes import last_box
 from ict_core.grading.pool import GradingPool
 
 Theirs = Callable[[str, str], bool]
+MIRROR = Path(__file__).resolve().parents[2] / "shared/benchmarks/mirror"
 MADE_UP = {"number": ["42", "1042"], "latex": [r"\frac{1}{2}", "x^2+1"], "integer": ["7", "42"], "choice": ["A", "B"]}
 
 # Variant: (template of the text, whether the answer that it gives is the gold one).
@@ -215,13 +216,13 @@ def show(table: pd.DataFrame) -> None:
     """Print the rows, and how many differ."""
     report.show(table.astype(str).to_dict("records"))
     unlike = table[(table["ours"] != table["both"]) | (table["theirs"] != table["both"])]
-    print(f"\n{len(unlike)} of {len(table)} (variant, grader) pairs differ")
+    print(f"{len(unlike)} of {len(table)} (variant, grader) pairs differ")
 
 
 def main() -> None:
     """Print the variants on which the two sides differ, and how many agree."""
     parser = report.parser(__doc__)
-    parser.add_argument("--mirror", type=Path, default=Path(__file__).parents[2] / "shared" / "benchmarks" / "mirror")
+    parser.add_argument("--mirror", type=Path, default=MIRROR)
     parser.add_argument("--most", type=int, default=10_000, help="gold answers of each type")
     options = report.parse(parser)
     if options.quick:

@@ -32,7 +32,7 @@ def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
 def show(rows: list[dict[str, str]]) -> list[str]:
     """Print rows as a Markdown table, and give its lines; all rows have the same keys, which are the columns."""
     lines = ["| " + " | ".join(cells) + " |" for cells in ([*rows[0]], [":--"] * len(rows[0]), *map(dict.values, rows))]
-    print("\n".join(lines), flush=True)
+    print(*lines, "", sep="\n", flush=True)
     return lines
 
 
