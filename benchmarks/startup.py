@@ -1,13 +1,13 @@
 """What each `ict` command imports before it does its own work, and how long its start takes.
 
     python benchmarks/startup.py
+    python benchmarks/startup.py --quick        # of two commands, and the training
 
-Each command runs once with ``--help`` (the parser alone) and, where its work needs an input, once with inputs that are
-not there, so that it ends where its work would begin. A training, whose imports go on until the trainer is built, runs
-three steps of a randomly initialised model: its start and end are what it took beside the steps that its log times.
+Each command runs with ``--help`` (the parser alone) and, where its work needs an input, with inputs that are not there,
+so that it ends where its work would begin. A training, whose imports go on until the trainer is built, runs three steps
+of a model that was pretrained for one: its start and end are what it took beside the steps that its log times.
 """
 
-import argparse
 import os
 import re
 import resource
@@ -25,19 +25,20 @@ import report
 REPOSITORY = Path(__file__).resolve().parents[1]
 STUDY = "--study configs/studies/smoke.yaml"
 CELL = "--model mini-xs --variant ict-10 --seed 0"
-COMMANDS = {  # without its inputs; None where it does nothing without them or has none
+COMMANDS = {  # without its inputs; None where it has none, or asks for more than files
     "check": STUDY,
     "data": None,
     "contamination": f"{STUDY} --train x --eval x --counts x --pairs x",
     "pretrain": f"{STUDY} --model mini-xs --eval x --out x",
-    "fetch-model": f"{STUDY} --model mini-xs --out x",
+    "fetch-model": None,
     "train": f"{STUDY} {CELL} --base x --problems x --out x",
     "generate": f"{STUDY} {CELL} --checkpoint x --problems x --out x --manifest x",
     "completion-probe": f"{STUDY} --model mini-xs --checkpoint x --problems x --out x",
     "completion-table": f"{STUDY} --results x",
-    "grade": f"{STUDY} --completions x --problems x --out x",
+    "grade": f"{STUDY} --completions x --problems x --out x --manifest x",
     "settings": f"{STUDY} --out {{temporary}}/study.json",
     "collect": f"{STUDY} --results x",
+    "regrade": f"{STUDY} --results x --out {{temporary}}/regraded",
     "shadow-study": f"{STUDY} --tokens x --shadow x --overlap x",
     "statistics": "--stored x --results x --claims configs/claims.yaml",
     "tables": "--stored x --results x --paper configs/paper.yaml",
@@ -46,27 +47,32 @@ COMMANDS = {  # without its inputs; None where it does nothing without them or h
     "notebook": None,
     "report": "--stored x --results x",
     "plan": "configs/studies/smoke.yaml --no-dag --results x",
+    "status": f"{STUDY} --results x",
+    "doctor": None,
     "diff": f"ict-10 grpo {STUDY}",
     "tokens": None,
     "lease": "--gpus 0 -- no-such-command",
     "shadow": "x --problems x --out x",
+    "verify": f"results/x/mini-xs/ict-10/seed-0 {STUDY}",
+    "explain": "x/tables/main.csv --cell x",
 }
+NOTHING = "no such (file|folder|command)"
 
 
-def timed(arguments: list[str]) -> tuple[float, float, str]:
-    """Run `ict`: wall and CPU seconds, and its error output."""
+def timed(arguments: list[str], ending: str = "") -> tuple[float, float, str]:
+    """Run `ict`: wall and CPU seconds, and its error output. It must end well, or with an error that has this text."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-m", "ict_core.cli", *arguments]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if "Traceback" in done.stderr:
-        sys.exit(done.stderr[-4000:])
+    if done.returncode and not (ending and re.search(f"^error: .*{ending}", done.stderr, re.MULTILINE)):
+        sys.exit(f"ict {' '.join(arguments)}: exit status {done.returncode}\n{done.stderr[-4000:]}")
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stderr
 
 
 def middle(arguments: list[str], repeats: int) -> tuple[float, float]:
     """Median wall and CPU seconds."""
-    runs = [timed(arguments)[:2] for _ in range(repeats)]
+    runs = [timed(arguments, NOTHING)[:2] for _ in range(repeats)]
     wall, cpu = zip(*runs, strict=True)
     return statistics.median(wall), statistics.median(cpu)
 
@@ -75,7 +81,7 @@ def heaviest(arguments: list[str]) -> str:
     """The five packages that took longest to import, with seconds (-X importtime, which adds a half to them)."""
     os.environ["PYTHONPROFILEIMPORTTIME"] = "1"
     try:
-        output = timed(arguments)[2]
+        output = timed(arguments, NOTHING)[2]
     finally:
         del os.environ["PYTHONPROFILEIMPORTTIME"]
     spent: Counter[str] = Counter()
@@ -86,45 +92,46 @@ def heaviest(arguments: list[str]) -> str:
 
 def training(folder: Path) -> tuple[float, float]:
     """Wall seconds of a three-step training of the smoke study, and those beside its steps."""
-    import pandas as pd
-
-    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core import records
     from ict_core.config import load_study
-    from ict_core.training.pretrain import build_model, save_checkpoint
+    from ict_core.startup import loading
 
-    study = load_study(REPOSITORY / "configs/studies/smoke.yaml")
-    sizes = study.models["mini-xs"].architecture
-    tokenizer = train_tokenizer(sizes.vocab_size)
+    with loading(without=("scipy",)):
+        from ict_core.training.pretrain import pretrain
+
+    model = load_study(REPOSITORY / "configs/studies/smoke.yaml").models["mini-xs"]
     base, problems, out = folder / "base", folder / "train.parquet", folder / "train"
-    save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, base)
+    pretrain(model.architecture, model.pretraining.model_copy(update={"steps": 1}), set(), {}, base)
     timed(["data", *STUDY.split(), "--train", str(problems), "--eval", str(folder / "eval.parquet")])
     inputs = ["--base", str(base), "--problems", str(problems), "--out", str(out)]
     wall, _, _ = timed(["train", *STUDY.split(), *CELL.split(), *inputs])
-    steps = pd.read_parquet(out / "timing.parquet")["total_s"].sum()
+    steps = records.read_frame(out / "timing.parquet", records.TIMING)["total_s"].sum()
     shutil.rmtree(out)
     return wall, wall - steps
 
 
 def main() -> None:
     """Time every command, then a training."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = report.parser(__doc__)
+    parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=[*COMMANDS], metavar="COMMAND")
     parser.add_argument("--repeats", type=int, default=3)
-    repeats = parser.parse_args().repeats
+    options = report.parse(parser, commands=["check", "grade"], repeats=1)
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
-        for command, options in COMMANDS.items():
+        for command in options.commands:
+            without, repeats = COMMANDS[command], options.repeats
             help_wall, help_cpu = middle([command, "--help"], repeats)
             row = {"command": command, "`--help`, s": f"{help_wall:.2f}", "CPU s": f"{help_cpu:.2f}"}
             row |= {"to its work, s": "", "its CPU s": "", "heaviest imports, s": ""}
-            if options is not None:
-                arguments = [command, *options.format(temporary=temporary).split()]
+            if without is not None:
+                arguments = [command, *without.format(temporary=temporary).split()]
                 wall, cpu = middle(arguments, repeats)
                 row |= {"to its work, s": f"{wall:.2f}", "its CPU s": f"{cpu:.2f}"}
                 row["heaviest imports, s"] = heaviest(arguments)
             rows.append(row)
         wall, beside = training(Path(temporary))
     print(f"A training of the smoke study: {wall:.1f} s, of which {beside:.1f} s are not its steps.\n")
-    report.append("python benchmarks/startup.py", rows)
+    report.append(rows, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What the token statistics cost beside the bare product with the LM head, how exact they are, and in which memory.
 
-    python benchmarks/token_statistics.py [--device cuda]
+    python benchmarks/token_statistics.py
+    python benchmarks/token_statistics.py --device cuda
+    python benchmarks/token_statistics.py --quick       # one round with the small head
 
 Log-probability, H1, H2 and the Jensen-Shannon score of groups of 8, on random states and heads whose distributions are
 about as certain as a language model's. Time is a ratio, the median of interleaved rounds on one core, to
@@ -24,8 +26,8 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+import report
 import torch
-from report import append
 from torch import Tensor
 
 from ict_core.selection.base import top_fraction
@@ -36,7 +38,6 @@ GROUP, ROLLOUTS = 8, 64
 SIZES = {"896 x 151,936": (896, 151_936, 8), "96 x 512": (96, 512, 80)}  # width and vocabulary of a head, positions
 SMALL = 64  # states at a time
 NAMES = ("ln p", "H1", "H2", "JS")
-COMMAND = "python benchmarks/token_statistics.py"
 
 
 class Case:
@@ -194,19 +195,21 @@ def same_tokens(size: str, positions: int, device: str) -> Iterator[dict[str, st
 
 def main() -> None:
     """Print and keep both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = report.parser(__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=[*SIZES], help="the last table is of the first")
     parser.add_argument("--positions", type=int, default=16, help="of a sequence in the last table")
     parser.add_argument("--memory", nargs=2, metavar=("SIZE", "METHOD"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = report.parse(parser, rounds=1, sizes=["96 x 512"])
     torch.set_num_threads(1)
     with torch.no_grad():
         if options.memory:
             print(own_memory(*options.memory, options.device))
             return
-        append(COMMAND, [row for size in SIZES for row in speed(size, options.rounds, options.device)])
-        append(COMMAND, list(same_tokens("896 x 151,936", options.positions, options.device)))
+        rows = [row for size in options.sizes for row in speed(size, options.rounds, options.device)]
+        report.append(rows, quick=options.quick)
+        report.append(list(same_tokens(options.sizes[0], options.positions, options.device)), quick=options.quick)
 
 
 if __name__ == "__main__":

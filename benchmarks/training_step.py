@@ -3,7 +3,8 @@
     python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
     python benchmarks/training_step.py --settings tiny     # or some of: tiny, tiny-half, 0.5b, 0.5b-bf16
     python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
-    python benchmarks/training_step.py --profile tiny-half "ICT-10: + one pass (all)"   # where an arm's time goes
+    python benchmarks/training_step.py --settings tiny-half --profile "ICT-10: + one pass (all)"   # an arm's parts
+    python benchmarks/training_step.py --quick             # all arms once, of next to nothing
 
 A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
 figure is the median over the rounds of its ratio to TRL's step in the same round. Weights and tokens are random, so
@@ -29,22 +30,31 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import report
 import torch
-from report import append
-from transformers import Qwen2Config, Qwen2ForCausalLM
-from trl import GRPOTrainer
-from trl.trainer.utils import split_tensor_dict
 
-from ict_core.benchmarks.mini.tokenizer import train_tokenizer
-from ict_core.config import Training, load_study
-from ict_core.seeding import generator
-from ict_core.selection import SELECTORS
-from ict_core.training.levers import Levers
-from ict_core.training.pretrain import save_checkpoint
-from ict_core.training.run import build_trainer
-from ict_core.training.trainer import SelectiveGRPOTrainer
+from ict_core.startup import loading
+
+with loading(without=("peft", "scipy")):  # as a training does
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core.config import Training, load_study
+    from ict_core.seeding import generator
+    from ict_core.selection import SELECTORS
+    from ict_core.training.levers import Levers
+    from ict_core.training.pretrain import save_checkpoint
+    from ict_core.training.run import build_trainer, leave_vllm_out
+
+    leave_vllm_out()
+    from trl import GRPOTrainer
+    from trl.trainer.utils import split_tensor_dict
+
+    from ict_core.training.trainer import SelectiveGRPOTrainer
 
 GROUP = 8
+DENSE = "TRL, dense GRPO"
+MEASURED = (DENSE, "GRPO: + one pass (all)", "ICT-10: + tail cut", "ICT-10: + one pass (all)")  # their memory, too
 STUDY = load_study(Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml")
 
 
@@ -64,7 +74,8 @@ class Setting:
     half: bool = False  # whether every second group has advantage 0
     precision: str = "float32"
     gpu: bool = False
-    few: bool = False  # a step takes minutes: some arms, once, and no memory
+    few: bool = False  # a step takes minutes: some arms, once
+    memory: tuple[str, ...] = MEASURED  # the arms whose memory is measured, each in a process of its own
 
 
 TINY = Setting(2, 96, 288, (3, 3), 320, 8, (12, 30), 80, 9)
@@ -75,16 +86,16 @@ SETTINGS = {
     "tiny-half": Setting(**vars(TINY) | {"half": True}),
     "0.5b": SMALL,
     # of few tokens, as processors without bfloat16 instructions take 26 ms for each through the head
-    "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True),
+    "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),
     "gpu-0.5b": Setting(
         **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
     ),
     "gpu-1.5b": LARGE,
+    "quick": Setting(1, 32, 64, (2, 2), 320, 2, (4, 8), 16, 1, gpu=torch.cuda.is_available(), memory=MEASURED[::3]),
 }
 
 NONE = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
 PACKED = Levers(cut=False, sparse=False, one_pass=False)
-DENSE = "TRL, dense GRPO"
 ARMS: dict[str, tuple[str, Levers] | None] = {
     DENSE: None,
     "GRPO: no padding": ("grpo", NONE),
@@ -99,7 +110,6 @@ ARMS: dict[str, tuple[str, Levers] | None] = {
     "STAPO: all": ("stapo", Levers()),
 }
 PARTS = ("step_of", "states", "pack", "_attention", "token_statistics", "_compute_loss", "_engine_run_backward")
-MEASURED = (DENSE, "GRPO: + one pass (all)", "ICT-10: + tail cut", "ICT-10: + one pass (all)")  # their memory, too
 
 
 def checkpoint(setting: Setting, folder: Path) -> None:
@@ -155,11 +165,12 @@ def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTraine
         "kl_coef": 0.0,
         "precision": setting.precision,
         "passes": passes,
-        "token_sample_groups": 0,
+        "token_sample_every": 2,  # none at the step that is measured, which is the first
     }
     problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
     method = STUDY.methods["grpo"]
     trainer, _ = build_trainer(base, problems, Training(**recipe), method, 0, None, base / "scratch")  # type: ignore
+    trainer.state.global_step = 1
     trainer.current_gradient_accumulation_steps = 1
     trainer._logs["rewards"]["none"] = deque([0.0] * setting.groups * GROUP)
     trainer.model.train()
@@ -175,7 +186,7 @@ def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], arm: tuple[
         method = STUDY.methods[variant].model_copy(update={"warmup_steps": 0})
         trainer._method, trainer._select = method, SELECTORS[method.selector]
         trainer._scores = ("js",) if variant.startswith("ict") else ()
-        trainer._select_tokens(inputs, step=1)
+        trainer._select_tokens(inputs, trainer.state.global_step)
         compute = SelectiveGRPOTrainer._compute_loss
     with trainer.compute_loss_context_manager():
         loss = compute(trainer, trainer.model, split_tensor_dict(inputs, 1)[0])
@@ -241,55 +252,61 @@ def memory(name: str, key: str, base: Path) -> tuple[float, float]:
     return float(whole), float(own)
 
 
-def profile(key: str, name: str) -> list[dict[str, str]]:
+def profile(key: str, name: str, base: Path) -> list[dict[str, str]]:
     """Milliseconds of a step's parts; a part holds those that it calls."""
     setting = SETTINGS[key]
-    with tempfile.TemporaryDirectory() as folder:
-        checkpoint(setting, Path(folder))
-        trainer = trainers_of(setting, Path(folder), [name])[name]
-        rollouts = batch(setting, trainer.accelerator.device)
-        step_of(trainer, rollouts, ARMS[name])
-        with cProfile.Profile() as profiler:
-            for _ in range(setting.rounds):
-                step_of(trainer, rollouts, ARMS[name])
+    trainer = trainers_of(setting, base, [name])[name]
+    rollouts = batch(setting, trainer.accelerator.device)
+    step_of(trainer, rollouts, ARMS[name])
+    with cProfile.Profile() as profiler:
+        for _ in range(setting.rounds):
+            step_of(trainer, rollouts, ARMS[name])
     found = {function: took for (_, _, function), (*_, took, _) in pstats.Stats(profiler).stats.items()}  # type: ignore
-    return [{"part": part, "ms": f"{1000 * found.get(part, 0.0) / setting.rounds:.1f}"} for part in PARTS]
+    return [
+        {"setting": key, "part": part, "ms": f"{1000 * found.get(part, 0.0) / setting.rounds:.1f}"} for part in PARTS
+    ]
+
+
+def columns(key: str, base: Path) -> dict[str, dict[str, str]]:
+    """What the table says of a setting: arm -> column -> figure."""
+    setting = SETTINGS[key]
+    times = ratios(setting, base)
+    peaks = {name: memory(name, key, base) for name in setting.memory}
+    found = {name: {f"{key}: time": f"{times[name]:.2f}" if name in times else ""} for name in ARMS}
+    for name in ARMS if peaks else ():
+        whole, own = peaks.get(name, (0.0, 0.0))
+        held = f"{own:,.0f} ({own / peaks[DENSE][1]:.2f}); in all {whole:,.0f}"
+        found[name][f"{key}: MiB"] = held if name in peaks else ""
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Compare the arms, or profile one, at every setting asked for."""
+    parser = report.parser(__doc__)
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tiny", "tiny-half", "0.5b", "0.5b-bf16"])
-    parser.add_argument("--profile", nargs=2, metavar=("SETTING", "ARM"))
+    parser.add_argument("--profile", choices=ARMS, metavar="ARM", help="where this arm's time goes, and nothing else")
     parser.add_argument("--memory-of", type=json.loads, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = report.parse(parser, settings=["quick"])
     torch.set_num_threads(1)
     if options.memory_of:
         name, key, base = options.memory_of
         print(*highest(name, SETTINGS[key], Path(base)))
         return
-    if options.profile:
-        key, name = options.profile
-        append(f'python benchmarks/training_step.py --profile {key} "{name}"', profile(key, name))
-        return
-    rows = [{"step": name} for name in ARMS]
+    parts: list[dict[str, str]] = []
+    arms: dict[str, dict[str, str]] = {name: {} for name in ARMS}
     for key in options.settings:
         setting = SETTINGS[key]
         if setting.gpu != torch.cuda.is_available():
             sys.exit(f"--settings {key}: it is for a {'GPU' if setting.gpu else 'CPU'}, and this machine is another")
         with tempfile.TemporaryDirectory() as folder:
             checkpoint(setting, Path(folder))
-            time_ratios = ratios(setting, Path(folder))
-            peaks = {name: memory(name, key, Path(folder)) for name in (() if setting.few else MEASURED)}
-        for row in rows:
-            name = row["step"]
-            row[f"{key}: time"] = f"{time_ratios[name]:.2f}" if name in time_ratios else ""
-            if name in peaks:
-                own, trl = peaks[name][1], peaks[DENSE][1]
-                row[f"{key}: MiB"] = f"{own:,.0f} ({own / trl:.2f}); in all {peaks[name][0]:,.0f}"
-            elif not setting.few:
-                row[f"{key}: MiB"] = ""
-    rows = [row for row in rows if any(value for column, value in row.items() if column != "step")]
-    append("python benchmarks/training_step.py --settings " + " ".join(options.settings), rows)
+            if options.profile:
+                parts += profile(key, options.profile, Path(folder))
+                continue
+            for name, cells in columns(key, Path(folder)).items():
+                arms[name] |= cells
+    rows = parts or [{"step": name, **cells} for name, cells in arms.items() if any(cells.values())]
+    report.append(rows, quick=options.quick)
 
 
 if __name__ == "__main__":

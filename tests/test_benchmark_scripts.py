@@ -1,0 +1,106 @@
+"""The scripts of `benchmarks/`: each runs with `--quick`, and what is quoted of them is what they take."""
+
+import argparse
+import ast
+import json
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ict_core import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+SCRIPTS = sorted(file for file in BENCHMARKS.glob("*.py") if file.name != "report.py")
+HELP = """
+import json, runpy, sys
+sys.path[0] = "benchmarks"
+for command in json.loads(sys.argv[1]):
+    sys.argv = [*command, "--help"]
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    except SystemExit as end:
+        assert not end.code, command
+    else:
+        raise AssertionError(f"{command}: no help")
+"""
+
+
+def python(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run Python as a reader does in the repository, whatever other tests have set."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "RESULTS"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=inherited | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+
+
+def kept() -> dict[str, bytes]:
+    """All that a benchmark may write to, and the studies that have results."""
+    files = {file.name: file.read_bytes() for file in BENCHMARKS.iterdir() if file.is_file()}
+    return files | {f"results/{study.name}": b"" for study in (ROOT / "results").iterdir()}
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The Markdown tables of a text: rows of cells, the header first."""
+    found = re.findall(r"^(\|.+\|)\n\|[ :|-]+\|\n((?:\|.+\|\n)+)", text, re.MULTILINE)
+    return [
+        [[cell.strip() for cell in row[1:-1].split(" |")] for row in (head, *rows.splitlines())] for head, rows in found
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_the_quick_form_prints_finite_figures_and_keeps_nothing(script):
+    assert f"python benchmarks/{script.name} --quick" in ast.get_docstring(ast.parse(script.read_text()))
+    before = kept()
+    done = python(script, "--quick")
+    assert done.returncode == 0 and "Traceback" not in done.stdout + done.stderr, (done.stdout + done.stderr)[-5000:]
+    assert kept() == before
+    assert tables(done.stdout), done.stdout
+    for header, *rows in tables(done.stdout):
+        for row in rows:
+            assert any(re.match(r"-?\d", cell) for cell in row[1:]), row
+            assert not any(re.search(r"\b(nan|inf|none)\b", cell.lower()) for cell in row), row
+        for name, *column in zip(header, *rows, strict=True):
+            assert any(column), f"the column {name!r} is empty"
+
+
+def quoted() -> dict[str, list[list[str]]]:
+    """Script -> the commands that pages and docstrings give for it."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), BENCHMARKS / "results.md", *SCRIPTS]
+    found: dict[str, list[list[str]]] = {}
+    for page in pages:
+        for command in re.findall(r"python (benchmarks/\w+\.py[^`\n]*)", page.read_text(encoding="utf-8")):
+            words = shlex.split(command, comments=True)
+            found.setdefault(words[0], []).append(words)
+    return found
+
+
+def with_options(commands: list[list[str]]) -> list[list[str]]:
+    """Those that have other options than `--quick`."""
+    return [words for words in commands if set(words[1:]) - {"--quick"}]
+
+
+def test_every_script_that_is_quoted_is_there_and_every_one_is_quoted():
+    assert set(quoted()) == {f"benchmarks/{script.name}" for script in SCRIPTS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [name for name, commands in quoted().items() if with_options(commands)])
+def test_the_commands_that_are_quoted_are_what_the_script_takes(script):
+    done = python("-c", HELP, json.dumps(with_options(quoted()[script])))
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_the_benchmark_of_starts_knows_every_subcommand(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    [subcommands] = (a for a in cli._parser()._actions if isinstance(a, argparse._SubParsersAction))
+    assert set(runpy.run_path(str(BENCHMARKS / "startup.py"))["COMMANDS"]) == set(subcommands.choices)
