@@ -216,11 +216,13 @@ def _add_verify(commands: Any) -> None:
 
 def _add_explain(commands: Any) -> None:
     command = commands.add_parser("explain", help=explain.explain.__doc__, description=explain.explain.__doc__)
-    command.add_argument("table", type=Path, help="results/STUDY/tables/TABLE.csv")
-    command.add_argument(
-        "--cell", required=True, help="MODEL/VARIANT/... in the order of the columns, or COLUMN=VALUE,..."
-    )
-    command.add_argument("--samples", metavar="BENCHMARK/PROBLEM", help="print each run's completions of this problem")
+    command.add_argument("table", type=Path, help="results/STUDY/tables/TABLE.csv, or results/STUDY/claims.json")
+    rows = "MODEL/VARIANT/... in the order of the columns, or COLUMN=VALUE,...; of claims.json the claim's id"
+    command.add_argument("--cell", required=True, help=rows)
+    asked = "print this problem's question and gold answer, and each run's completions"
+    command.add_argument("--samples", metavar="BENCHMARK/PROBLEM", help=asked)
+    ledger = "that claims.json was made by (default: %(default)s)"
+    command.add_argument("--claims", type=Path, default=Path("configs/claims.yaml"), help=ledger)
     command.set_defaults(run=explain.explain)
 
 

@@ -180,7 +180,7 @@ def _absent(claim: Claim, evidence: Evidence) -> Entry:
         remark = f"needs {claim.needs}"
     else:
         ran = set(evidence.runs["variant"])
-        missing = [v for v in _variants(claim) if v not in ran]
+        missing = [v for v in variants_of(claim.test) if v not in ran]
         remark = "no model ran both arms on its benchmarks"
         if missing:
             remark = f"without {', '.join(missing)}"
@@ -189,8 +189,8 @@ def _absent(claim: Claim, evidence: Evidence) -> Entry:
     return Entry(claim, describe(claim), _unit(claim), (), 0, nan, nan, nan, {}, nan, nan, NOT_TESTED, remark, nan)
 
 
-def _variants(claim: Claim) -> list[str]:
-    test = claim.test
+def variants_of(test: Test | None) -> list[str]:
+    """The variants that a test is about, the compared one first; none without a test."""
     if isinstance(test, Measure):
         return [test.of, *([test.minus] if test.minus else [])]
     return [test.ours, *test.against] if test is not None else []

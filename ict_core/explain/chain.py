@@ -128,7 +128,7 @@ def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> Walk:
     if {"completions_sha256"} <= jobs.get("grade", {}).keys() & jobs.get("generate", {}).keys():
         of_both = (jobs[stage]["completions_sha256"] for stage in ("generate", "grade"))
         _equal(found, "these completions were graded", *of_both)
-    found.links.append(("the files of the cell", None))
+    found.links.append(("verdicts, completions, weights and training files", None))
     return found
 
 
@@ -199,10 +199,33 @@ def samples(results: Path, cell: Cell, benchmark: str, problem: str) -> Iterator
     both = texts.merge(records.read_frame(folder / "grades.parquet", records.GRADES)[[*key, "status"]], on=key)
     chosen = both[(both["benchmark"] == benchmark) & (both["problem"] == problem)]
     if chosen.empty:
-        of_benchmark = texts.loc[texts["benchmark"] == benchmark, "problem"].drop_duplicates()
-        allowed = [f"{benchmark}/{name}" for name in of_benchmark.head(5)]
-        allowed = allowed or [f"{name}/..." for name in texts["benchmark"].unique()]
-        told = f"{_short(folder)} has no such problem; allowed: {', '.join(allowed)}, ..."
-        raise UserError(f"--samples {benchmark}/{problem}: {told}")
+        raise _no_problem(folder, texts, benchmark, problem)
     chosen = chosen.sort_values("sample")
     yield from zip(chosen["sample"].tolist(), chosen["status"].tolist(), chosen["text"].tolist(), strict=True)
+
+
+def question(file: Path, problem: str) -> "pd.Series[str]":
+    """A problem's row of ``records.PROBLEMS``: its prompt and its gold answer.
+
+    Args:
+        file: the evaluation's problems.
+        problem: ``BENCHMARK/PROBLEM``.
+
+    Raises:
+        UserError: the file has no such problem.
+    """
+    benchmark, _, name = problem.partition("/")
+    problems = records.read_frame(file, records.PROBLEMS)
+    chosen = problems[(problems["benchmark"] == benchmark) & (problems["problem"] == name)]
+    if chosen.empty:
+        raise _no_problem(file, problems, benchmark, name)
+    return chosen.iloc[0]
+
+
+def _no_problem(where: Path, frame: pd.DataFrame, benchmark: str, problem: str) -> UserError:
+    """The complaint that a frame has no such problem, with some that it has."""
+    of_benchmark = frame.loc[frame["benchmark"] == benchmark, "problem"].drop_duplicates()
+    allowed = [f"{benchmark}/{name}" for name in of_benchmark.head(5)]
+    allowed = allowed or [f"{name}/..." for name in frame["benchmark"].unique()]
+    told = f"{_short(where)} has no such problem; allowed: {', '.join(allowed)}, ..."
+    return UserError(f"--samples {benchmark}/{problem}: {told}")

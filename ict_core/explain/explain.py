@@ -1,7 +1,8 @@
-"""The whole walk from one row of a table, as text."""
+"""The whole walk from one row of a table or one claim, as text."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -10,9 +11,10 @@ from ict_core import collect, records
 from ict_core.columns import columns
 from ict_core.config.study import Cell
 from ict_core.errors import UserError
-from ict_core.explain.chain import Walk, samples, stored_walk, walk
+from ict_core.explain.chain import Walk, question, samples, stored_walk, walk
+from ict_core.explain.claims import CLAIMS, claims_of, trace
 from ict_core.explain.origins import Origin
-from ict_core.explain.runs import Entering, agrees, entering, recomputed
+from ict_core.explain.runs import Checked, Entering, entering, recomputed
 from ict_core.explain.selection import chosen_row, table_of
 from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.statistics.names import AVERAGE
@@ -21,47 +23,52 @@ from ict_core.statistics.schemas import STATISTICS
 _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}
 
 
-def explain(table: Path, selection: str, problem: str | None = None) -> tuple[str, bool]:
-    """Where a row of a table comes from.
+def explain(
+    table: Path, selection: str, problem: str | None = None, ledger: Path = Path("configs/claims.yaml")
+) -> tuple[str, bool]:
+    """Where a row of a table, or a claim of the ledger, comes from.
 
     Args:
-        table: ``results/STUDY/tables/NAME.csv``.
+        table: ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``.
         selection: of the row, as :func:`chosen_row` takes it.
-        problem: ``BENCHMARK/PROBLEM``, whose completions are printed as well.
+        problem: ``BENCHMARK/PROBLEM``, whose question, gold answer and completions are printed as well.
+        ledger: by which the claims were made.
 
     Returns:
         The text, and whether the number follows from its runs and no link of their files is broken.
 
     Raises:
-        UserError: no such table, row or problem, or the study's own files are missing.
+        UserError: no such table, row, claim or problem, or the study's own files are missing.
     """
-    origin, rows = table_of(table)
+    of_claims = table.name == CLAIMS
+    origin, rows = (claims_of if of_claims else table_of)(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
-    results = Path(os.path.normpath(table.parent / ".."))
+    results = Path(os.path.normpath(table.parent / ("." if of_claims else "..")))
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
-    lines = [*_number(table, origin, row), *_made(results, table, origin, row)]
     scores = records.read_frame(results / collect.SCORES, records.SCORES)
-    found = entering(origin, row, scores)
-    follows, text = _runs(origin, row, found)
-    lines += text
-    whole = True
+    if of_claims:
+        origin, found, numbers = trace(row, table, scores, ledger)
+    else:
+        found = entering(origin, row, scores)
+        numbers = recomputed(origin, row, found)
+    lines = [*_number(table, row), *_made(results, origin, row), *_runs(found, numbers), *_question(results, problem)]
+    walks = []
     for cell in (Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds):
         of_cell = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
-        of_run = _walk(results, cell, of_cell)
-        whole &= of_run.whole
-        lines += [*_run(cell, of_cell, row, of_run), *_samples(results, cell, problem)]
-    lines += ["", _verdict(found, follows=follows, whole=whole)]
-    return "\n".join(lines) + "\n", follows and whole
+        walks.append(_walk(results, cell, of_cell))
+        lines += [*_run(cell, of_cell, row, walks[-1]), *_samples(results, cell, problem)]
+    sound = all(number.equal for number in numbers) and all(of_run.whole for of_run in walks)
+    return "\n".join([*lines, "", _verdict(numbers, walks)]) + "\n", sound
 
 
-def _number(table: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
-    yield f"The row of {table}"
+def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
+    yield f"The {'claim' if table.name == CLAIMS else 'row'} of {table}"
     yield from columns([(key, value or "—") for key, value in row.items()], "  ").splitlines()
     yield ""
 
 
-def _made(results: Path, table: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
+def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
     """The test, in words, and the rows of the statistics."""
     yield "What made it"
     yield f"  {origin.made}"
@@ -101,21 +108,14 @@ def _matching(frame: pd.DataFrame, row: Mapping[str, str]) -> pd.DataFrame:
     return found[(found["variant"] == row["variant"]) | (found["baseline"] == row["variant"])]
 
 
-def _runs(origin: Origin, row: Mapping[str, str], found: list[Entering]) -> tuple[bool, list[str]]:
-    """The runs' values, and whether the printed number is what they give."""
-    if not found:
-        return True, ["No training run enters it."]
-    lines = ["The runs that enter"]
+def _runs(found: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:
+    """The runs' values, and whether the printed numbers are what they give."""
+    yield "The runs that enter" if found else "No training run enters it."
     for runs in found:
         values = "" if runs.values is None else ": " + ", ".join(f"{value:.10g}" for value in runs.values)
-        lines.append(f"  {runs.model}/{runs.variant}, seeds {', '.join(map(str, runs.seeds))}{values}")
-    follows = True
-    for column, value in recomputed(origin, row, found).items():
-        equal = agrees(row[column], value)
-        follows &= equal
-        said = "as printed" if equal else f"NOT the printed {row[column] or '—'}"
-        lines.append(f"  {column}, recomputed from {collect.SCORES}: {value:.10g}, {said}")
-    return follows, lines
+        yield f"  {runs.model}/{runs.variant}, seeds {', '.join(map(str, runs.seeds))}{values}"
+    for number in numbers:
+        yield f"  {number.name}, {number.done}, {number.said}"
 
 
 def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
@@ -140,17 +140,58 @@ def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], of_run: Walk)
         yield f"  [{_MARKS[holds]}] {text}"
 
 
+def _question(results: Path, problem: str | None) -> Iterator[str]:
+    """What a problem asks and its gold answer."""
+    if problem is None:
+        return
+    yield from ("", f"The problem {problem}")
+    file = results / "data" / "eval.parquet"
+    if not file.exists():
+        yield f"  {file} is not here: neither question nor gold answer can be shown"
+        return
+    asked = question(file, problem)
+    for name, text in (("question", asked["prompt"]), ("gold answer", asked["answer"])):
+        yield f"  {name}:"
+        yield from _quoted(text)
+
+
 def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
     if problem is None:
+        return
+    if not (results / cell.folder).is_dir():
+        yield f"  {problem}: the completions are not here"
         return
     benchmark, _, name = problem.partition("/")
     for number, status, text in samples(results, cell, benchmark, name):
         yield f"  {problem}, sample {number}: {status}"
-        yield from (f"    | {line}" for line in text.splitlines() or [""])
+        yield from _quoted(text)
 
 
-def _verdict(found: list[Entering], *, follows: bool, whole: bool) -> str:
-    runs = sum(len(of_variant.seeds) for of_variant in found)
-    faults = [] if follows else ["the printed number does not follow from its runs"]
-    faults += [] if whole else ["a link is broken"]
-    return f"NOT SOUND: {'; '.join(faults)}" if faults else f"sound: {runs} runs, no link is broken"
+def _quoted(text: str) -> Iterator[str]:
+    yield from (f"    | {line}" for line in text.splitlines() or [""])
+
+
+def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk]) -> str:
+    """What was checked with which outcome, and what could not be."""
+    if not walks and not numbers:
+        return "nothing to check: no training run enters it"
+    links = [holds for of_run in walks for _, holds in of_run.links]
+    wrong = [number.name for number in numbers if not number.equal]
+    faults = [f"the printed {', '.join(wrong)} {'do' if len(wrong) > 1 else 'does'} not follow"] if wrong else []
+    faults += ["a link is broken"] if False in links else []
+    right = [number.name for number in numbers if number.equal]
+    checked = [_count(len(walks), "run")]
+    checked += [f"{', '.join(right)} as printed"] if right else []
+    checked += [f"{_count(links.count(True), 'link')} {'holds' if links.count(True) == 1 else 'hold'}"]
+    unknown = [] if numbers else ["the number itself, which this command does not compute"]
+    absent = Counter(text for of_run in walks for text, holds in of_run.links if holds is None)
+    unknown += [f"{text} (of {_count(count, 'run')}; not here)" for text, count in absent.items()]
+    if faults:
+        told = f"NOT SOUND: {'; '.join(faults)}"
+    else:
+        told = f"sound{' as far as it could be checked' if unknown else ''}: {', '.join(checked)}"
+    return told + (f"; not checked: {'; '.join(unknown)}" if unknown else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

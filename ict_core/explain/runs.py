@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -28,6 +29,15 @@ class Entering:
     variant: str
     seeds: tuple[int, ...]
     values: tuple[float, ...] | None
+
+
+class Checked(NamedTuple):
+    """A printed value held against what the runs give: its name, what was done, the outcome in words, and as truth."""
+
+    name: str
+    done: str
+    said: str
+    equal: bool
 
 
 def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> list[Entering]:
@@ -75,18 +85,31 @@ def _only(runs: Entering, seeds: list[int]) -> Entering:
     return Entering(runs.model, runs.variant, tuple(seeds), values)
 
 
-def recomputed(origin: Origin, row: Mapping[str, str], found: list[Entering]) -> dict[str, float]:
+def recomputed(origin: Origin, row: Mapping[str, str], found: list[Entering]) -> list[Checked]:
     """What of a row's numbers the runs give: `mean` and `difference`, as far as it has them."""
     if not origin.follow or not found:
-        return {}
+        return []
     ours, *theirs = (runs.values or () for runs in found)
     values = {"mean": math.fsum(ours) / len(ours)}
     if theirs:
         gaps = [a - b for a, b in zip(ours, theirs[0], strict=True)]
         values["difference"] = math.fsum(gaps) / len(gaps)
-    return {column: value for column, value in values.items() if column in row}
+    return [
+        checked(name, f"{value:.10g}", origin.source, row[name], equal=agrees(row[name], value))
+        for name, value in values.items()
+        if name in row
+    ]
+
+
+def checked(name: str, value: str, source: str, printed: str, *, equal: bool) -> Checked:
+    """A value that was computed again from a stored file, beside the printed one."""
+    said = "as printed" if equal else f"NOT the printed {printed or '—'}"
+    return Checked(name, f"recomputed from {source}: {value}", said, equal)
 
 
 def agrees(printed: str, value: float) -> bool:
     """Whether a table's text is this number, to the ten digits that a table has."""
-    return printed != "" and math.isclose(float(printed), value, rel_tol=_DIGITS, abs_tol=_NOTHING)
+    try:
+        return math.isclose(float(printed), value, rel_tol=_DIGITS, abs_tol=_NOTHING)
+    except ValueError:  # no number stands there
+        return False

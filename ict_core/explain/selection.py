@@ -19,7 +19,8 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     """
     if path.suffix != ".csv" or path.stem not in ORIGINS:
         known = ", ".join(f"{name}.csv" for name in ORIGINS)
-        raise UserError(f"{path}: no table of a study; allowed: results/STUDY/tables/ with one of {known}")
+        allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {known}"
+        raise UserError(f"{path}: no table of a study; allowed: {allowed}")
     try:
         rows = pd.read_csv(path, dtype="str", keep_default_na=False)
     except FileNotFoundError as error:

@@ -59,7 +59,11 @@ def test_a_contrast_of_the_stored_study_by_hand():
     assert sound and f"mini-s/ict-10, seeds 0, 1, 2: {values}\n" in text
     difference = (share["ict-10"] - share["grpo"]).mean()
     assert f"difference, recomputed from scores.parquet: {difference:.10g}, as printed" in text
-    assert "[not checked: the file is not here] the files of the cell" in text
+    assert "[not checked: the file is not here] verdicts, completions, weights and training files" in text
+    assert text.splitlines()[-1] == (
+        "sound as far as it could be checked: 6 runs, difference as printed, 18 links hold; not checked: verdicts, "
+        "completions, weights and training files (of 6 runs; not here)"
+    )
     job = next(j for j in read_manifest(MINI / "manifest.json")["jobs"] if j["stage"] == "train")
     assert f"base {job['base_sha256'][:16]}" in text
 
@@ -73,7 +77,7 @@ def test_a_printed_number_that_its_runs_do_not_give_is_told(tmp_path, capsys):
     assert main(["explain", str(tmp_path / "tables/main.csv"), "--cell", "mini-s"]) == 1
     printed = capsys.readouterr().out
     assert "NOT the printed 0.5" in printed
-    assert printed.splitlines()[-1] == "NOT SOUND: the printed number does not follow from its runs"
+    assert printed.splitlines()[-1].startswith("NOT SOUND: the printed mean does not follow; not checked: verdicts,")
 
 
 @pytest.mark.parametrize(
@@ -176,10 +180,44 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
         "commit cccccccccccc with changes, library dddd",
     ):
         assert words in printed
-    assert "  b/q, sample 0: wrong\n    | <b>5\n" in printed and "| 4" not in printed
-    assert printed.endswith("sound: 1 runs, no link is broken\n")
+    assert "  b/q, sample 0: wrong\n    | <b>5\n" in printed and "b/p, sample" not in printed
+    assert "\nThe problem b/q\n  question:\n    | ?\n  gold answer:\n    | 4\n" in printed
+    assert printed.index("gold answer") < printed.index("sample 0")
+    assert printed.endswith(
+        "sound as far as it could be checked: 1 run, 12 links hold; not checked: the number itself, which this command "
+        "does not compute\n"
+    )
     assert main(["explain", table, "--cell", "m", "--samples", "b/r"]) == 2
     assert "has no such problem; allowed: b/p, b/q" in capsys.readouterr().err
+
+
+def test_without_the_problems_neither_question_nor_gold_answer_is_shown(study, capsys):
+    (study / "data/eval.parquet").unlink()
+    assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m", "--samples", "b/q"]) == 0
+    printed = capsys.readouterr().out
+    assert f"  {study}/data/eval.parquet is not here: neither question nor gold answer can be shown\n" in printed
+    assert "b/q, sample 0: wrong" in printed
+    for text in ("graded by", "answered"):
+        assert f"{text} the problems of results/made/data/eval.parquet (of 1 run; not here)" in printed.splitlines()[-1]
+
+
+def test_stored_results_say_that_completions_are_not_here():
+    text, sound = explain(MINI / "tables/main.csv", "mini-s/base/mini-word/pass@1", "mini-word/mini-word-0007")
+    assert sound and "data/eval.parquet is not here: neither question nor" in text
+    assert "  mini-word/mini-word-0007: the completions are not here\n" in text
+
+
+@pytest.mark.parametrize(
+    ("table", "selection"),
+    [
+        ("tables/contamination.csv", "mini-word"),
+        ("tables/paper.csv", "average/pass@4/grpo/paper/0.5B"),
+        ("claims.json", "beats-kl"),
+    ],
+)
+def test_where_no_run_enters_there_is_nothing_to_check(table, selection):
+    text, sound = explain(MINI / table, selection)
+    assert sound and text.splitlines()[-1] == "nothing to check: no training run enters it"
 
 
 def edit(path: Path, **changed: object) -> None:
@@ -217,7 +255,7 @@ def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(s
         "the checkpoint is what its manifest says",
     ]
     assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
-    assert capsys.readouterr().out.endswith("NOT SOUND: a link is broken\n")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("NOT SOUND: a link is broken; not checked: ")
     assert weights.exists()  # looking at a damaged file sets nothing aside
     weights.write_bytes(b"trained")
     scores = records.read_frame(study / "scores.parquet", records.SCORES)

@@ -1,0 +1,125 @@
+"""From a claim of the ledger back to its runs, on the stored study."""
+
+import json
+import shutil
+from math import comb
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ict_core.cli import main
+from ict_core.errors import UserError
+from ict_core.explain.claims import claims_of
+from ict_core.explain.explain import explain
+
+ROOT = Path(__file__).resolve().parents[2]
+MINI = ROOT / "results/reference/mini"
+CLAIMS, LEDGER = MINI / "claims.json", ROOT / "configs/claims.yaml"
+
+
+def pass_at_4() -> pd.Series:
+    """The average over the benchmarks of each run, from the counts of the stored scores."""
+    scores = pd.read_parquet(MINI / "scores.parquet")
+    value = [1 - comb(n - c, 4) / comb(n, 4) for n, c in zip(scores["n"], scores["correct"], strict=True)]
+    run = ["model", "variant", "seed"]
+    return scores.assign(value=value).groupby([*run, "benchmark"])["value"].mean().groupby(run).mean()
+
+
+def told(name: str) -> str:
+    text, sound = explain(CLAIMS, name, ledger=LEDGER)
+    assert sound
+    return text
+
+
+def test_a_claim_by_hand():
+    text, runs = told("gain-over-grpo"), pass_at_4()
+    for model in ("mini-s", "mini-m"):
+        for variant in ("ict-10", "grpo"):
+            values = ", ".join(f"{runs[model, variant, seed]:.10g}" for seed in range(3))
+            assert f"\n  {model}/{variant}, seeds 0, 1, 2: {values}\n" in text
+            assert f"\n{model}/{variant}/seed-2: 250 problems, 2000 samples, " in text
+    by_arm = runs.groupby(["variant", "model"]).mean()
+    estimate = (by_arm["ict-10"] - by_arm["grpo"]).mean()
+    assert f"\n  estimate, recomputed from scores.parquet: {estimate:.10g}, as printed\n" in text
+    assert "\n  test, declared by " in text and "\n  p_adjusted, recomputed from scores.parquet: 0.0129" in text
+    assert text.splitlines()[-1] == (
+        "sound as far as it could be checked: 12 runs, test, estimate, low, high, p, p_adjusted, seeds_needed, verdict "
+        "as printed, 36 links hold; not checked: verdicts, completions, weights and training files (of 12 runs; "
+        "not here)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arms", "source"),
+    [
+        ("headline-section-4-2", ["mini-m/stapo, seeds 0, 1, 2: "], "scores.parquet"),  # the strongest of three
+        ("pass4-gain-exceeds-pass1-gain", ["mini-s/ict-10, seeds 0, 1, 2: "], "scores.parquet"),
+        ("carry-over", ["mini-s/base, seeds 0: ", "mini-s/ict-10, seeds 0, 1, 2: "], "scores.parquet"),
+        ("branching-points", ["mini-s/ict-10, seeds 0, 1, 2: "], "tokens.parquet"),
+        ("h1-falls", ["mini-m/ict-10, seeds 0, 1, 2: "], "train_log.parquet"),
+    ],
+)
+def test_each_kind_of_test_names_its_runs_and_computes_its_numbers_again(name, arms, source):
+    text = told(name)
+    assert all(f"\n  {arm}" in text for arm in arms)
+    assert f"  from {MINI / source}\n" in text and f"verdict, recomputed from {source}: " in text
+
+
+def test_of_a_largest_difference_the_runs_of_the_largest_enter():
+    text = told("largest-over-grpo")
+    place = next(c for c in json.loads(CLAIMS.read_text())["claims"] if c["id"] == "largest-over-grpo")["remark"]
+    model, benchmark, _ = place.split(": ")[1].split(", ")
+    scores = pd.read_parquet(MINI / "scores.parquet")
+    chosen = scores[(scores["model"] == model) & (scores["benchmark"] == benchmark)]
+    value = [1 - comb(n - c, 4) / comb(n, 4) for n, c in zip(chosen["n"], chosen["correct"], strict=True)]
+    runs = chosen.assign(value=value).groupby(["variant", "seed"])["value"].mean()
+    values = ", ".join(f"{runs['ict-10', seed]:.10g}" for seed in range(3))
+    assert f"The runs that enter\n  {model}/ict-10, seeds 0, 1, 2: {values}\n  {model}/grpo, " in text
+    assert (
+        f"estimate, recomputed from scores.parquet: {(runs['ict-10'] - runs['grpo']).mean():.10g}, as printed" in text
+    )
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    for file in ("claims.json", "scores.parquet", "tokens.parquet", "train_log.parquet", "manifest.json", "study.json"):
+        shutil.copy(MINI / file, tmp_path)
+    return tmp_path / "claims.json"
+
+
+def test_a_claim_whose_numbers_its_runs_do_not_give_is_told(copy, capsys):
+    content = json.loads(copy.read_text())
+    for claim in content["claims"]:
+        if claim["id"] == "ten-beats-five":
+            claim |= {"estimate": 0.5, "verdict": "supported", "p": "none", "test": "another"}
+    copy.write_text(json.dumps(content))
+    assert main(["explain", str(copy), "--cell", "ten-beats-five", "--claims", str(LEDGER)]) == 1
+    printed = capsys.readouterr().out
+    assert "NOT the printed 0.5\n" in printed and "NOT the printed supported" in printed
+    assert "test, declared by" in printed and "NOT the test that was made: ict-10 − ict-5, pass@4" in printed
+    assert "NOT SOUND: the printed test, estimate, p, verdict do not follow; not checked: " in printed.splitlines()[-1]
+
+
+def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, capsys):
+    def refused(*options: str) -> str:
+        assert main(["explain", str(copy), *options]) == 2
+        return capsys.readouterr().err
+
+    assert "no row with id 'gain' among these; allowed: 'headline-abstract', " in refused("--cell", "gain")
+    several = refused("--cell", "verdict=contradicted")
+    assert "rows of" in several and "choose one (id):\n  headline-abstract\n  headline-section-4-2\n" in several
+    other = tmp_path / "other.yaml"
+    other.write_text("claims: [{id: a, statement: S., source: here, needs: a model}]")
+    error = refused("--cell", "gain-over-grpo", "--claims", str(other))
+    assert f"{other}: no claim gain-over-grpo; allowed: a; {copy} was made by another ledger" in error
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"claims": 3}', '{"claims": [3]}', '{"claims": [{"id": "a"}]}'])
+def test_what_is_no_file_of_claims_is_refused(tmp_path, content):
+    path = tmp_path / "claims.json"
+    with pytest.raises(UserError, match=f"{path}: no such file; run the workflow up to the claims"):
+        claims_of(path)
+    path.write_text(content)
+    with pytest.raises(UserError, match=f"{path}: not as `ict claims` writes it"):
+        claims_of(path)
