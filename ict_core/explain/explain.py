@@ -7,16 +7,19 @@ import pandas as pd
 
 from ict_core import collect, records
 from ict_core.columns import columns
-from ict_core.config.study import Cell
-from ict_core.errors import UserError
+from ict_core.config.study import BASE_VARIANT, Cell
+from ict_core.damage import lost
+from ict_core.errors import Damaged, UserError
 from ict_core.explain.chain import Walk, samples, stored_walk, walk
 from ict_core.explain.origins import Origin
 from ict_core.explain.runs import Entering, agrees, entering, recomputed
 from ict_core.explain.selection import chosen_row, table_of
+from ict_core.outputs import Stage, of_base, of_cell, of_study
 from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 
+_MADE = ("data", "collect", "study_settings", "statistics")
 _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}
 
 
@@ -32,7 +35,8 @@ def explain(table: Path, selection: str, problem: str | None = None) -> tuple[st
         The text, and whether the number follows from its runs and no link of their files is broken.
 
     Raises:
-        UserError: no such table, row or problem, or the study's own files are missing.
+        UserError: no such table, row or problem.
+        Damaged: the study's own files are damaged or missing.
     """
     origin, rows = table_of(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
@@ -40,18 +44,37 @@ def explain(table: Path, selection: str, problem: str | None = None) -> tuple[st
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
     lines = [*_number(table, origin, row), *_made(results, table, origin, row)]
-    scores = records.read_frame(results / collect.SCORES, records.SCORES)
+    file = results / collect.SCORES
+    if not file.exists() and (missing := lost(results, _stages(results, table, [])).get(file)):
+        raise Damaged(missing, file)
+    scores = records.read_frame(file, records.SCORES)
     found = entering(origin, row, scores)
     follows, text = _runs(origin, row, found)
     lines += text
     whole = True
-    for cell in (Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds):
+    cells = [Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds]
+    for cell in cells:
         of_cell = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
         of_run = _walk(results, cell, of_cell)
         whole &= of_run.whole
         lines += [*_run(cell, of_cell, row, of_run), *_samples(results, cell, problem)]
-    lines += ["", _verdict(found, follows=follows, whole=whole)]
+    anew = lost(results, _stages(results, table, cells))
+    lines += [f"  [{_MARKS[False]}] {fault}" for fault in anew.values() if not any(fault in line for line in lines)]
+    whole &= not anew
+    lines += ["", _verdict(found, anew, follows=follows, whole=whole)]
     return "\n".join(lines) + "\n", follows and whole
+
+
+def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
+    """The jobs whose outputs a row is made from."""
+    for stage in of_study(results):
+        if stage.name in _MADE:
+            yield stage
+        elif table in stage.outputs:
+            yield stage._replace(outputs=(table,))
+    for cell in cells:
+        yield of_base(results, cell.model)
+        yield from of_cell(results, cell, cell.variant == BASE_VARIANT)
 
 
 def _number(table: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
@@ -118,7 +141,7 @@ def _runs(origin: Origin, row: Mapping[str, str], found: list[Entering]) -> tupl
 
 
 def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
-    if (results / cell.folder).is_dir():
+    if (results / cell.folder).is_dir() or (results / "data").is_dir():  # else a stored study, which has no cells
         return walk(results, cell, scores)
     return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
 
@@ -148,8 +171,12 @@ def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
         yield from (f"    | {line}" for line in text.splitlines() or [""])
 
 
-def _verdict(found: list[Entering], *, follows: bool, whole: bool) -> str:
+def _verdict(found: list[Entering], anew: Mapping[Path, str], *, follows: bool, whole: bool) -> str:
     runs = sum(len(of_variant.seeds) for of_variant in found)
     faults = [] if follows else ["the printed number does not follow from its runs"]
     faults += [] if whole else ["a link is broken"]
-    return f"NOT SOUND: {'; '.join(faults)}" if faults else f"sound: {runs} runs, no link is broken"
+    if not faults:
+        return f"sound: {runs} runs, no link is broken"
+    unseen = "delete what is BROKEN above, whose time of change snakemake knows, and run snakemake again"
+    mend = [] if whole else ["run snakemake again, which makes it anew" if anew else unseen]
+    return f"NOT SOUND: {'; '.join([*faults, *mend])}"
