@@ -11,10 +11,10 @@ from typing import Any
 
 from ict_core import failures, numerics
 from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
+from ict_core.damage import mend, set_aside
 from ict_core.errors import Damaged, Transient, UserError
-from ict_core.files import remove
 from ict_core.repository import METHODS, study_file
-from ict_core.status import hold_log
+from ict_core.status import hold_log, log_of_this
 from ict_core.supervise import ATTEMPTS, RETRIES, end_with_parent
 
 _CELL = {"model": str, "variant": str, "seed": int}
@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         if told is None:
             raise
-        mend = f"; {_set_aside(told.output)}" if isinstance(told, Damaged) else ""
-        print(f"error: {told}{mend}", file=sys.stderr)
+        then = f"; {_mended(told.output)}" if isinstance(told, Damaged) else ""
+        print(f"error: {told}{then}", file=sys.stderr)
         return os.EX_TEMPFAIL if isinstance(told, Transient) else 2
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -61,14 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _set_aside(output: Path) -> str:
-    """Give a damaged output of a study another name, and leave any other file; what to do now."""
-    if not output.resolve().is_relative_to(Path("results").resolve()):
-        return "delete it, and make it anew by its stage"
-    aside = output.with_name(output.name + ".damaged")
-    remove(aside)
-    output.rename(aside)
-    return f"set aside as {aside}: run snakemake again, which makes {output} anew from the stage before"
+def _mended(output: Path) -> str:
+    """What to do about a damaged output; a job of its own study sets it aside, and nothing else touches it."""
+    log = log_of_this()
+    studies = [folder.parent for folder in log.parents if folder.name == "logs"] if log else []
+    if not any(output.resolve().is_relative_to(study) for study in studies):
+        return mend(output)
+    return f"set aside as {set_aside(output)}: run snakemake again, which makes {output} anew from the stage before"
 
 
 def _end(number: int, _frame: Any) -> None:

@@ -171,6 +171,8 @@ def locks(patient: Patient) -> Finding:
 
 def disk(patient: Patient) -> Finding:
     """The results' folder can be written and has room for what the plan says is still to come."""
+    from ict_core import outputs
+    from ict_core.damage import damaged
     from ict_core.plan.assumptions import read_plan
     from ict_core.plan.disk import study_disk
     from ict_core.plan.measured import measured_rates
@@ -178,7 +180,9 @@ def disk(patient: Patient) -> Finding:
     results = patient.results
     check_room(results)
     assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
-    stored = study_disk(patient.study, assumed, results, measured_rates(results))
+    study = patient.study
+    faults = damaged(patient.root, outputs.of_all(results, study.base_cells(), study.cells()))
+    stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
     there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
     needed = max(0.0, sum(item.bytes for item in stored) - there) / 1e9
     space = os.statvfs(_existing(results))

@@ -13,8 +13,8 @@ class UserError(Exception):
 class Damaged(UserError):
     """A file does not hold what was written into it.
 
-    The CLI sets the output that it belongs to aside, so that the next run of the workflow makes it anew from the stage
-    before.
+    A job of the workflow sets the output that it belongs to aside, so that the next run makes it anew from the stage
+    before; any other command leaves it where it is.
 
     Args:
         fault: the file, and what is wrong with it.

@@ -9,12 +9,12 @@ from pathlib import Path
 from ict_core.errors import Transient, UserError
 
 LEAST_MIB = 100  # free space without which no run begins
+FULL = "the disk is full; free some space (results/cache may be deleted)"
 
 _KEPT = "What was finished is kept; run the same command again"
-_FULL = "the disk is full; free some space (results/cache may be deleted)"
 _LIMIT = "too many open files; raise the limit (ulimit -n)"
 _DISK = {
-    errno.ENOSPC: _FULL,
+    errno.ENOSPC: FULL,
     errno.EDQUOT: "the disk quota is used up; free some space (results/cache may be deleted)",
     errno.EFBIG: "the file is larger than the file system or the limit (ulimit -f) allows; raise it",
     errno.EROFS: "the file system is read-only; mount it for writing, or make the folder a link to another",
@@ -91,7 +91,7 @@ def check_room(folder: Path) -> None:
         raise UserError(f"{folder}: {there.resolve()}: {_DISK[fault]}")
     free = space.f_bavail * space.f_frsize // 2**20
     if free < LEAST_MIB:
-        raise UserError(f"{folder}: only {free} MiB are free there and {LEAST_MIB} are needed to begin; {_FULL}")
+        raise UserError(f"{folder}: only {free} MiB are free there and {LEAST_MIB} are needed to begin; {FULL}")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -106,7 +106,7 @@ def _write_failure(error: BaseException, where: Path | None) -> UserError | None
     if number is None and (found := _OS_ERROR.search(str(error))):
         number = int(found[1])
     if number is None and isinstance(error, RuntimeError) and _TORCH_WRITES.search(str(error)):
-        return UserError(f"{where or 'a checkpoint'}: torch cannot write it; most likely {_FULL}. {_KEPT}")
+        return UserError(f"{where or 'a checkpoint'}: torch cannot write it; most likely {FULL}. {_KEPT}")
     if number not in _DISK:
         return None
     file = getattr(error, "filename", None) or where

@@ -143,6 +143,8 @@ def read_manifest(path: Path, output: Path | None = None) -> dict[str, Any]:
         content = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
+    except IsADirectoryError as error:
+        raise Damaged(f"{path}: a folder stands where a file is wanted", output or path) from error
     except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
         raise Damaged(f"{path}: not JSON ({error})", output or path) from error
     if not isinstance(content, dict) or "checksum" not in content:
@@ -177,7 +179,7 @@ def check_files(folder: Path) -> dict[str, Any]:
     for name, sha256 in stated["files"].items():
         path = above / name
         if path.is_relative_to(folder):
-            if not path.exists():
+            if not path.is_file():
                 raise Damaged(f"{path}: no such file, and its manifest names it", above)
             if hash_file(path) != sha256:
                 raise Damaged(f"{path}: its bytes are not those that were written (SHA-256)", above)

@@ -5,6 +5,8 @@ of its frame's content, which is held against what is read.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -231,12 +233,8 @@ def content_hash(path: Path) -> str:
         UserError: the file is missing or holds none.
         Damaged: it is not Parquet.
     """
-    try:
+    with _reading(path, path):
         found = (pq.read_schema(path).metadata or {}).get(_HASH)
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; run the stage that writes it") from error
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, path, error) from error
     return _stated(path, found)
 
 
@@ -250,19 +248,7 @@ def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) 
         UserError: the file is missing, or another version wrote it: without a checksum, or with another schema.
         Damaged: it is not Parquet, or its content is not what was written.
     """
-    try:
-        table = pq.read_table(path)
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; run the stage that writes it") from error
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, output or path, error) from error
-    stated = _stated(path, (table.schema.metadata or {}).get(_HASH))
-    try:
-        whole = _hash(table) == stated
-    except (pa.ArrowException, UnicodeDecodeError):
-        whole = False
-    if not whole:
-        raise Damaged(f"{path}: its content is not what was written (SHA-256)", output or path)
+    table = _read(path, output or path)[0]
     found = {field.name: field.type for field in table.schema}
     wanted = {name: _ARROW[kind] for name, kind in columns.items()}
     if found != wanted:
@@ -271,14 +257,45 @@ def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) 
     return table.to_pandas()
 
 
+def checked_hash(path: Path) -> str:
+    """As :func:`content_hash`, held against the content, under whatever schema.
+
+    Raises:
+        UserError, Damaged: as :func:`read_frame`.
+    """
+    return _read(path, path)[1]
+
+
+def _read(path: Path, output: Path) -> tuple[pa.Table, str]:
+    """A frame's table with the hash of its content, which is that stated."""
+    with _reading(path, output):
+        table = pq.read_table(path)
+    stated = _stated(path, (table.schema.metadata or {}).get(_HASH))
+    try:
+        whole = _hash(table) == stated
+    except (pa.ArrowException, UnicodeDecodeError):
+        whole = False
+    if not whole:
+        raise Damaged(f"{path}: its content is not what was written (SHA-256)", output)
+    return table, stated
+
+
 def _stated(path: Path, stated: bytes | None) -> str:
     if stated is None:
         raise UserError(f"{path}: it holds no checksum, so another version wrote it; delete it and rerun its stage")
     return stated.decode(errors="replace")
 
 
-def _damaged(path: Path, output: Path, error: Exception) -> Exception:
-    """What to raise for a file that cannot be read: its damage, or the system's error if it is one."""
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
-        return error
-    return Damaged(f"{path}: not a readable Parquet file ({error})", output)
+@contextmanager
+def _reading(path: Path, output: Path) -> Iterator[None]:
+    """Around the reading of a file: tells that it is missing or damaged, and leaves the system's other errors."""
+    try:
+        if path.is_dir():  # which Arrow would read as one frame in many files
+            raise Damaged(f"{path}: a folder stands where a file is wanted", output)
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f"{path}: no such file; run the stage that writes it") from error
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+            raise
+        raise Damaged(f"{path}: not a readable Parquet file ({error})", output) from error

@@ -4,58 +4,48 @@ import fcntl
 import os
 import sys
 import time
-from base64 import urlsafe_b64decode
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ict_core.causes import cause, last_lines
 from ict_core.columns import columns
+from ict_core.outputs import Stage, of_base, of_cell, of_data
 from ict_core.progress import Reading, read
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
-_TAIL = 4096  # bytes at the end of a log in which its last line is looked for
 _GLANCE = 0.2  # seconds: longer than a look at a lock takes
 
 
-class Stage(NamedTuple):
-    """A job of a cell.
-
-    Attributes:
-        name: of the rule.
-        output: by which the job is known to have ended well; it appears whole or not at all.
-        log: what the job prints; of two names the one that is there.
-    """
-
-    name: str
-    output: Path
-    log: Path
-
-
 class Status(NamedTuple):
-    """How far a cell is.
+    """How far a cell is, or a job of the whole study.
 
     Attributes:
-        cell: which one.
+        cell: which one; None for a job of the whole study.
         state: `done`; `trained`, `generated`, `waiting`: what it has, its next job not begun; or of that job `running`,
-            `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (it has ended without
-            its output, by an error or an interrupt).
+            `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (its log says why),
+            `missing` (its log tells of no error, and its outputs are not all there: deleted, or it was killed),
+            `damaged` (an output is not what the job left).
         stage: the job that is next or under way; none once done.
-        note: the last line of a failed job's log.
+        note: why a job has failed, which outputs are missing, or what is wrong with one.
         reading: the last progress that a running job's log tells; None while there is none.
     """
 
-    cell: "Cell"
+    cell: "Cell | None"
     state: str
     stage: str = ""
     note: str = ""
     reading: Reading | None = None
 
 
+_LOST = ("missing", "damaged")
+_MEND = "snakemake makes anew what is missing or damaged, and what follows from it"
 _HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
-_UNDER_WAY = ("running", "started", "failed")  # whose stage says more than the state
+_UNDER_WAY = ("running", "started", "failed", *_LOST)  # whose stage says more than the state
 _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
 
 
@@ -69,10 +59,13 @@ def hold_log() -> None:
     The lock is of a file beside the log, which Snakemake deletes before each job, and becomes the standard input: that
     is what every process inherits, those that Python starts included. To read it is to read nothing.
     """
+    log = log_of_this()
+    if log is None:
+        return
     try:
-        lock = _lock_of(Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink())
-        if lock is None or (lock.exists() and os.path.samestat(os.fstat(0), lock.stat())):
-            return  # no log, or the job is locked by who started this process
+        lock = log.with_suffix(".lock")
+        if lock.exists() and os.path.samestat(os.fstat(0), lock.stat()):
+            return  # the job is locked by who started this process
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         if not _lock(descriptor):
             time.sleep(_GLANCE)  # `ict status` may have looked at this moment
@@ -81,7 +74,7 @@ def hold_log() -> None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.dup2(descriptor, 0)
         os.close(descriptor)
-    except OSError:  # no descriptor, no /proc, or a file system without locks: the job is then seen as started
+    except OSError:  # no descriptor, or a file system without locks: the job is then seen as started
         return
 
 
@@ -94,10 +87,14 @@ def is_held(log: Path) -> bool:
         return False
 
 
-def _lock_of(log: Path) -> Path | None:
-    """The file that is locked for a job with this log, deleted or not; None for what is no log."""
+def log_of_this() -> Path | None:
+    """The log that this process's output goes into, deleted or not; None without one, and where there is no /proc."""
+    try:
+        log = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
+    except OSError:
+        return None
     log = log.with_name(log.name.removesuffix(" (deleted)"))
-    return log.with_suffix(".lock") if log.suffix == ".log" else None
+    return log if log.suffix == ".log" else None
 
 
 def _lock(descriptor: int) -> bool:
@@ -108,75 +105,71 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def begun(root: Path) -> frozenset[Path]:
-    """The outputs whose jobs Snakemake has begun and not seen end, of the repository that it runs in.
-
-    It marks each by a file under ``.snakemake/incomplete``, named by the output's path in base64; a long name is split
-    into folders that begin with ``@``.
-    """
-    folder = root / ".snakemake" / "incomplete"
-    names = (path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file())
-    return frozenset(root / urlsafe_b64decode("".join(part.removeprefix("@") for part in n)).decode() for n in names)
-
-
-def stages(results: Path, cell: "Cell", base: bool) -> Iterator[Stage]:
-    """The jobs of a cell in their order.
+def status(
+    results: Path, cell: "Cell", base: bool, marked: frozenset[Path], faults: Mapping[Path, str] = MappingProxyType({})
+) -> Status:
+    """How far one cell is: the state of its first job whose outputs are not all there as they were left.
 
     Args:
         results: the study's folder.
         cell: one of the study's.
         base: whether it is an untrained model.
+        marked: what :func:`ict_core.damage.begun` returns.
+        faults: what :func:`ict_core.damage.damaged` returns.
     """
-    logs, name = results / "logs", cell.folder
-    if base:
-        made = logs / "pretrain" / f"{cell.model}.log"
-        fetched = logs / "fetch_model" / f"{cell.model}.log"
-        output = results / cell.model / cell.variant / "model"
-        yield Stage("fetch_model", output, fetched) if fetched.exists() else Stage("pretrain", output, made)
-    else:
-        yield Stage("train", results / name / "train", logs / "train" / f"{name}.log")
-    yield Stage("generate", results / name / "completions.parquet", logs / "generate" / f"{name}.log")
-    yield Stage("grade", results / name / "grades.parquet", logs / "grade" / f"{name}.log")
+    own = of_cell(results, cell, base)
+    if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
+        for stage in [of_data(results), *([] if base else [of_base(results, cell.model)])]:
+            if lost := _lost(results, stage, faults):
+                return Status(cell, lost[0], stage.name, lost[1])
+    states = (_state(results, own[number:], marked, faults) for number in range(len(own)))
+    first = next(filter(None, states), Status(None, "done"))._replace(cell=cell)
+    return first._replace(state=_HAS.get(first.stage, "waiting")) if first.state == "waiting" else first
 
 
-def status(results: Path, cell: "Cell", base: bool, marked: frozenset[Path]) -> Status:
-    """How far one cell is: the state of its first job without output.
+def study_status(
+    results: Path, stages: Sequence[Stage], marked: frozenset[Path], faults: Mapping[Path, str]
+) -> list[Status]:
+    """Those jobs of the whole study that are under way, or whose outputs are not as they were left.
 
     Args:
         results: the study's folder.
-        cell: one of the study's.
-        base: whether it is an untrained model.
-        marked: what :func:`begun` returns.
+        stages: these jobs.
+        marked, faults: as of :func:`status`.
     """
-    for stage in stages(results, cell, base):
-        if stage.output.exists():
-            continue
-        if is_held(stage.log):
-            return Status(cell, "running", stage.name, reading=last_reading(stage.log))
-        if stage.output in marked:
-            return Status(cell, "started", stage.name)
-        if stage.log.exists():
-            return Status(cell, "failed", stage.name, last_line(stage.log))
-        return Status(cell, _HAS.get(stage.name, "waiting"), stage.name)
-    return Status(cell, "done")
+    found = [_state(results, [stage], marked, faults) for stage in stages]
+    return [status for status in found if status is not None and status.state != "waiting"]
 
 
-def last_line(log: Path) -> str:
-    """The last line of a text that is not blank; of a progress bar what it showed last."""
-    return next(iter(_last_lines(log)), "")
+def _state(
+    results: Path, stages: Sequence[Stage], marked: frozenset[Path], faults: Mapping[Path, str]
+) -> Status | None:
+    """Of the first of these jobs, which follow on each other; None once it is done."""
+    stage, lost = stages[0], _lost(results, stages[0], faults)
+    if lost is None:
+        return None
+    if is_held(stage.log):
+        return Status(None, "running", stage.name, reading=last_reading(stage.log))
+    if not marked.isdisjoint(stage.outputs):
+        return Status(None, "started", stage.name)
+    if lost[0] == "missing" and (why := cause(stage.log)):
+        return Status(None, "failed", stage.name, why)
+    known = lost[0] == "damaged" or stage.log.exists() or any(o.exists() for after in stages for o in after.outputs)
+    return Status(None, lost[0], stage.name, lost[1]) if known else Status(None, "waiting", stage.name)
+
+
+def _lost(results: Path, stage: Stage, faults: Mapping[Path, str]) -> tuple[str, str] | None:
+    """Whether outputs of a job are damaged or missing, and which; None where none is."""
+    told = [faults[output].replace(f"{results}/", "") for output in stage.outputs if output in faults]
+    missing = [output.relative_to(results).as_posix() for output in stage.outputs if not output.exists()]
+    if told:
+        return "damaged", "; ".join(told)
+    return ("missing", ", ".join(missing)) if missing else None
 
 
 def last_reading(log: Path) -> Reading | None:
     """The last progress near the end of a log."""
-    return next((reading for text in _last_lines(log) if (reading := read(text)) is not None), None)
-
-
-def _last_lines(log: Path) -> list[str]:
-    """The lines at the end of a text that are not blank, the last first."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _TAIL))
-        lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
-    return [line.strip() for line in reversed(lines) if line.strip()]
+    return next((reading for text in last_lines(log) if (reading := read(text)) is not None), None)
 
 
 def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
@@ -186,13 +179,15 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
         width: of the screen, at which the table's lines are cut; None: nowhere.
     """
     lines = [line[:width] for line in columns([_HEADER, *map(_row, statuses)]).splitlines()]
-    totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in statuses)
+    cells = [s for s in statuses if s.cell is not None]
+    totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
-    return "\n".join([*lines, "", f"{len(statuses)} cells: {counts}", ""])
+    mend = [_MEND] if any(s.state in _LOST for s in statuses) else []
+    return "\n".join([*lines, "", f"{len(cells)} cells: {counts}", *mend, ""])
 
 
 def _row(status: Status) -> tuple[str, ...]:
-    name, found = status.cell.folder, status.reading
+    name, found = status.cell.folder if status.cell else "the study", status.reading
     if found is None:
         return name, status.state, status.stage, "", "", "", status.note
     reward = f"{found.values['reward']:.3g}" if "reward" in found.values else ""

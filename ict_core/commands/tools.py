@@ -10,6 +10,8 @@ from ict_core.errors import UserError
 
 def plan(options: argparse.Namespace) -> None:
     """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
+    from ict_core import outputs
+    from ict_core.damage import damaged
     from ict_core.plan.assumptions import gpu_device, read_plan
     from ict_core.plan.measured import measured_rates
     from ict_core.plan.page import plan_page
@@ -23,14 +25,17 @@ def plan(options: argparse.Namespace) -> None:
     if options.results is not None and not options.results.is_dir():
         raise UserError(f"--results {options.results}: no such folder")
     results = options.results or root / "results" / study.name
-    rates = measured_rates(results)
+    faults = damaged(root, outputs.of_all(results, study.base_cells(), study.cells()))
+    rates = measured_rates(results, faults)
     rules = None if options.no_dag else rule_runs(options.study, root)
-    print(plan_page(study, plan, gpu, results, rates, rules), end="")
+    print(plan_page(study, plan, gpu, results, rates, rules, faults), end="")
 
 
 def status(options: argparse.Namespace) -> None:
     """Print how far each cell of a study is."""
-    from ict_core.status import begun, status, status_page
+    from ict_core import outputs
+    from ict_core.damage import begun, damaged
+    from ict_core.status import status, status_page, study_status
 
     study = load_study(options.study)
     root = repository(options)
@@ -38,7 +43,9 @@ def status(options: argparse.Namespace) -> None:
     if not results.is_dir():
         raise UserError(f"{results}: no such folder; nothing of {study.name} has run, or --results names another one")
     marked, base = begun(root), study.base_cells()
-    statuses = [status(results, cell, cell in base, marked) for cell in study.evaluated_cells()]
+    faults = damaged(root, outputs.of_all(results, base, study.cells()))
+    statuses = [status(results, cell, cell in base, marked, faults) for cell in study.evaluated_cells()]
+    statuses += study_status(results, outputs.of_study(results), marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
 

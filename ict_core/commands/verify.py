@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ict_core.commands.stages import study_to_run
-from ict_core.errors import Damaged, UserError
+from ict_core.errors import UserError
 from ict_core.repository import study_file
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ def verify(options: argparse.Namespace) -> int:
     if options.keep is not None and options.keep.exists() and any(options.keep.iterdir()):
         raise UserError(f"--keep {options.keep}: there are files in it; allowed: a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
-        try:
-            return _verify(place, study, file, stages, options.steps, options.keep or Path(folder))
-        except Damaged as error:  # of what is only looked at here nothing is set aside
-            raise UserError(str(error)) from error
+        return _verify(place, study, file, stages, options.steps, options.keep or Path(folder))
 
 
 def _against(options: argparse.Namespace) -> int:

@@ -47,7 +47,7 @@ def walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
     for part in (_grades, _generation, _training):
         try:
             part(found, results, cell, scores)
-        except UserError as error:  # a file is missing or damaged: the walk ends here
+        except (UserError, OSError) as error:  # a file is missing or damaged: the walk ends here
             found.steps.append((_short(results / cell.folder), f"BROKEN: {error}"))
             found.links.append((str(error), False))
     return found

@@ -9,17 +9,20 @@ import pandas as pd
 
 from ict_core import collect, records
 from ict_core.columns import columns
-from ict_core.config.study import Cell
-from ict_core.errors import UserError
+from ict_core.config.study import BASE_VARIANT, Cell
+from ict_core.damage import lost
+from ict_core.errors import Damaged, UserError
 from ict_core.explain.chain import Walk, question, samples, stored_walk, walk
 from ict_core.explain.claims import CLAIMS, claims_of, trace
 from ict_core.explain.origins import Origin
 from ict_core.explain.runs import Checked, Entering, entering, recomputed
 from ict_core.explain.selection import chosen_row, table_of
+from ict_core.outputs import Stage, of_base, of_cell, of_study
 from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 
+_MADE = ("data", "collect", "study_settings", "statistics")
 _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}
 
 
@@ -38,7 +41,8 @@ def explain(
         The text, and whether the number follows from its runs and no link of their files is broken.
 
     Raises:
-        UserError: no such table, row, claim or problem, or the study's own files are missing.
+        UserError: no such table, row, claim or problem.
+        Damaged: the study's own files are damaged or missing.
     """
     of_claims = table.name == CLAIMS
     origin, rows = (claims_of if of_claims else table_of)(table)
@@ -46,7 +50,10 @@ def explain(
     results = Path(os.path.normpath(table.parent / ("." if of_claims else "..")))
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
-    scores = records.read_frame(results / collect.SCORES, records.SCORES)
+    file = results / collect.SCORES
+    if not file.exists() and (missing := lost(results, _stages(results, table, [])).get(file)):
+        raise Damaged(missing, file)
+    scores = records.read_frame(file, records.SCORES)
     if of_claims:
         origin, found, numbers = trace(row, table, scores, ledger)
     else:
@@ -54,12 +61,27 @@ def explain(
         numbers = recomputed(origin, row, found)
     lines = [*_number(table, row), *_made(results, origin, row), *_runs(found, numbers), *_question(results, problem)]
     walks = []
-    for cell in (Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds):
+    cells = [Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds]
+    for cell in cells:
         of_cell = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
         walks.append(_walk(results, cell, of_cell))
         lines += [*_run(cell, of_cell, row, walks[-1]), *_samples(results, cell, problem)]
-    sound = all(number.equal for number in numbers) and all(of_run.whole for of_run in walks)
-    return "\n".join([*lines, "", _verdict(numbers, walks)]) + "\n", sound
+    anew = lost(results, _stages(results, table, cells))
+    lines += [f"  [{_MARKS[False]}] {fault}" for fault in anew.values() if not any(fault in line for line in lines)]
+    sound = not anew and all(number.equal for number in numbers) and all(of_run.whole for of_run in walks)
+    return "\n".join([*lines, "", _verdict(numbers, walks, anew)]) + "\n", sound
+
+
+def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
+    """The jobs whose outputs a row is made from."""
+    for stage in of_study(results):
+        if stage.name in _MADE:
+            yield stage
+        elif table in stage.outputs:
+            yield stage._replace(outputs=(table,))
+    for cell in cells:
+        yield of_base(results, cell.model)
+        yield from of_cell(results, cell, cell.variant == BASE_VARIANT)
 
 
 def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
@@ -119,7 +141,7 @@ def _runs(found: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str
 
 
 def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
-    if (results / cell.folder).is_dir():
+    if (results / cell.folder).is_dir() or (results / "data").is_dir():  # else a stored study, which has no cells
         return walk(results, cell, scores)
     return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
 
@@ -171,14 +193,16 @@ def _quoted(text: str) -> Iterator[str]:
     yield from (f"    | {line}" for line in text.splitlines() or [""])
 
 
-def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk]) -> str:
-    """What was checked with which outcome, and what could not be."""
-    if not walks and not numbers:
+def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Path, str]) -> str:
+    """What was checked with which outcome, what could not be, and the mend; `anew` is what snakemake would make again."""
+    if not (walks or numbers or anew):
         return "nothing to check: no training run enters it"
     links = [holds for of_run in walks for _, holds in of_run.links]
     wrong = [number.name for number in numbers if not number.equal]
     faults = [f"the printed {', '.join(wrong)} {'do' if len(wrong) > 1 else 'does'} not follow"] if wrong else []
-    faults += ["a link is broken"] if False in links else []
+    if anew or False in links:
+        unseen = "delete what is BROKEN above, whose time of change snakemake knows, and run snakemake again"
+        faults += ["a link is broken", "run snakemake again, which makes it anew" if anew else unseen]
     right = [number.name for number in numbers if number.equal]
     checked = [_count(len(walks), "run")]
     checked += [f"{', '.join(right)} as printed"] if right else []

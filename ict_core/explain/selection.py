@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
 from ict_core.explain.origins import ORIGINS, Origin
 
 _LISTED = 12
@@ -15,7 +15,8 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     """A table's origin, and its rows as the texts that stand in the file.
 
     Raises:
-        UserError: there is no such file, it is no table of a study, or a key column is missing.
+        UserError: there is no such file, or it is no table of a study.
+        Damaged: it is not CSV, or a key column is missing.
     """
     if path.suffix != ".csv" or path.stem not in ORIGINS:
         known = ", ".join(f"{name}.csv" for name in ORIGINS)
@@ -26,11 +27,11 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file; run the workflow up to the tables") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a CSV file ({error}); run the workflow's tables again") from error
+        raise Damaged(f"{path}: not a CSV file ({error})", path) from error
     origin = ORIGINS[path.stem]
     missing = [key for key in origin.keys if key not in rows.columns]
     if missing:
-        raise UserError(f"{path}: no column {', '.join(missing)}; run the workflow's tables again")
+        raise Damaged(f"{path}: no column {', '.join(missing)}", path)
     return origin, rows
 
 

@@ -1,11 +1,14 @@
 """What a study leaves on disk."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ict_core.config.study import Study
+from ict_core.errors import Damaged
 from ict_core.plan.assumptions import Assumptions
 from ict_core.plan.measured import Rates
 from ict_core.plan.parameters import BYTES, parameters
@@ -29,12 +32,15 @@ class Stored:
         return self.files * self.bytes_each
 
 
-def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) -> list[Stored]:
+def study_disk(
+    study: Study, assumed: Assumptions, results: Path, rates: Rates, damaged: Container[Path] = ()
+) -> list[Stored]:
     """What every model's cells leave: checkpoints in the model's dtype, answers, grades, logs.
 
     Args:
         results: a folder whose finished cells tell the bytes of an answer.
         rates: what finished jobs tell of the length of an answer.
+        damaged: outputs that tell nothing.
     """
     training, stored = study.training, []
     samples = -(-training.steps // training.token_sample_every) * training.token_sample_groups * training.group_size
@@ -47,8 +53,8 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
         rollout = rates.get(("train", name))
         answer = step_work(study, name, assumed, rollout.answer if rollout else None).answer
         log = training.steps * assumed.log_bytes_per_step.value + samples * answer * assumed.sampled_token_bytes.value
-        completions = _measured(results, name, "completions", work.answers)
-        grades = _measured(results, name, "grades", work.answers)
+        completions = _measured(results, name, "completions", damaged, work.answers)
+        grades = _measured(results, name, "grades", damaged, work.answers)
         assumed_text = work.tokens * assumed.completion_bytes_per_token.value
         assumed_grades = work.answers * assumed.grade_bytes.value
         if model.dtype != "float32":
@@ -70,14 +76,23 @@ def study_disk(study: Study, assumed: Assumptions, results: Path, rates: Rates) 
     return stored
 
 
-def _measured(results: Path, model: str, frame: str, rows: int) -> float | None:
+def _measured(results: Path, model: str, frame: str, damaged: Container[Path], rows: int) -> float | None:
     """Bytes of so many rows, by those of finished cells."""
-    one = bytes_a_row(results, model, frame)
+    one = bytes_a_row(results, model, frame, damaged)
     return None if one is None else one * rows
 
 
-def bytes_a_row(results: Path, model: str, frame: str) -> float | None:
-    """Bytes on disk of one row of a model's `completions` or `grades`; None where no cell has finished."""
-    files = sorted(results.glob(f"{model}/*/seed-*/{frame}.parquet"))
-    rows = sum(pq.read_metadata(file).num_rows for file in files)
+def bytes_a_row(results: Path, model: str, frame: str, damaged: Container[Path] = ()) -> float | None:
+    """Bytes on disk of one row of a model's `completions` or `grades`; None where no whole cell has finished.
+
+    Raises:
+        Damaged: a file that is not among the damaged ones is not Parquet.
+    """
+    files = [p for p in sorted(results.glob(f"{model}/*/seed-*/{frame}.parquet")) if p not in damaged]
+    rows = 0
+    for file in files:
+        try:
+            rows += pq.read_metadata(file).num_rows
+        except pa.ArrowException as error:
+            raise Damaged(f"{file}: not a readable Parquet file ({error})", file) from error
     return sum(file.stat().st_size for file in files) / rows if rows else None

@@ -1,6 +1,6 @@
 """What finished jobs took: from the manifests of cells, or from a collected study's files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,17 @@ Rates = dict[tuple[str, str], Rate]
 """By stage (one of `records.STAGES`) and model."""
 
 
-def measured_rates(results: Path) -> Rates:
+def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
     """The rates of a results folder; empty where there is none, or nothing has finished there.
+
+    Args:
+        damaged: outputs of jobs that count as not finished.
 
     Raises:
         UserError: a file that stands there cannot be read, or one that belongs to it is missing.
     """
-    jobs = pd.DataFrame([*_cells(results)], columns=_COLUMNS)
-    if jobs.empty and (results / COMPUTE).exists():
+    jobs = pd.DataFrame([*_cells(results, damaged)], columns=_COLUMNS)
+    if jobs.empty and (results / COMPUTE).exists() and results / COMPUTE not in damaged:
         jobs = _collected(results)
     jobs = jobs[(jobs["tokens"] > 0) & (jobs["seconds"] > 0)]
     return {
@@ -53,14 +56,18 @@ def measured_rates(results: Path) -> Rates:
     }
 
 
-def _cells(results: Path) -> Iterator[dict[str, Any]]:
+def _cells(results: Path, damaged: Container[Path]) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest."""
-    for path in sorted(results.glob("*/base/model/manifest.json")):
+
+    def manifests(pattern: str) -> list[Path]:
+        return [p for p in sorted(results.glob(pattern)) if p not in damaged and p.parent not in damaged]
+
+    for path in manifests("*/base/model/manifest.json"):
         if read_manifest(path).get("stage") == "pretrain":  # else it was downloaded
             yield _row(path, path.parts[-4], lambda manifest: _documents(manifest["config"]["model"]["pretraining"]))
-    for path in sorted(results.glob("*/*/seed-*/train/manifest.json")):
+    for path in manifests("*/*/seed-*/train/manifest.json"):
         yield _row(path, path.parts[-5], lambda manifest: _rollouts(manifest["config"]["training"]))
-    for path in sorted(results.glob("*/*/seed-*/generation.json")):
+    for path in manifests("*/*/seed-*/generation.json"):
         yield _row(path, path.parts[-4], lambda manifest: manifest["completions"])
 
 

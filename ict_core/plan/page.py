@@ -1,7 +1,8 @@
 """The plan as a page of Markdown tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from tabulate import tabulate
 
@@ -21,7 +22,13 @@ GB = 1e9
 
 
 def plan_page(
-    study: Study, plan: PlanFile, gpu: str, results: Path, rates: Rates, rules: dict[str, RuleRuns] | None
+    study: Study,
+    plan: PlanFile,
+    gpu: str,
+    results: Path,
+    rates: Rates,
+    rules: dict[str, RuleRuns] | None,
+    damaged: Mapping[Path, str] = MappingProxyType({}),
 ) -> str:
     """The whole plan.
 
@@ -29,17 +36,19 @@ def plan_page(
         gpu: a key of the plan's `gpus`.
         results: the folder that `rates` was read from.
         rules: what Snakemake would run, or None where it was not asked.
+        damaged: outputs that are not what their jobs left, each with what is wrong with it.
     """
     costs = study_costs(study, plan, gpu, rates)
     parts = [
         f"# Plan of the study {study.name}\n",
         *_cells(study),
         *_jobs(study, rules),
+        *_damaged(results, damaged),
         *_costs(study, costs, gpu, results),
         *_parts(costs),
         *_wall(costs, plan),
         *_memory(study, plan, gpu),
-        *_disk(study_disk(study, plan.assumptions, results, rates)),
+        *_disk(study_disk(study, plan.assumptions, results, rates, damaged)),
         *_assumptions(plan, gpu, costs),
     ]
     return "\n".join(parts)
@@ -80,6 +89,11 @@ def _jobs(study: Study, rules: dict[str, RuleRuns] | None) -> list[str]:
         table,
         f"Snakemake's reasons, against what lies in results/{study.name}; (n): jobs with that reason.\n",
     ]
+
+
+def _damaged(results: Path, damaged: Mapping[Path, str]) -> list[str]:
+    faults = [fault.replace(f"{results.parent.parent}/", "") for fault in damaged.values()]
+    return ["Damaged, and made anew:\n", *(f"* {fault}" for fault in faults), ""] if faults else []
 
 
 def _costs(study: Study, costs: Sequence[Cost], gpu: str, results: Path) -> list[str]:

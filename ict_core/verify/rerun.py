@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ict_core.causes import cause, last_line
 from ict_core.config import Study
 from ict_core.errors import UserError
 from ict_core.launch import gpus, launch, processes
-from ict_core.status import last_line
 from ict_core.verify.cell import Place
 
 # what Snakemake sets of every job: linear algebra sums in another order with another number of threads
@@ -52,7 +52,8 @@ def rerun(
         with log.open("wb") as file:
             done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
         if done.returncode:
-            raise UserError(f"{stage} of {place.answers} failed again, status {done.returncode}: {last_line(log)}")
+            why = cause(log) or last_line(log)
+            raise UserError(f"{stage} of {place.answers} failed again, status {done.returncode}: {why}")
         yield stage, time.perf_counter() - started
 
 

@@ -7,19 +7,23 @@ import threading
 from pathlib import Path
 
 from ict_core import launch as job
+from ict_core import outputs
+from ict_core.causes import summary, telling
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.problems import repository
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.sources import check_sources
+from ict_core.damage import damaged, set_aside
 from ict_core.environment import applicable_lock, check_environment, check_trackers
 from ict_core.errors import UserError
-from ict_core.failures import check_room
+from ict_core.failures import check_room, explain
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
 from ict_core.provenance import hash_tree
-from ict_core.status import status
 from ict_core.tables.titles import TITLES as TABLE_TITLES
+from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 ROOT = (
@@ -186,11 +190,6 @@ def numbered(titles):
 
 def folder(cell):
     return f"{RESULTS}/{cell.folder}"
-
-
-def state(cell):
-    """How far a cell is when no job runs."""
-    return status(Path(RESULTS), cell, cell.variant == BASE_VARIANT, frozenset())
 
 
 def local_weights(wildcards):

@@ -1,0 +1,60 @@
+# What is damaged is made anew; what has failed is told.
+try:
+    looks = workflow.is_main_process and not workflow.touch
+    DAMAGED = damaged(Path(), STAGES) if looks else {}
+except OSError as error:
+    told = explain(error, "snakemake", Path(RESULTS)) or error
+    raise WorkflowError(str(told)) from None
+
+for fault in DAMAGED.values():
+    logger.warning(f"damaged: {fault}")
+
+
+def forcing(check):
+    """Where Snakemake forces the jobs of incomplete outputs, as far as they are asked for, force those of damaged ones too."""
+
+    async def check_incomplete(dag):
+        dag.forcefiles.update(map(str, DAMAGED))
+        await check(dag)
+
+    return check_incomplete
+
+
+def tell_failures(error, scheduler):
+    """Print which jobs of this run have failed, and why; the error is that by which Snakemake itself ends."""
+    if workflow.dryrun or not workflow.is_main_process:
+        return
+    jobs = {job for ended in (scheduler.failed, scheduler._toerror) for job in ended}
+    failed = [(name_of(part), Path(part.log[0])) for job in jobs for part in parts(job)]
+    for line in summary(failed, error, [Path(RESULTS), Path(".snakemake")]):
+        print(line)
+    print(
+        f"Study {STUDY.name}: {len(failed)} failed job(s); logs in {RESULTS}/logs/."
+        " What is finished is kept: once the cause is mended, the same command goes on."
+    )
+
+
+def parts(job):
+    """The job itself; of a group those that have not ended well."""
+    if not job.is_group():
+        return [job]
+    return [part for part in job.jobs if not all(Path(f).exists() for f in part.output)]
+
+
+def name_of(job):
+    """A job's rule, and its cell if it has one."""
+    return " of ".join([job.rule.name, *filter(None, ["/".join(job.wildcards)])])
+
+
+DAG.check_incomplete = forcing(DAG.check_incomplete)
+JobScheduler.schedule = telling(JobScheduler.schedule, tell_failures)
+
+
+onstart:
+    outputs_of_run = [Path(f) for job in workflow.dag.needrun_jobs() for f in job.output]
+    for path in DAMAGED.keys() & {p for f in outputs_of_run for p in (f, *f.parents)}:
+        print(f"{path} is kept as {set_aside(path)}")
+
+
+onerror:
+    tell_failures(None, workflow.scheduler)
