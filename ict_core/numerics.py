@@ -47,11 +47,15 @@ def use(numerics: Numerics) -> None:
     """Hold the libraries that are imported from here on, in this process and its children, to these numerics.
 
     Raises:
-        UserError: portable, and this CPU has no AVX2, or a library was imported before and has other kernels.
+        UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
     """
     global _chosen
     if numerics == "portable":
         _check_cpu()
+        held = all(os.environ.get(name) == value for name, value in PINS.items())  # by this process, or its parent
+        late = [name for name in ("numpy", "torch", "pyarrow") if sys.modules.get(name) is not None]
+        if late and not held:
+            raise UserError(f"numerics: portable was chosen after the import of {', '.join(late)}; {_MEND}")
         changed = {**PINS, **dict.fromkeys(_AGAINST)}
     else:
         changed = dict(_before)

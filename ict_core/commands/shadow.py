@@ -10,11 +10,11 @@ _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 
 def shadow_study(options: argparse.Namespace) -> None:
     """Score every rule of a study on the tokens sampled from all its cells."""
+    study = study_to_run(options.study)
     from ict_core import records
     from ict_core.shadow.rules import distinct_rules
     from ict_core.shadow.score import score_study
 
-    study = study_to_run(options.study)
     tokens = records.read_frame(options.tokens, records.STUDY_TOKENS)
     shadow, overlap = score_study(tokens, distinct_rules(study.methods), study.baselines[0])
     records.write_frame(overlap, options.overlap, records.STUDY_OVERLAP)

@@ -28,7 +28,7 @@ def load_study(path: Path) -> "Study":
 
 
 def study_to_run(path: Path) -> "Study":
-    """Read a study, and hold what is imported from here on to its numerics."""
+    """Read a study, and hold what is imported from here on to its numerics: before a stage imports anything else."""
     study = load_study(path)
     numerics.use(study.numerics)
     return study
@@ -44,11 +44,11 @@ def prepare() -> None:
 
 def check(options: argparse.Namespace) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
+    study = study_to_run(options.study)
     from ict_core.config.sources import check_sources
     from ict_core.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(REPOSITORY / "requirements"))
-    study = study_to_run(options.study)
     check_trackers(study.trackers)
     root = repository(options)
     check_sources(study, root, root / "results" / study.name)
@@ -57,10 +57,10 @@ def check(options: argparse.Namespace) -> None:
 
 def data(options: argparse.Namespace) -> None:
     """Make the training and evaluation problems."""
+    study = study_to_run(options.study)
     from ict_core import records
     from ict_core.benchmarks.assemble import study_problems
 
-    study = study_to_run(options.study)
     train, held_out = study_problems(study, _mirror(study, options))
     records.write_frame(held_out, options.eval, records.PROBLEMS)
     records.write_frame(train, options.train, records.PROBLEMS)
@@ -68,11 +68,11 @@ def data(options: argparse.Namespace) -> None:
 
 def contamination(options: argparse.Namespace) -> None:
     """Compare the evaluation sets with the training data."""
+    study = study_to_run(options.study)
     from ict_core import records
     from ict_core.contamination.audit import audit
     from ict_core.contamination.questions import templates
 
-    study = study_to_run(options.study)
     train, held_out = (records.read_frame(path, records.PROBLEMS) for path in (options.train, options.eval))
     counts, pairs = audit(train, held_out, templates(study), study.grading.dump())
     records.write_frame(pairs, options.pairs, records.NEAR_DUPLICATES)
@@ -93,9 +93,9 @@ def _mirror(study: "Study", options: argparse.Namespace) -> Path | None:
 
 def fetch_model(options: argparse.Namespace) -> None:
     """Fetch and check a base model."""
+    study = study_to_run(options.study)
     from ict_core.config.models import ScratchModel
 
-    study = study_to_run(options.study)
     model, file = _model(study, options), f"configs/models/{options.model}.yaml"
     if isinstance(model, ScratchModel):
         raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
@@ -138,9 +138,9 @@ def pretrain(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     """Train one cell."""
+    study = study_to_run(options.study)
     from ict_core.environment import check_trackers
 
-    study = study_to_run(options.study)
     prepare()
     cell = _cell(study, options)
     check_trackers(study.trackers)
@@ -254,11 +254,11 @@ def completion_probe(options: argparse.Namespace) -> None:
 
 def completion_table(options: argparse.Namespace) -> None:
     """Write the table of all models' completion probes."""
+    study = study_to_run(options.study)
     from ict_core import records
     from ict_core.tables.completion_probe import completion_probe_table
     from ict_core.tables.write import write
 
-    study = study_to_run(options.study)
     files = {
         cell.model: options.results / cell.model / cell.variant / "completion_probe.parquet"
         for cell in study.base_cells()
@@ -269,6 +269,7 @@ def completion_table(options: argparse.Namespace) -> None:
 
 def grade(options: argparse.Namespace) -> None:
     """Grade a cell's completions."""
+    study = study_to_run(options.study)
     from ict_core import records
     from ict_core.grading.grade import grade_completions
     from ict_core.provenance import cost, manifest, remember_source, write_manifest
@@ -276,7 +277,6 @@ def grade(options: argparse.Namespace) -> None:
     started = time.perf_counter()
     remember_source()
     prepare()
-    study = study_to_run(options.study)
     completions = records.read_frame(options.completions, records.COMPLETIONS)
     problems = records.read_frame(options.problems, records.PROBLEMS)
     grades = grade_completions(completions, problems, workers=options.workers, **study.grading.dump())
@@ -302,9 +302,9 @@ def settings(options: argparse.Namespace) -> None:
 
 def collect(options: argparse.Namespace) -> None:
     """Gather what all cells left into the study's files."""
+    study = study_to_run(options.study)
     from ict_core.collect import collect
 
-    study = study_to_run(options.study)
     collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 
 

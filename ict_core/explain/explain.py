@@ -194,7 +194,7 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Path, str]) -> str:
-    """What was checked with which outcome, what could not be, and the mend; `anew` is what snakemake would make again."""
+    """What was checked with which outcome, what could not be, and the mend; `anew` is what snakemake makes again."""
     if not (walks or numbers or anew):
         return "nothing to check: no training run enters it"
     links = [holds for of_run in walks for _, holds in of_run.links]

@@ -1,0 +1,92 @@
+"""What portable numerics cost: the jobs of one cell with them and with native ones.
+
+    python benchmarks/numerics.py          # mini-s: pretraining cut to 200 steps, a training, its generation
+    python benchmarks/numerics.py --quick
+
+Every job runs as its own command, portable and native in turns, on one thread. A figure is the median over the rounds
+of CPU seconds (user and system), start-up included, and of their ratio within a round.
+"""
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import report
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+KINDS = ("portable", "native")
+CELL = ("--variant", "ict-10", "--seed", "0")
+
+
+def cpu_seconds(folder: Path, kind: str, *arguments: str | Path) -> float:
+    """User and system seconds of one `ict` job of that study."""
+    command = [sys.executable, "-m", "ict_core.cli", *arguments, "--study", folder / f"configs/studies/{kind}.yaml"]
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+    process = subprocess.Popen(
+        command, cwd=folder, env=os.environ | threads, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    told = process.stderr.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"ict {' '.join(map(str, arguments))}: exit status {process.returncode}\n{told[-4000:]}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def studies(folder: Path, study: str, model: str, steps: int | None) -> None:
+    """Copies of a study, one a kind of numerics, with that many steps of pretraining."""
+    shutil.copytree(REPOSITORY / "configs", folder / "configs")
+    text = (REPOSITORY / f"configs/studies/{study}.yaml").read_text()
+    for kind in KINDS:
+        copy = re.sub(rf"^study: {study}$", f"study: {kind}\nnumerics: {kind}", text, flags=re.MULTILINE)
+        (folder / f"configs/studies/{kind}.yaml").write_text(copy)
+    if steps is not None:
+        file = folder / f"configs/models/{model}.yaml"
+        file.write_text(re.sub(r"^  steps: \d+", f"  steps: {steps}", file.read_text(), flags=re.MULTILINE))
+
+
+def round_of(folder: Path, model: str, number: int) -> dict[str, dict[str, float]]:
+    """CPU seconds of every job by its name and the kind of numerics."""
+    train, held_out = folder / "train.parquet", folder / "eval.parquet"
+    if not train.exists():
+        cpu_seconds(folder, "portable", "data", "--train", train, "--eval", held_out)
+    seconds: dict[str, dict[str, float]] = {"pretrain": {}, "train": {}, "generate": {}}
+    for kind in KINDS if number % 2 else KINDS[::-1]:
+        out = folder / f"{kind}-{number}"
+        name, base, trained = ("--model", model), out / "base", out / "train"
+        seconds["pretrain"][kind] = cpu_seconds(folder, kind, "pretrain", *name, "--eval", held_out, "--out", base)
+        inputs = ("--base", base, "--problems", train, "--out", trained)
+        seconds["train"][kind] = cpu_seconds(folder, kind, "train", *name, *CELL, *inputs)
+        files = ("--out", out / "completions.parquet", "--manifest", out / "generation.json")
+        inputs = ("--checkpoint", trained / "model", "--problems", held_out)
+        seconds["generate"][kind] = cpu_seconds(folder, kind, "generate", *name, *CELL, *inputs, *files)
+    return seconds
+
+
+def main() -> None:
+    """Run the rounds and print the table."""
+    parser = report.parser(__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = report.parse(parser, rounds=1)
+    study, model, steps = ("smoke", "mini-xs", 20) if options.quick else ("mini", "mini-s", 200)
+    with tempfile.TemporaryDirectory() as temporary:
+        studies(Path(temporary), study, model, steps)
+        rounds = [round_of(Path(temporary), model, number) for number in range(options.rounds)]
+    rows = []
+    for job in rounds[0]:
+        portable, native = (statistics.median(r[job][kind] for r in rounds) for kind in KINDS)
+        ratio = statistics.median(r[job]["portable"] / r[job]["native"] for r in rounds)
+        rows.append(
+            {"job": job, "portable, CPU s": f"{portable:.1f}", "native": f"{native:.1f}", "ratio": f"{ratio:.2f}"}
+        )
+    report.append(rows, quick=options.quick)
+
+
+if __name__ == "__main__":
+    main()
