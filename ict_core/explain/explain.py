@@ -177,6 +177,6 @@ def _verdict(found: list[Entering], anew: Mapping[Path, str], *, follows: bool, 
     faults += [] if whole else ["a link is broken"]
     if not faults:
         return f"sound: {runs} runs, no link is broken"
-    unseen = "delete what is BROKEN above, whose time of change snakemake knows, and run snakemake again"
+    unseen = "delete what is BROKEN, as snakemake sees no change in it, and run snakemake again"
     mend = [] if whole else ["run snakemake again, which makes it anew" if anew else unseen]
     return f"NOT SOUND: {'; '.join([*faults, *mend])}"
