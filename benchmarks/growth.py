@@ -26,6 +26,7 @@ import report
 
 from ict_core import collect, records
 from ict_core.config import Cell, Study, load_study
+from ict_core.provenance import write_manifest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference/mini"
@@ -128,11 +129,10 @@ class Cells:
         records.write_frame(grades(self._of(self.scores, cell)), folder / "grades.parquet", records.GRADES)
         (folder / "completions.parquet").touch()
         jobs = [j for j in self.manifests["jobs"] if Cell(j["model"], j["variant"], j["seed"]) == cell]
+        made = self.results / cell.model / "base/model" if base else folder / "train"
+        files = {"generate": folder / "generation.json", "grade": folder / "grading.json"}
         for job in map(self._whole, jobs):
-            made = self.results / cell.model / "base/model" if base else folder / "train"
-            file = folder / "generation.json" if job["stage"] == "generate" else made / "manifest.json"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(job))
+            write_manifest(files.get(job["stage"], made / "manifest.json"), job)
         if not base:
             log, tokens = self._of(self.log, cell), self._of(self.tokens, cell)
             records.write_frame(log[list(records.LOG)], folder / "train/log.parquet", records.LOG)
@@ -140,11 +140,12 @@ class Cells:
 
     def _whole(self, job: dict) -> dict:
         """A job's manifest as it was before all were merged."""
-        shared = self.manifests["environments"][job["environment"]] | {
-            "source": self.manifests["sources"][job["source"]]
-        }
+        many = {"environment": "environments", "process": "processes", "source": "sources", "loaded": "loaded"}
+        shared = {one: self.manifests[name][job[one]] for one, name in many.items()}
+        source = shared["source"] | {"loaded": shared.pop("loaded")}
         trl = {"trl": self.manifests["trl"][job["trl"]] | {"seed": job["trl_seed"]}} if "trl" in job else {}
-        return {**job, **shared, **trl, "config": {}}
+        own = {**job, **shared.pop("environment"), **shared, "source": source, **trl, "config": {}}
+        return own | ({"engine_settings": None} if "engine_settings" in job else {})
 
 
 def grades(scores: pd.DataFrame) -> pd.DataFrame:
