@@ -119,15 +119,15 @@ def _change(root: Path, output: Path) -> str:
     """In what an output is not as Snakemake saw it last; empty if it is, is missing, or was never noted."""
     try:
         status = output.stat()
-    except (FileNotFoundError, NotADirectoryError):
+        is_folder, wanted = stat.S_ISDIR(status.st_mode), not output.suffix
+        if is_folder != wanted:
+            return "a folder stands where a file is wanted" if is_folder else _NO_FOLDER
+        noted = _noted(root, output)
+        if noted is None or (_newest(output, noted) if is_folder else status.st_mtime) == noted:
+            return ""
+    except (FileNotFoundError, NotADirectoryError):  # or was deleted meanwhile
         return ""
-    is_folder, wanted = stat.S_ISDIR(status.st_mode), not output.suffix
-    if is_folder != wanted:
-        return "a folder stands where a file is wanted" if is_folder else _NO_FOLDER
-    noted = _noted(root, output)
-    if noted is None:
-        return ""
-    return _CHANGED if (_newest(output, noted) if is_folder else status.st_mtime) != noted else ""
+    return _CHANGED
 
 
 def _above(output: Path) -> Path | None:

@@ -1,5 +1,7 @@
 """Fixtures that several packages' tests share."""
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,17 @@ def tiny_checkpoint(tmp_path_factory) -> Path:
     save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, folder)
     write_manifest(folder.parent / MANIFEST, {"files": file_hashes(folder.parent)})
     return folder
+
+
+@pytest.fixture(scope="session")
+def in_namespace() -> Callable[..., str]:
+    """Runs commands one after the other where they may mount, as no other process sees it; returns what they print."""
+    command = ["unshare", "--map-root-user", "--mount", "bash", "-c"]
+    possible = subprocess.run([*command, "mount -t tmpfs none /mnt"], capture_output=True, check=False)
+    if possible.returncode:
+        pytest.skip("this user may not mount in a namespace of its own")
+
+    def run(*commands: str) -> str:
+        return subprocess.run([*command, " && ".join(commands)], capture_output=True, text=True, check=True).stdout
+
+    return run

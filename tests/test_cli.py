@@ -43,20 +43,26 @@ def test_an_unknown_figure_is_named(capsys, tmp_path):
     assert "figure 'entropie' is unknown; allowed: reward, entropy, pass_at_k" in run(capsys, "figure", *options)
 
 
-def test_a_damaged_output_is_named_and_one_of_a_study_set_aside(capsys, tmp_path, monkeypatch):
-    broken = tmp_path / "results/mini/scores.parquet"
-    broken.parent.mkdir(parents=True)
+def test_a_damaged_output_is_named_and_set_aside_by_a_job_of_its_study_alone(capsys, tmp_path):
+    study, other = tmp_path / "results/mini", tmp_path / "results/other"
+    broken = study / "scores.parquet"
+    for folder in (study, other):
+        (folder / "logs").mkdir(parents=True)
     broken.write_bytes(b"PAR1 not really")
-    folder = str(broken.parent)
-    assert main(["settings", "--study", STUDY, "--out", f"{folder}/study.json"]) == 0
+    assert main(["settings", "--study", STUDY, "--out", f"{study}/study.json"]) == 0
     claims = str(Path(STUDY).parents[1] / "claims.yaml")
-    command = ["statistics", "--stored", folder, "--results", folder, "--claims", claims]
+    command = ["statistics", "--stored", str(study), "--results", str(study), "--claims", claims]
     capsys.readouterr()
     error = run(capsys, *command)
-    assert f"{broken}: not a readable Parquet file" in error and "; delete it" in error
-    assert broken.exists()  # who named it may keep it where it is
-    monkeypatch.chdir(tmp_path)
-    assert f"set aside as {broken}.damaged: run snakemake again" in run(capsys, *command)
+    assert f"{broken}: not a readable Parquet file" in error and "; delete it, and make it anew by its stage" in error
+    (tmp_path / ".snakemake").mkdir()
+    assert f"; delete {broken} and run snakemake again, which makes it anew" in run(capsys, *command)
+    for log in (tmp_path / "mine.log", other / "logs/statistics.log", study / "logs/statistics.log"):
+        assert broken.exists()  # who is no job of its study leaves it where it is
+        with log.open("w") as file:
+            process = subprocess.run([sys.executable, "-m", "ict_core.cli", *command], stdout=file, stderr=file)
+        assert process.returncode == 2
+    assert f"set aside as {broken}.damaged: run snakemake again" in log.read_text()
     assert not broken.exists() and broken.with_name("scores.parquet.damaged").read_bytes() == b"PAR1 not really"
 
 

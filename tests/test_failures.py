@@ -66,16 +66,6 @@ print(json.dumps(found))
 """
 
 
-def in_namespace(*commands: str) -> str:
-    """Run a script that may mount, as no other process sees it."""
-    script = " && ".join(commands)
-    command = ["unshare", "--map-root-user", "--mount", "bash", "-c", script]
-    possible = subprocess.run([*command[:-1], "mount -t tmpfs none /mnt"], capture_output=True, check=False)
-    if possible.returncode:
-        pytest.skip("this user may not mount in a namespace of its own")
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def ict(*arguments: str) -> str:
     """A command's error output in one line, its status before it."""
     call = "import sys; from ict_core.cli import main; print(main(sys.argv[1:]), end=' ')"
@@ -83,7 +73,7 @@ def ict(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_path):
+def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_path, in_namespace):
     python = f"{sys.executable} -c '{WRITERS}'"
     small = in_namespace(f"mount -t tmpfs -o size=256k none {tmp_path}", f"{python} {tmp_path}", f"ls -A {tmp_path}")
     first, *left = small.splitlines()
@@ -100,7 +90,7 @@ def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_pa
     assert all("larger than the file system or the limit (ulimit -f)" in found[n] for n in found if n != "torch")
 
 
-def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path):
+def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path, in_namespace):
     call = ict("settings", "--study", STUDY, "--out", f"{tmp_path}/study.json")
     full = in_namespace(f"mount -t tmpfs -o size=4k none {tmp_path}", call)
     assert full.startswith(f"error: {tmp_path}/study.json: the disk is full")
@@ -110,7 +100,7 @@ def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path):
     assert read_only.endswith("2 ")
 
 
-def test_no_run_begins_where_it_cannot_write(tmp_path):
+def test_no_run_begins_where_it_cannot_write(tmp_path, in_namespace):
     check_room(tmp_path / "results" / "mini")
     assert not (tmp_path / "results").exists()
     call = "from pathlib import Path; from ict_core.failures import check_room; check_room(Path(sys.argv[1]))"

@@ -11,8 +11,10 @@ import pytest
 
 from ict_core.cli import main
 from ict_core.config import Cell
+from ict_core.damage import begun
+from ict_core.outputs import of_study
 from ict_core.progress import Reading
-from ict_core.status import Status, begun, is_held, last_line, status, status_page
+from ict_core.status import Status, is_held, status, status_page, study_status
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
@@ -23,8 +25,14 @@ def write(path, text=""):
     path.write_text(text)
 
 
-def of(results, marked=frozenset()):
-    return status(results, CELL, False, marked)[1:4]
+def of(results, marked=frozenset(), faults=None):
+    return status(results, CELL, False, marked, faults or {})[1:4]
+
+
+def made_before(results):
+    """The problems and the base model."""
+    for name in ("data/train.parquet", "data/eval.parquet", "m/base/model/config.json"):
+        write(results / name)
 
 
 HOLD = "import os, subprocess, sys, time; from ict_core.status import hold_log; hold_log(); "
@@ -44,14 +52,63 @@ def said(log, process):
 
 
 def test_a_cell_goes_from_waiting_to_done(tmp_path):
+    made_before(tmp_path)
     seen = [of(tmp_path)]
-    for output in ("train/log.parquet", "completions.parquet", "grades.parquet"):
-        write(tmp_path / NAME / output)
+    for outputs in (
+        ["train/log.parquet"],
+        ["completions.parquet", "generation.json"],
+        ["grades.parquet", "grading.json"],
+    ):
+        for output in outputs:
+            write(tmp_path / NAME / output)
         seen.append(of(tmp_path))
     assert seen == [("waiting", "train", ""), ("trained", "generate", ""), ("generated", "grade", ""), ("done", "", "")]
 
 
+def test_what_was_there_and_is_not_is_missing_and_what_is_spoilt_is_damaged(tmp_path):
+    made_before(tmp_path)
+    folder = tmp_path / NAME
+    for output in ("train/log.parquet", "completions.parquet", "generation.json", "grades.parquet", "grading.json"):
+        write(folder / output)
+    assert of(tmp_path) == ("done", "", "")
+    faults = {folder / "grades.parquet": f"{folder}/grades.parquet: not Parquet"}
+    assert of(tmp_path, faults=faults) == ("damaged", "grade", f"{NAME}/grades.parquet: not Parquet")
+    (folder / "grading.json").unlink()
+    write(tmp_path / "logs/grade" / f"{NAME}.log", "correct 3")  # of a job that ended well
+    assert of(tmp_path) == ("missing", "grade", f"{NAME}/grading.json")
+    (folder / "completions.parquet").unlink()
+    assert of(tmp_path) == ("missing", "generate", f"{NAME}/completions.parquet")
+    assert of(tmp_path, faults={folder / "train": f"{folder}/train: x"}) == ("damaged", "train", f"{NAME}/train: x")
+    (tmp_path / "m/base/model/config.json").unlink()
+    (tmp_path / "m/base/model").rmdir()
+    assert of(tmp_path) == ("missing", "pretrain", "m/base/model")
+    (tmp_path / "data/eval.parquet").unlink()
+    assert of(tmp_path) == ("missing", "data", "data/eval.parquet")
+
+
+def test_of_the_whole_study_what_is_not_as_it_was_left_is_told(tmp_path):
+    def told(marked=frozenset(), faults=None):
+        return [tuple(s[1:4]) for s in study_status(tmp_path, of_study(tmp_path), marked, faults or {})]
+
+    assert told() == []
+    write(tmp_path / "logs/collect.log", "error: no such cell")
+    write(tmp_path / "study.json")
+    scores = tmp_path / "scores.parquet"
+    assert told() == [("failed", "collect", "error: no such cell")]
+    assert told(marked=frozenset([scores])) == [("started", "collect", "")]
+    write(scores)
+    assert told(faults={scores: f"{scores}: x"}) == [("damaged", "collect", "scores.parquet: x")]
+    page = status_page([Status(CELL, "done"), Status(None, "damaged", "collect", note="scores.parquet: x")])
+    assert page.splitlines()[2:] == [
+        "the study        damaged  collect                      scores.parquet: x",
+        "",
+        "1 cells: 1 done",
+        "snakemake makes anew what is missing or damaged, and what follows from it",
+    ]
+
+
 def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_failed(tmp_path):
+    made_before(tmp_path)
     write(tmp_path / NAME / "train/log.parquet")
     log = tmp_path / "logs/generate" / f"{NAME}.log"
     log.parent.mkdir(parents=True)
@@ -108,7 +165,7 @@ def test_a_job_that_snakemake_has_begun_and_that_holds_no_log_is_started(tmp_pat
     write(tmp_path / "results/s/logs/train" / f"{NAME}.log", "step 3")
     assert begun(tmp_path) == {train}
     assert of(tmp_path / "results/s", begun(tmp_path)) == ("started", "train", "")
-    assert of(tmp_path / "results/s") == ("failed", "train", "step 3")
+    assert of(tmp_path / "results/s") == ("missing", "train", f"{NAME}/train")
 
 
 def test_a_base_model_is_pretrained_or_fetched(tmp_path):
@@ -116,15 +173,8 @@ def test_a_base_model_is_pretrained_or_fetched(tmp_path):
     assert status(tmp_path, base, True, frozenset())[:4] == (base, "waiting", "pretrain", "")
     write(tmp_path / "logs/fetch_model/m.log", "error: no such commit\n")
     assert status(tmp_path, base, True, frozenset())[:4] == (base, "failed", "fetch_model", "error: no such commit")
-    (tmp_path / "m/base/model").mkdir(parents=True)
+    made_before(tmp_path)
     assert status(tmp_path, base, True, frozenset())[:4] == (base, "trained", "generate", "")
-
-
-def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
-    write(tmp_path / "log", "x" * 9000 + "\n 10 %|  \r 99 %|# \r\n \n")
-    assert last_line(tmp_path / "log") == "99 %|#"
-    write(tmp_path / "log")
-    assert last_line(tmp_path / "log") == ""
 
 
 def test_the_page_is_a_table_with_a_header_and_totals():
@@ -149,8 +199,9 @@ def test_the_page_is_a_table_with_a_header_and_totals():
 
 
 def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):
-    write(tmp_path / "mini-s/ict-10/seed-0/train/log.parquet")
+    for name in ("mini-s/ict-10/seed-0/train/a", "mini-s/base/model/a", "data/train.parquet", "data/eval.parquet"):
+        write(tmp_path / name)
     assert main(["status", "--results", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "41 cells: 40 waiting, 1 trained"
+    assert capsys.readouterr().out.splitlines()[-1] == "41 cells: 39 waiting, 2 trained"
     assert main(["status", "--results", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err

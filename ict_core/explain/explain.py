@@ -201,7 +201,7 @@ def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Pa
     wrong = [number.name for number in numbers if not number.equal]
     faults = [f"the printed {', '.join(wrong)} {'do' if len(wrong) > 1 else 'does'} not follow"] if wrong else []
     if anew or False in links:
-        unseen = "delete what is BROKEN above, whose time of change snakemake knows, and run snakemake again"
+        unseen = "delete what is BROKEN, as snakemake sees no change in it, and run snakemake again"
         faults += ["a link is broken", "run snakemake again, which makes it anew" if anew else unseen]
     right = [number.name for number in numbers if number.equal]
     checked = [_count(len(walks), "run")]

@@ -255,7 +255,9 @@ def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(s
         "the checkpoint is what its manifest says",
     ]
     assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("NOT SOUND: a link is broken; not checked: ")
+    assert (
+        capsys.readouterr().out.splitlines()[-1].startswith("NOT SOUND: a link is broken; delete what is BROKEN, as ")
+    )
     assert weights.exists()  # looking at a damaged file sets nothing aside
     weights.write_bytes(b"trained")
     scores = records.read_frame(study / "scores.parquet", records.SCORES)
@@ -263,3 +265,18 @@ def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(s
     assert broken(study) == ["scores.parquet counts these verdicts"]
     (study / "m/ict-10/seed-3/grades.parquet").unlink()
     assert "no such file" in broken(study)[0]
+    (study / "m/ict-10/seed-3/grades.parquet").mkdir()
+    assert "a folder stands where a file is wanted" in broken(study)[0]
+    shutil.rmtree(study / "m/ict-10/seed-3")  # of a study that has run, and not of a stored one
+    assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
+    assert "[BROKEN] " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", ["scores.parquet", "tables/statuses.csv"])
+def test_a_damaged_file_of_the_study_itself_is_broken_and_stays_where_it_is(study, capsys, file):
+    (study / file).write_bytes(b"")
+    assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith(f"[BROKEN] {study / file}: not a ")
+    assert printed[-1] == "NOT SOUND: a file is damaged; delete it, and make it anew by its stage"
+    assert (study / file).read_bytes() == b""

@@ -51,8 +51,8 @@ JobScheduler.schedule = telling(JobScheduler.schedule, tell_failures)
 
 
 onstart:
-    outputs_of_run = [Path(f) for job in workflow.dag.needrun_jobs() for f in job.output]
-    for path in DAMAGED.keys() & {p for f in outputs_of_run for p in (f, *f.parents)}:
+    made = {Path(f) for job in workflow.dag.needrun_jobs() for f in job.output}
+    for path in DAMAGED.keys() & made.union(*(path.parents for path in made)):
         print(f"{path} is kept as {set_aside(path)}")
 
 
