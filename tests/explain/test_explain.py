@@ -255,7 +255,7 @@ def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(s
         "the checkpoint is what its manifest says",
     ]
     assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("NOT SOUND: a link is broken; not checked: ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("NOT SOUND: a link is broken; delete what is BROKEN")
     assert weights.exists()  # looking at a damaged file sets nothing aside
     weights.write_bytes(b"trained")
     scores = records.read_frame(study / "scores.parquet", records.SCORES)
