@@ -13,7 +13,7 @@ from ict_core import failures, numerics
 from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
 from ict_core.damage import mend, set_aside
 from ict_core.errors import Damaged, Transient, UserError
-from ict_core.repository import METHODS, study_file
+from ict_core.repository import CLAIMS, METHODS, study_file
 from ict_core.status import hold_log, log_of_this
 from ict_core.supervise import ATTEMPTS, RETRIES, end_with_parent
 
@@ -220,8 +220,8 @@ def _add_explain(commands: Any) -> None:
     command.add_argument("--cell", required=True, help=rows)
     asked = "print this problem's question and gold answer, and each run's completions"
     command.add_argument("--samples", metavar="BENCHMARK/PROBLEM", help=asked)
-    ledger = "that claims.json was made by (default: %(default)s)"
-    command.add_argument("--claims", type=Path, default=Path("configs/claims.yaml"), help=ledger)
+    ledger = "that claims.json was made by (default: the repository's configs/claims.yaml)"
+    command.add_argument("--claims", type=Path, default=CLAIMS, help=ledger)
     command.set_defaults(run=explain.explain)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 METHODS = REPOSITORY / "configs" / "methods"
+CLAIMS = REPOSITORY / "configs" / "claims.yaml"
 
 
 def study_file(given: str) -> Path:

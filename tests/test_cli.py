@@ -164,7 +164,7 @@ def test_a_number_is_explained_from_the_table_s_own_folder(capsys, monkeypatch):
         assert main(["explain", table, *cell]) == 0
         pages.append(capsys.readouterr().out)
     (_, _, *whole), (_, _, *here) = (page.splitlines() for page in pages)
-    assert len(whole) == len(here) and here[-1] == whole[-1] and here[-1].startswith("sound: ")
+    assert len(whole) == len(here) and here[-1] == whole[-1] and here[-1].startswith("sound as far as it could be")
 
 
 def test_the_rules_of_a_shadow_scoring_are_the_repository_s_by_default(monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ from ict_core.explain.runs import Checked, Entering, entering, recomputed
 from ict_core.explain.selection import chosen_row, table_of
 from ict_core.outputs import Stage, of_base, of_cell, of_study
 from ict_core.provenance import MANIFEST, read_manifest
+from ict_core.repository import CLAIMS as LEDGER
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 
@@ -26,9 +27,7 @@ _MADE = ("data", "collect", "study_settings", "statistics")
 _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}
 
 
-def explain(
-    table: Path, selection: str, problem: str | None = None, ledger: Path = Path("configs/claims.yaml")
-) -> tuple[str, bool]:
+def explain(table: Path, selection: str, problem: str | None = None, ledger: Path = LEDGER) -> tuple[str, bool]:
     """Where a row of a table, or a claim of the ledger, comes from.
 
     Args:

@@ -15,7 +15,7 @@ from ict_core.explain.explain import explain
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "results/reference/mini"
-CLAIMS, LEDGER = MINI / "claims.json", ROOT / "configs/claims.yaml"
+CLAIMS = MINI / "claims.json"
 
 
 def pass_at_4() -> pd.Series:
@@ -27,7 +27,7 @@ def pass_at_4() -> pd.Series:
 
 
 def told(name: str) -> str:
-    text, sound = explain(CLAIMS, name, ledger=LEDGER)
+    text, sound = explain(CLAIMS, name)
     assert sound
     return text
 
@@ -94,11 +94,17 @@ def test_a_claim_whose_numbers_its_runs_do_not_give_is_told(copy, capsys):
         if claim["id"] == "ten-beats-five":
             claim |= {"estimate": 0.5, "verdict": "supported", "p": "none", "test": "another"}
     copy.write_text(json.dumps(content))
-    assert main(["explain", str(copy), "--cell", "ten-beats-five", "--claims", str(LEDGER)]) == 1
+    assert main(["explain", str(copy), "--cell", "ten-beats-five"]) == 1
     printed = capsys.readouterr().out
     assert "NOT the printed 0.5\n" in printed and "NOT the printed supported" in printed
     assert "test, declared by" in printed and "NOT the test that was made: ict-10 − ict-5, pass@4" in printed
     assert "NOT SOUND: the printed test, estimate, p, verdict do not follow; not checked: " in printed.splitlines()[-1]
+
+
+def test_the_ledger_is_the_repository_s_wherever_the_command_is_given(copy, monkeypatch, capsys):
+    monkeypatch.chdir(copy.parent)
+    assert main(["explain", "claims.json", "--cell", "ten-beats-five"]) == 0
+    assert f"test, declared by {ROOT}/configs/claims.yaml, as printed" in capsys.readouterr().out
 
 
 def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, capsys):
