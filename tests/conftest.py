@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from system import INSTALL, named
 
 settings.register_profile("project", deadline=None, derandomize=True)  # a busy machine is no failure
 settings.load_profile("project")
@@ -13,6 +14,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: with several processes, a long file that starts last keeps all waiting."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line that installs all that skipped tests lacked."""
+    if packages := named(str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(f"for the tests that were skipped: {INSTALL} {' '.join(packages)}")
 
 
 @pytest.fixture(scope="session")

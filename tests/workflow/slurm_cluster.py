@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import socket
 import stat
 import subprocess
@@ -10,9 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PACKAGES = "apt-get install slurm-wlm slurmdbd munge mariadb-server"
-PROGRAMS = ["munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "sacctmgr"]
-SBIN = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
+from system import PATH
 
 DATABASE_DAEMON = """\
 AuthType=auth/munge
@@ -63,20 +60,12 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def missing() -> str | None:
-    """Why such a cluster cannot be started here, or None."""
-    if os.geteuid():
-        return "a Slurm of its own needs root"
-    absent = [program for program in PROGRAMS if shutil.which(program, path=SBIN) is None]
-    return f"no {', '.join(absent)}: {PACKAGES}" if absent else None
-
-
 class SlurmCluster:
     """Daemons that a ``with`` block starts and stops; ``environment`` is what users of the cluster need."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder  # a short path: munge's socket lies in it
-        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": SBIN, "USER": "root"}
+        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": PATH, "USER": "root"}
         self._daemons: list[subprocess.Popen] = []
 
     def __enter__(self) -> "SlurmCluster":
