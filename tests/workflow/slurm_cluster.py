@@ -1,9 +1,9 @@
 """A real Slurm from Debian's packages: one node with eight pretended GPUs and accounting, in a folder of its own."""
 
 import contextlib
+import getpass
 import os
 import socket
-import stat
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,12 +11,13 @@ from pathlib import Path
 
 from system import PATH
 
+USER = getpass.getuser()
 DATABASE_DAEMON = """\
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 DbdHost=localhost
 DbdPort={dbd_port}
-SlurmUser=root
+SlurmUser={user}
 StorageType=accounting_storage/mysql
 StorageHost=127.0.0.1
 StoragePort={storage_port}
@@ -30,7 +31,8 @@ ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
-SlurmUser=root
+SlurmUser={user}
+SlurmdUser={user}
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket={folder}/munge.socket,cred_expire=5
@@ -65,7 +67,7 @@ class SlurmCluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder  # a short path: munge's socket lies in it
-        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": PATH, "USER": "root"}
+        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": PATH, "USER": USER}
         self._daemons: list[subprocess.Popen] = []
 
     def __enter__(self) -> "SlurmCluster":
@@ -78,7 +80,7 @@ class SlurmCluster:
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(subprocess.SubprocessError, RuntimeError):
-            self.call("scancel", "--user=root")
+            self.call("scancel", f"--user={USER}")
             self._wait("the end of the jobs", lambda: not self.call("squeue", "-h"))
         for daemon in reversed(self._daemons):
             daemon.terminate()
@@ -98,7 +100,7 @@ class SlurmCluster:
         folder = self.folder
         names = ("dbd_port", "storage_port", "controller_port", "node_port")
         values = dict(zip(names, free_ports(len(names)), strict=True))
-        values |= {"folder": folder, "host": socket.gethostname().split(".")[0]}
+        values |= {"folder": folder, "user": USER, "host": socket.gethostname().split(".")[0]}
         for name in ("state", "spool", "database"):
             (folder / name).mkdir()
         (folder / "munge.key").write_bytes(os.urandom(128))
@@ -107,12 +109,12 @@ class SlurmCluster:
         (folder / "slurmdbd.conf").write_text(DATABASE_DAEMON.format(**values))
         (folder / "slurmdbd.conf").chmod(0o600)
         for device in range(8):
-            os.mknod(folder / f"gpu{device}", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+            (folder / f"gpu{device}").touch()
         (folder / "gres.conf").write_text(f"Name=gpu File={folder}/gpu[0-7]\n")
 
         files = [f"--{kind}-file={folder}/munge.{kind}" for kind in ("key", "log", "pid", "seed")]
         self._daemon("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *files)
-        data = ["--no-defaults", "--user=root", f"--datadir={folder}/database"]
+        data = ["--no-defaults", f"--user={USER}", f"--datadir={folder}/database"]
         self.call("mariadb-install-db", *data)
         listen = ["--bind-address=127.0.0.1", f"--port={values['storage_port']}", f"--socket={folder}/database.socket"]
         self._daemon("mariadbd", *data, *listen, "--skip-grant-tables")
