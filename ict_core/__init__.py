@@ -2,8 +2,8 @@
 
 import os
 
-# numpy's own exp, log and more for AVX-512 round otherwise than those for other CPUs: without them a table is the same bytes on
-# either. numpy reads this when it is first imported, and passes over what a CPU lacks.
+# numpy's functions for AVX-512, exp and log among them, round otherwise than those for other CPUs: without them tables
+# are the same bytes on either. numpy reads this when it is first imported, and passes over what a CPU lacks.
 os.environ.setdefault(
     "NPY_DISABLE_CPU_FEATURES", "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 )

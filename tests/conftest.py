@@ -18,7 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line that installs all that skipped tests lacked."""
-    if packages := named(str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
+    if packages := named(report.longrepr for report in terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(f"for the tests that were skipped: {INSTALL} {' '.join(packages)}")
 
 

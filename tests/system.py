@@ -1,10 +1,12 @@
 """Debian's packages that tests need, of requirements/system.txt; run as a program, it prints those that are missing."""
 
+import ctypes
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,16 +24,16 @@ def needs(*packages: str) -> None:
         verdict(f"{INSTALL} {' '.join(absent)}")
 
 
-def chromium() -> str:
-    """The browser, in whichever program it is."""
+def chromium() -> str | None:
+    """The browser, by whichever name it is here."""
     needs("chromium")
-    return find(*listed()["chromium"])
+    return program(*listed()["chromium"])
 
 
 def missing(packages: Iterable[str] = ()) -> list[str]:
-    """Those of the packages, of the whole list if none is named, whose parts are not all here."""
+    """Those of the packages, of the whole list if none is named, of which something is not here."""
     parts = listed()
-    return [name for name in packages or parts if not all(map(find, parts[name]))]
+    return [package for package in packages or parts if not all(map(is_there, parts[package]))]
 
 
 def listed() -> dict[str, list[str]]:
@@ -40,18 +42,30 @@ def listed() -> dict[str, list[str]]:
     return {package: parts for package, *parts in filter(None, lines)}
 
 
-def find(part: str) -> str | None:
-    """Where a program (the first of several), a Python module or a LaTeX file is."""
-    if part.endswith(".sty"):
-        return find("kpsewhich") and subprocess.run(["kpsewhich", part], capture_output=True, text=True).stdout
-    found = filter(None, (shutil.which(program, path=PATH) for program in part.split("|")))
-    return next(found, None) or getattr(find_spec(part), "origin", None)
+def is_there(part: str) -> bool:
+    """Whether this machine has a program, or what stands before a colon: a library, a Python module, a LaTeX file."""
+    kind, _, name = part.rpartition(":")
+    if kind == "library":
+        with suppress(OSError):
+            return bool(ctypes.CDLL(name))
+        return False
+    if kind == "module":
+        return find_spec(name) is not None
+    if kind == "latex":
+        search = program("kpsewhich")
+        return bool(search) and subprocess.run([search, name], stdout=subprocess.DEVNULL).returncode == 0
+    return program(name) is not None
 
 
-def named(reasons: Iterable[str]) -> list[str]:
-    """The packages that reasons of skipped tests name, in the list's order."""
-    words = {word for reason in reasons for line in re.findall(f"{INSTALL} (.*)", reason) for word in line.split()}
-    return [package for package in listed() if package in words]
+def program(names: str) -> str | None:
+    """Where the first of these programs is that is here."""
+    return next(filter(None, (shutil.which(name, path=PATH) for name in names.split("|"))), None)
+
+
+def named(reasons: Iterable[object]) -> list[str]:
+    """The packages that reasons of skipped tests name."""
+    found = re.findall(f"{INSTALL} ([\\w .+-]+)", "\n".join(map(str, reasons)))
+    return sorted({package for packages in found for package in packages.split()})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A real Slurm from Debian's packages: one node with eight pretended GPUs and accounting, in a folder of its own."""
 
 import contextlib
-import getpass
 import os
+import pwd
 import socket
 import subprocess
 import time
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from system import PATH
 
-USER = getpass.getuser()
+USER = pwd.getpwuid(os.getuid()).pw_name
 DATABASE_DAEMON = """\
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
