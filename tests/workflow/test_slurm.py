@@ -72,7 +72,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory) -> Ran:
-    needs("slurm-wlm", "slurmdbd", "munge", "mariadb-server-core")
+    needs("slurm-wlm", "slurmdbd", "munge", "mariadb-server-core", "mariadb-client-core")
     folder, copy = tmp_path_factory.mktemp("little"), Copy(tmp_path_factory.mktemp("project")).folder
     (folder / "Snakefile").write_text(WORKFLOW)
     node = folder / "bin" / "nvidia-smi"
