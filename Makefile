@@ -9,7 +9,7 @@ MINUTES ?= 5
 VENV := .venv$(if $(filter-out cpu,$(LOCK)),-$(LOCK))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(LOCK)
-SUDO := $(if $(filter-out 0,$(shell id -u)),sudo -n)
+SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help

@@ -1,5 +1,6 @@
 """Fixtures that several packages' tests share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line that installs all that skipped tests lacked."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """One line, the last before the counts, that installs all that skipped tests lacked."""
+    yield
     if packages := named(report.longrepr for report in terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(f"for the tests that were skipped: {INSTALL} {' '.join(packages)}")
 
