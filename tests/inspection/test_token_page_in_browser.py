@@ -1,22 +1,20 @@
 """The page in a real browser: what a model wrote is shown and never run, and pointing at a token tells of it."""
 
 import math
-import shutil
 
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
+from playwright.sync_api import sync_playwright
+from system import chromium, needs
 
 from ict_core.inspection.page import page, page_data
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    needs("chromium", "libatomic1")
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield found
         found.close()
 

@@ -1,11 +1,11 @@
 """Pages in a real browser: whatever a problem, an id, a note or an answer holds is shown, and nothing of it runs."""
 
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
+from system import chromium
 from test_pages import CLAIM, JOB, MANIFEST, NOTE, compute, settings
 
 from ict_core.regrade import for_markdown
@@ -16,7 +16,6 @@ from ict_core.report.page import page
 from ict_core.tables.html import html
 from ict_core.tables.table import Table
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HIT = "document.title='hit'"
 HOSTILE = (
     f"<script>{HIT}</script>",
@@ -107,12 +106,11 @@ def flips() -> str:
     return page("t", f"| answer |\n| --- |\n{rows}")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 @pytest.mark.parametrize("make", [tables_page, claims, first, manifests, flips])
 def test_hostile_text_is_shown_and_not_run(tmp_path, make):
     file = tmp_path / "page.html"
     file.write_text(make(), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--virtual-time-budget=2000", "--dump-dom", file.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     shown = Page(done.stdout)

@@ -1,11 +1,11 @@
 import dataclasses
-import shutil
 import subprocess
 
 import pandas as pd
 import pytest
 import synthetic
 import table_frames as made
+from system import needs
 
 from ict_core.errors import UserError
 from ict_core.tables.build import TABLES, build_tables, make_tables
@@ -111,8 +111,7 @@ def test_a_study_with_a_missing_variant_is_refused_before_anything_is_written(st
 
 @pytest.mark.slow
 def test_the_latex_compiles_without_an_overfull_box(study, tmp_path):
-    if shutil.which("pdflatex") is None:
-        pytest.skip("needs pdflatex: the LaTeX of the tables is not compiled here")
+    needs("texlive-latex-recommended")
     build_tables(study, made.settings(), "100 % a_miniature", tmp_path)
     inputs = "".join(rf"\input{{{name}}}\clearpage" for name in TABLES)
     (tmp_path / "all.tex").write_text(PREAMBLE + inputs + r"\end{document}")

@@ -13,6 +13,7 @@ import pytest
 from fake_kubernetes import FakeKubernetes
 from kubernetes.client import ApiClient, V1Job
 from repository_copy import REPOSITORY, Copy
+from system import needs
 
 pytestmark = pytest.mark.slow
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
@@ -46,6 +47,7 @@ class Ran:
 
 def run(folder: Path, source: Path, profile: Path, *arguments: str) -> Ran:
     """Run Snakemake in ``source``, a git repository, with ``folder`` for the cluster and its volume."""
+    needs("rsync")
     subprocess.run(["git", "init", "-q"], cwd=source, check=True)
     subprocess.run(["git", "add", "-A"], cwd=source, check=True)
     stub = folder / "bin" / "pip"  # the executor has each job install the storage plugin, which is here already

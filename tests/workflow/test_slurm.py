@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from repository_copy import REPOSITORY, Copy
-from slurm_cluster import SlurmCluster, missing
+from slurm_cluster import SlurmCluster
+from system import needs
 
 pytestmark = pytest.mark.slow
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
@@ -71,9 +72,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory) -> Ran:
-    reason = missing()
-    if reason:
-        pytest.skip(reason)
+    needs("slurm-wlm", "slurmdbd", "munge", "mariadb-server-core", "mariadb-client-core")
     folder, copy = tmp_path_factory.mktemp("little"), Copy(tmp_path_factory.mktemp("project")).folder
     (folder / "Snakefile").write_text(WORKFLOW)
     node = folder / "bin" / "nvidia-smi"
