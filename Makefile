@@ -37,9 +37,10 @@ system:  ## what the tests need of Debian and is missing (requirements/system.tx
 	@missing=$$($(PYTHON) tests/system.py) && if [ -n "$$missing" ]; then set -ex; $(SUDO) apt-get update; \
 	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$missing; fi
 
-reproduce: env  ## run the study in miniature; prints where tables, figures and report are
+reproduce: env  ## run the study in miniature, say where tables, figures and report are, compare with the stored run
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --report results/mini/report.html
+	PATH="$(CURDIR)/$(BIN):$$PATH" ict verify --against results/reference/mini
 
 figures: env  ## a stored run's tables, figures, claims, notebook anew without training (STUDY=mini, LOCK=evidence will do)
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk \

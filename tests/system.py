@@ -43,7 +43,7 @@ def listed() -> dict[str, list[str]]:
 
 
 def is_there(part: str) -> bool:
-    """Whether this machine has a program, or what stands before a colon: a library, a Python module, a LaTeX file."""
+    """Whether this machine has a program, or what stands before a colon: a library, a Python module, a header of C, a LaTeX file."""
     kind, _, name = part.rpartition(":")
     if kind == "library":
         with suppress(OSError):
@@ -51,6 +51,8 @@ def is_there(part: str) -> bool:
         return False
     if kind == "module":
         return find_spec(name) is not None
+    if kind == "header":
+        return (Path("/usr/include") / name).is_file()
     if kind == "latex":
         search = program("kpsewhich")
         return bool(search) and subprocess.run([search, name], stdout=subprocess.DEVNULL).returncode == 0

@@ -1,12 +1,12 @@
 """Another processor for a process: `other_cpu.c`, compiled and preloaded."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from system import needs
 
 SOURCE = Path(__file__).with_name("other_cpu.c")
 CPUS = ("amd", "avx2", "amd-avx2")
@@ -16,8 +16,7 @@ def preloaded(folder: Path, cpu: str) -> dict[str, str]:
     """The environment in which CPUID answers as that processor's; skips the test where this one cannot pretend."""
     library = folder / "other_cpu.so"
     if not library.exists():
-        if shutil.which("gcc") is None:
-            pytest.skip("gcc, which compiles other_cpu.c, is not installed: apt-get install gcc libc6-dev")
+        needs("gcc", "libc6-dev")
         command = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"]
         subprocess.run(command, check=True)
     environment = os.environ | {"LD_PRELOAD": str(library), "OTHER_CPU": cpu}
