@@ -43,7 +43,7 @@ def listed() -> dict[str, list[str]]:
 
 
 def is_there(part: str) -> bool:
-    """Whether this machine has a program, or what stands before a colon: a library, a Python module, a header of C, a LaTeX file."""
+    """Whether this machine has a program, or what stands before a colon: a library, module, header of C, LaTeX file."""
     kind, _, name = part.rpartition(":")
     if kind == "library":
         with suppress(OSError):
