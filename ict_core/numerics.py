@@ -7,6 +7,7 @@ their choice, which is faster. They read it once, when they are imported, so :fu
 """
 
 import ctypes
+import importlib
 import os
 import platform
 import re
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ict_core.errors import UserError
 
@@ -146,7 +147,7 @@ def _mkl() -> str | None:
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "backends") or not torch.backends.mkl.is_available():
         return None
-    library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+    library = ctypes.CDLL(str(Path(torch.__path__[0]) / "lib" / "libtorch_cpu.so"))
     branch = getattr(library, "mkl_serv_cbwr_get", None)
     return None if branch is None else _CBWR.get(number := branch(1), str(number))
 
@@ -155,7 +156,7 @@ def _numpy() -> str | None:
     """The widest set of instructions for which numpy has kernels and may use them."""
     if "numpy" not in sys.modules or not hasattr(sys.modules["numpy"], "_core"):
         return None
-    from numpy._core import _multiarray_umath as core
+    core: Any = importlib.import_module("numpy._core._multiarray_umath")
 
     return next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
 
