@@ -42,11 +42,13 @@ JOB = {
     "model_sha256": "ab" * 32,
     "earlier_attempts": ["SIGKILL"],
     "environment": 0,
+    "process": 0,
     "source": 0,
 }
 PLATFORM = {"system": "Linux", "machine": "x86_64", "cpu": "a cpu", "cores": 2, "gpus": []}
 MANIFEST = {
     "environments": [{"packages": {"torch": "2.0", "unknown": "1"}, "python": "3.11.1", "platform": PLATFORM}],
+    "processes": [{"numerics": {"chosen": "portable"}}],
     "sources": [{"commit": "c" * 40, "dirty": False, "sha256": "d" * 64}],
     "loaded": [{"a.py": "1"}],
     "trl": [],
