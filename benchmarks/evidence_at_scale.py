@@ -142,6 +142,7 @@ def settings(size: Size) -> dict[str, object]:
         "study": "synthetic",
         "note": "Synthetic scores at the size of the paper's grid.",
         "models": dict.fromkeys(MODELS, any_model),
+        "evaluation": whole["evaluation"] | {"samples": N},
         "benchmarks": [{"name": n, "mirrors": BENCHMARKS[n][0], "problems": s} for n, s in size.problems().items()],
         "grid": [
             {"models": MODELS, "methods": METHODS, "seeds": [*range(size.seeds)]},

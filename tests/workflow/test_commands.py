@@ -29,6 +29,7 @@ EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=
 ONE_CELL = Counter(data=1, pretrain=1, train=1, generate=1, grade=1)
 MINI = EVIDENCE + Counter(data=1, pretrain=2, train=39, generate=41, grade=41)
 DRAWN = MINI - Counter(contamination=1, claims=1, make_tables=1, notebook=1, report=1, all=1) + Counter(figures=1)
+TABLES = MINI - Counter(claims=1, notebook=1, report=1, figure=FIGURES, all=1) + Counter(tables=1)
 ABLATIONS = EVIDENCE + Counter(data=1, pretrain=1, train=34 * 3, generate=103, grade=103)
 SMOKE = EVIDENCE + Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
 FULL = EVIDENCE + Counter(data=1, fetch_model=3, train=90, generate=93, grade=93)
@@ -38,6 +39,7 @@ PLANNED = {  # where nothing has run
     f"snakemake --cores all {CELL}": ONE_CELL,
     f"snakemake --cores all {CELL} --forcerun train": ONE_CELL,
     "snakemake --cores all figures": DRAWN,
+    "snakemake tables": TABLES,
     "snakemake --cores all regrade": Counter(regrade=1),
     "snakemake --cores all regrade --configfile configs/studies/mini.yaml": Counter(regrade=1),
     "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": ABLATIONS,
@@ -56,7 +58,15 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     "ict diff ict-10 kl-10 mini-ablations": ((), "method.score: js -> kl\n1 key differs"),
     "ict explain results/mini/tables/contrasts.csv --cell mini-s/ict-10/grpo/average/pass@4": (
         ("results/mini", "results/reference/mini"),
-        "\nsound: 6 runs, no link is broken\n",
+        "\nsound as far as it could be checked: 6 runs, difference as printed, ",
+    ),
+    "ict explain results/mini/claims.json --cell gain-over-grpo": (
+        ("results/mini", "results/reference/mini"),
+        "\nsound as far as it could be checked: 12 runs, test, estimate, low, high, p, ",
+    ),
+    "ict verify --against results/reference/mini": (
+        ("--against", "results/reference/mini --against"),
+        "\nverdicts: 37 of 37 are the same\n",
     ),
     "ict plan paper": (("paper", "paper --no-dag"), "# Plan of the study paper\n"),
     "ict status": (("status", "status --results results/reference/mini"), "\n41 cells: 41 waiting\n"),
@@ -64,6 +74,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
 }
 PARSED = {  # each is run elsewhere: the doctor in tests/test_doctor.py, verify in test_workflow.py, ...
     "ict doctor",
+    "ict explain results/STUDY/claims.json --cell CLAIM",
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
     "ict diff A B",
     "ict lease --gpus N -- COMMAND",
@@ -74,7 +85,7 @@ PARSED = {  # each is run elsewhere: the doctor in tests/test_doctor.py, verify 
     "ict verify CELL",
     "ict verify results/mini/mini-s/ict-10/seed-1",
 }
-FRAGMENTS = {"ict generate --cache"}
+FRAGMENTS = {"ict generate --cache", "cp -a", "snakemake --touch"}
 MADE = {  # what stands among the commands that make would run
     "make env": "",
     "make env LOCK=gpu": "requirements/gpu.lock",
@@ -90,10 +101,11 @@ MADE = {  # what stands among the commands that make would run
     "make reference STUDY=mini-ablations": "results/reference/mini-ablations/",
     "make reproduce": "snakemake --cores all",
     "make survive": "--kills 30",
+    "make system": "tests/system.py",
     "make test": "pytest",
 }
 OTHERS = {  # and why nothing runs them here; what they name is looked for
-    "apt-get install slurm-wlm slurmdbd munge mariadb-server": "installs into the machine",
+    ".ci/run": "make system and make test",
     "cp -r results/smoke/mini-xs/base/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
     "pip install": "of the Kubernetes executor, in its pods",
     "pre-commit install": "of a tool that the environment does not hold",
@@ -103,9 +115,11 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "pytest tests/workflow/test_slurm.py": "make test runs it where Slurm is installed",
     "python -m ict_core.statistics.calibration --repetitions 4000": "an hour; tests/statistics has few repetitions",
     "python -m ict_core.statistics.calibration_tables": "tests/statistics holds the page's tables against it",
+    "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",
     "python benchmarks/cost_at_scale.py": "measures for minutes",
     "python benchmarks/grading_speed.py": "measures for minutes",
     "python benchmarks/growth.py": "measures for minutes",
+    "python benchmarks/rollouts.py": "measures for minutes",
     "snakemake --lint": "make lint runs it",
     "source .venv/bin/activate": "the shell's own",
 }
