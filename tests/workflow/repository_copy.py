@@ -40,7 +40,8 @@ class Copy:
                 shutil.copy2(source, folder / part)
 
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("VLLM_")}  # other tests'
+        foreign = ("VLLM_", "PYTEST_ADDOPTS")  # other tests', and this pytest's
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         self.environment = inherited | {"PYTHONPATH": str(folder), "PATH": path}
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
