@@ -62,7 +62,7 @@ def test_a_package_is_missing_where_one_of_its_parts_is(tmp_path, monkeypatch):
         "program none|kpsewhich   # why\nno-program kpsewhich none\n"
         "library library:libc.so.6\nno-library library:libnone.so.6\n"
         "module module:json\nno-module module:none\n"
-        "header header:here.h\\nno-header header:none.h\\n"
+        "header header:here.h\nno-header header:none.h\n"
         "latex latex:here.sty\nno-latex latex:none.sty\n"
     )
     assert system.missing() == ["no-program", "no-library", "no-module", "no-header", "no-latex"]
