@@ -29,6 +29,7 @@ PINS = {
     "NPY_ENABLE_CPU_FEATURES": "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2",
     "OPENBLAS_CORETYPE": "Haswell",  # the linear algebra of numpy and SciPy
     "ARROW_USER_SIMD_LEVEL": "AVX2",
+    "TORCHDYNAMO_DISABLE": "1",  # compiled code (vLLM's sampler in a training) is this CPU's
 }
 """The environment variables of portable numerics. vLLM reads none for its kernels: see :func:`limit_vllm`."""
 

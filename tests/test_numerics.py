@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -34,7 +35,7 @@ def test_every_library_is_held_and_says_so():
 def test_a_library_that_was_imported_before_is_refused_by_name(library):
     done = run(f"import {library}", "numerics.use('portable')")
     assert done.returncode == 1
-    assert f"portable was chosen after the import of {library}" in done.stderr.replace("numpy, torch", "torch")
+    assert re.search(rf"portable was chosen after the import of [\w, ]*\b{library}\b", done.stderr)
     assert run(f"import {library}", "numerics.use('portable')", **numerics.PINS).returncode == 0  # held from its start
 
 

@@ -161,7 +161,7 @@ def test_many_guilty_items(obedient):
 def test_the_limit_is_for_one_item(lone):
     begin = time.monotonic()
     assert lone.grade(boxed("sleep", "fine"))[0] == ("timeout", "sleep")
-    assert 1 <= time.monotonic() - begin < 8
+    assert 1 <= time.monotonic() - begin < 20  # of a busy machine, on which a worker starts slowly
 
 
 def test_a_worker_that_died_idle_is_replaced_without_blame(lone):
