@@ -11,10 +11,9 @@ from typing import Any
 
 from ict_core import failures, numerics
 from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
-from ict_core.damage import mend, set_aside
 from ict_core.errors import Damaged, Transient, UserError
+from ict_core.job_log import hold_log, log_of_this
 from ict_core.repository import CLAIMS, METHODS, study_file
-from ict_core.status import hold_log, log_of_this
 from ict_core.supervise import ATTEMPTS, RETRIES, end_with_parent
 
 _CELL = {"model": str, "variant": str, "seed": int}
@@ -63,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _mended(output: Path) -> str:
     """What to do about a damaged output; a job of its own study sets it aside, and nothing else touches it."""
+    from ict_core.damage import mend, set_aside
+
     log = log_of_this()
     studies = [folder.parent for folder in log.parents if folder.name == "logs"] if log else []
     if not any(output.resolve().is_relative_to(study) for study in studies):

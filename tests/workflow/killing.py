@@ -28,8 +28,8 @@ from repository_copy import Copy
 
 from ict_core import records
 from ict_core.errors import UserError
+from ict_core.job_log import is_held
 from ict_core.provenance import MANIFEST, check_files, read_manifest
-from ict_core.status import is_held
 
 STAGES = {  # with the rules and the logs (without suffix) that belong to each; the study passes them in this order
     "pretrain": ("pretrain", ["pretrain/*"]),

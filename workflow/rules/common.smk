@@ -13,9 +13,9 @@ from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.problems import repository
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.sources import check_sources
-from ict_core.damage import damaged, set_aside
+from ict_core.damage import damaged, mend, set_aside
 from ict_core.environment import applicable_lock, check_environment, check_trackers
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
 from ict_core.failures import check_room, explain
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
@@ -223,7 +223,10 @@ def state_of(paths):
     """The content of frames, by their own checksums; None of one that is not there."""
     from ict_core.records import content_hash  # its imports take longer than a job
 
-    return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]
+    try:
+        return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]
+    except Damaged as error:
+        raise WorkflowError(f"{error}; {mend(error.output)}") from None
 
 
 def look_again(scheduler, delay):
