@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sysconfig
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -53,7 +52,7 @@ def is_there(part: str) -> bool:
     if kind == "module":
         return find_spec(name) is not None
     if kind == "header":
-        return any((Path(folder) / name).is_file() for folder in (sysconfig.get_path("include"), "/usr/include"))
+        return (Path("/usr/include") / name).is_file()
     if kind == "latex":
         search = program("kpsewhich")
         return bool(search) and subprocess.run([search, name], stdout=subprocess.DEVNULL).returncode == 0

@@ -54,15 +54,13 @@ def test_a_package_is_missing_where_one_of_its_parts_is(tmp_path, monkeypatch):
     (tmp_path / "kpsewhich").write_text('#!/bin/sh\n[ "$1" = here.sty ]\n')
     (tmp_path / "kpsewhich").chmod(0o755)
     monkeypatch.setattr(system, "PATH", str(tmp_path))
-    (tmp_path / "here.h").touch()
-    monkeypatch.setattr(system.sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(system, "LIST", tmp_path / "list")
     (tmp_path / "list").write_text(
         "# a comment\n"
         "program none|kpsewhich   # why\nno-program kpsewhich none\n"
         "library library:libc.so.6\nno-library library:libnone.so.6\n"
         "module module:json\nno-module module:none\n"
-        "header header:here.h\nno-header header:none.h\n"
+        "no-header header:none.h\n"
         "latex latex:here.sty\nno-latex latex:none.sty\n"
     )
     assert system.missing() == ["no-program", "no-library", "no-module", "no-header", "no-latex"]

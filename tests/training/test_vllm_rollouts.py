@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 import torch
 from launch import train
-from system import needs
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ict_core.config.training import Correction, Rollouts
@@ -38,7 +37,6 @@ def untied_checkpoint(tiny_checkpoint, tmp_path_factory):
 @pytest.fixture(scope="module")
 def runs(tiny_checkpoint, untied_checkpoint, tmp_path_factory):
     """Of the same weights: with a head of its own and seed 0, and tied with seed 1."""
-    needs("g++", "python3-dev")  # torch compiles a function of vLLM's sampler
 
     def run(checkpoint, seed):
         spec = {"selector": "top-score", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}}

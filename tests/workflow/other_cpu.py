@@ -16,7 +16,7 @@ def preloaded(folder: Path, cpu: str) -> dict[str, str]:
     """The environment in which CPUID answers as that processor's; skips the test where this one cannot pretend."""
     library = folder / "other_cpu.so"
     if not library.exists():
-        needs("g++")
+        needs("gcc", "libc6-dev")
         command = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"]
         subprocess.run(command, check=True)
     environment = os.environ | {"LD_PRELOAD": str(library), "OTHER_CPU": cpu}
