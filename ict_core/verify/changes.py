@@ -7,7 +7,7 @@ from typing import Any
 
 from ict_core.config import Study
 from ict_core.config.differences import compare
-from ict_core.provenance import MANIFEST, hash_file, hash_weights, manifest, read_manifest
+from ict_core.provenance import MANIFEST, hardware_class, hash_file, hash_weights, manifest, read_manifest
 from ict_core.records import content_hash
 from ict_core.verify.cell import Place
 
@@ -51,9 +51,15 @@ def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
 
 
 def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator[str]:
-    """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both."""
+    """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both.
+
+    Where the numerics make two CPUs one (:func:`~ict_core.provenance.hardware_class`), another CPU is no change.
+    """
     for stage in stages:
         stored, now = (read_manifest(manifest_of(p, stage)) for p in (place, again))
+        if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
+            for content in (stored, now):
+                content["platform"] = {k: v for k, v in content["platform"].items() if not k.startswith("cpu")}
         if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
             continue
         yield from (f"{stage}: {line}" for line in _differences(stored, now, _AFTER))

@@ -1,0 +1,40 @@
+"""What a cell that was made again is told to differ in."""
+
+import pytest
+
+from ict_core.config import Cell
+from ict_core.provenance import write_manifest
+from ict_core.verify.cell import Place
+from ict_core.verify.changes import changes_after
+
+CELL = Cell("mini-s", "grpo", 0)
+
+
+def made(folder, cpu: str, numerics: str, cores: int = 2) -> Place:
+    """A cell whose training was on this CPU."""
+    place = Place(folder, CELL)
+    place.trained.mkdir(parents=True)
+    machine = {"cpu": cpu, "cpu_flags": [f"flag of {cpu}"], "cores": cores, "gpus": []}
+    content = {"platform": machine, "process": {"numerics": {"chosen": numerics}}}
+    write_manifest(place.trained / "manifest.json", content)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("cpus", "numerics", "told"),
+    [
+        (("a", "b"), ("portable", "portable"), []),
+        (("a", "a"), ("native", "native"), []),
+        (("a", "b"), ("native", "native"), ["cpu", "cpu_flags"]),
+        (("a", "b"), ("portable", "native"), ["cpu", "cpu_flags", "numerics"]),
+    ],
+)
+def test_another_cpu_is_a_change_where_the_numerics_depend_on_it(tmp_path, cpus, numerics, told):
+    stored, again = (made(tmp_path / str(i), cpus[i], numerics[i]) for i in range(2))
+    lines = list(changes_after(stored, again, ["train"]))
+    assert len(lines) == len(told) and all(any(name in line for line in lines) for name in told), lines
+
+
+def test_the_number_of_cores_is_told_with_any_numerics(tmp_path):
+    stored, again = (made(tmp_path / str(i), f"cpu {i}", "portable", cores=i + 2) for i in range(2))
+    assert list(changes_after(stored, again, ["train"])) == ["train: platform.cores: 2 -> 3"]
