@@ -19,11 +19,11 @@ import report
 
 from ict_core.config import Study, load_study
 from ict_core.config.models import Architecture, HubModel
-from ict_core.plan.assumptions import PlanFile, gpu_device, read_plan
-from ict_core.plan.costs import Cost, study_costs
-from ict_core.plan.memory import Memory, training_memory
-from ict_core.plan.parameters import BYTES, parameters
-from ict_core.plan.work import step_work
+from ict_core.tools.plan.assumptions import PlanFile, gpu_device, read_plan
+from ict_core.tools.plan.costs import Cost, study_costs
+from ict_core.tools.plan.memory import Memory, training_memory
+from ict_core.tools.plan.parameters import BYTES, parameters
+from ict_core.tools.plan.work import step_work
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIKE = "qwen2.5-1.5b"  # the model of the study whose methods and seeds are taken

@@ -21,10 +21,11 @@ import pandas as pd
 import psutil
 import report
 
-from ict_core import collect, records
+from ict_core.evidence import collect
 from ict_core.evidence.stored import SETTINGS
-from ict_core.provenance import MANIFEST, read_manifest, write_manifest
 from ict_core.seeding import generator
+from ict_core.store import records
+from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
 
 MODELS = ("qwen-0.5b", "qwen-1.5b", "qwen-7b")
 METHODS = ("grpo", "entropy-20", "stapo", "ict-10", "random-10", "ict-20")

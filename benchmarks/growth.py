@@ -23,9 +23,10 @@ import numpy as np
 import pandas as pd
 import report
 
-from ict_core import collect, records
 from ict_core.config import Cell, Study, load_study
-from ict_core.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.evidence import collect
+from ict_core.store import records
+from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference/mini"
@@ -181,13 +182,13 @@ def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
         (results / f"data/{name}.parquet").touch()
     for cell in by_seed[:half]:
         writer.write(cell, base=False)
-    found["status"] = run(folder, "ict_core.cli", "status")
+    found["status"] = run(folder, "ict_core.commands.cli", "status")
     for cell in by_seed[half:]:
         writer.write(cell, base=False)
-    found["collect"] = run(folder, "ict_core.cli", "collect", "--study", STUDY, "--results", str(results))
-    run(folder, "ict_core.cli", "settings", "--study", STUDY, "--out", str(results / "study.json"))
+    found["collect"] = run(folder, "ict_core.commands.cli", "collect", "--study", STUDY, "--results", str(results))
+    run(folder, "ict_core.commands.cli", "settings", "--study", STUDY, "--out", str(results / "study.json"))
     paths = ["--stored", str(results), "--results", str(results), "--claims", "configs/claims.yaml"]
-    found["statistics"] = run(folder, "ict_core.cli", "statistics", *paths)
+    found["statistics"] = run(folder, "ict_core.commands.cli", "statistics", *paths)
     shutil.rmtree(results)
     return len(trained), found
 

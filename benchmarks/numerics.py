@@ -25,7 +25,14 @@ CELL = ("--variant", "ict-10", "--seed", "0")
 
 def cpu_seconds(folder: Path, kind: str, *arguments: str | Path) -> float:
     """User and system seconds of one `ict` job of that study."""
-    command = [sys.executable, "-m", "ict_core.cli", *arguments, "--study", folder / f"configs/studies/{kind}.yaml"]
+    command = [
+        sys.executable,
+        "-m",
+        "ict_core.commands.cli",
+        *arguments,
+        "--study",
+        folder / f"configs/studies/{kind}.yaml",
+    ]
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
     process = subprocess.Popen(
         command, cwd=folder, env=os.environ | threads, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

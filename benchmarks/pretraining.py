@@ -19,10 +19,10 @@ from torch import Tensor
 
 from ict_core.config import load_study
 from ict_core.config.models import ScratchModel
-from ict_core.startup import loading
+from ict_core.process.startup import loading
 
 with loading(without=("scipy",)):  # as `ict pretrain` does
-    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
+    from ict_core.problems.mini.tokenizer import train_tokenizer
     from ict_core.training import pretrain
     from ict_core.training.memory import reuse_freed_memory
     from ict_core.training.solution_loss import SolutionLoss

@@ -26,15 +26,15 @@ from typing import Any
 import pandas as pd
 import report
 
-from ict_core import vllm_process
-from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import load_study
 from ict_core.config.models import ScratchModel
 from ict_core.config.training import Training
+from ict_core.problems.mini.corpus import training_problems
+from ict_core.process import vllm_environment
+from ict_core.process.startup import loading
 from ict_core.seeding import derive_seed
-from ict_core.startup import loading
 
-vllm_process.set_environment()
+vllm_environment.set_environment()
 
 with loading():
     import torch

@@ -62,7 +62,7 @@ NOTHING = "no such (file|folder|command)"
 def timed(arguments: list[str], ending: str = "") -> tuple[float, float, str]:
     """Run `ict`: wall and CPU seconds, and its error output. It must end well, or with an error that has this text."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [sys.executable, "-m", "ict_core.cli", *arguments]
+    command = [sys.executable, "-m", "ict_core", *arguments]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode and not (ending and re.search(f"^error: .*{ending}", done.stderr, re.MULTILINE)):
@@ -92,9 +92,9 @@ def heaviest(arguments: list[str]) -> str:
 
 def training(folder: Path) -> tuple[float, float]:
     """Wall seconds of a three-step training of the smoke study, and those beside its steps."""
-    from ict_core import records
     from ict_core.config import load_study
-    from ict_core.startup import loading
+    from ict_core.process.startup import loading
+    from ict_core.store import records
 
     with loading(without=("scipy",)):
         from ict_core.training.pretrain import pretrain

@@ -33,13 +33,13 @@ import pandas as pd
 import report
 import torch
 
-from ict_core.startup import loading
+from ict_core.process.startup import loading
 
 with loading(without=("peft", "scipy")):  # as a training does
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
     from ict_core.config import Training, load_study
+    from ict_core.problems.mini.tokenizer import train_tokenizer
     from ict_core.seeding import generator
     from ict_core.selection import SELECTORS
     from ict_core.training.levers import Levers

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from system import INSTALL, named
 
-from ict_core import numerics
+from ict_core.process import numerics
 
 numerics.use("portable")  # before a test imports numpy or torch
 
@@ -33,9 +33,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory) -> Path:
     """A randomly initialised two-layer model with the mini world's tokenizer, saved as a checkpoint."""
-    from ict_core.benchmarks.mini.tokenizer import train_tokenizer
     from ict_core.config import Architecture
-    from ict_core.provenance import MANIFEST, file_hashes, write_manifest
+    from ict_core.problems.mini.tokenizer import train_tokenizer
+    from ict_core.store.provenance import MANIFEST, file_hashes, write_manifest
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     sizes = Architecture(

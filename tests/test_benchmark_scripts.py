@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import cli
+from ict_core.commands import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.causes import cause, last_line, summary, telling, why
-from ict_core.failures import FULL
+from ict_core.jobs.causes import cause, last_line, summary, telling, why
+from ict_core.process.failures import FULL
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'a', line 1, in b\n    raise c\n"
 AGAIN = "ict train ended by an error that may pass; attempt 2 of 3 in 5 s\n"
@@ -70,7 +70,7 @@ def test_a_summary_names_every_job_and_its_own_cause(tmp_path):
 
 def test_a_full_disk_is_named_where_no_log_could_tell(tmp_path, in_namespace):
     (tmp_path / "logs").mkdir()
-    script = f"from pathlib import Path; from ict_core.causes import *; logs = Path('{tmp_path}/logs')"
+    script = f"from pathlib import Path; from ict_core.jobs.causes import *; logs = Path('{tmp_path}/logs')"
     calls = "print(why(logs / 'x.log')); print(summary([('x', logs / 'x.log')], None, [logs]))"
     calls += "; (logs / 'x.log').write_text('error: bad key'); print(summary([('x', logs / 'x.log')], None, [logs]))"
     python = f'{sys.executable} -c "{script}; {calls}"'

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import doctor
-from ict_core.cli import _parser, main
+from ict_core.commands.cli import _parser, main
 from ict_core.config.load import load_methods
-from ict_core.repository import REPOSITORY
+from ict_core.config.repository import REPOSITORY
+from ict_core.tools import doctor
 
 STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
 CELL = ["--study", STUDY, "--base", "x", "--problems", "x", "--out", "x"]
@@ -60,7 +60,7 @@ def test_a_damaged_output_is_named_and_set_aside_by_a_job_of_its_study_alone(cap
     for log in (tmp_path / "mine.log", other / "logs/statistics.log", study / "logs/statistics.log"):
         assert broken.exists()  # who is no job of its study leaves it where it is
         with log.open("w") as file:
-            process = subprocess.run([sys.executable, "-m", "ict_core.cli", *command], stdout=file, stderr=file)
+            process = subprocess.run([sys.executable, "-m", "ict_core", *command], stdout=file, stderr=file)
         assert process.returncode == 2
     assert f"set aside as {broken}.damaged: run snakemake again" in log.read_text()
     assert not broken.exists() and broken.with_name("scores.parquet.damaged").read_bytes() == b"PAR1 not really"
@@ -90,7 +90,7 @@ HEAVY = [
 def test_a_command_imports_no_heavy_package_but_those_that_it_needs(tmp_path):
     script = f"""
 import os, sys
-from ict_core.cli import main
+from ict_core.commands.cli import main
 for command in {[command.format(study=STUDY, out=tmp_path / "study.json").split() for command in NEEDED]!r}:
     if not os.fork():  # each in a process that has imported nothing yet
         main(command)

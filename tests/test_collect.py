@@ -2,8 +2,8 @@
 
 import pytest
 
-from ict_core.collect import check_chain, merge_manifests
 from ict_core.errors import UserError
+from ict_core.evidence.collect import check_chain, merge_manifests
 
 FACTS = {
     "config": {"large": 1},

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.devices import Device, allowed
 from ict_core.errors import UserError
+from ict_core.process.devices import Device, allowed
 
 DEVICES = [Device(index, f"GPU-{index:02x}aa-bb") for index in range(8)]
 SIZES = list(islice(cycle([1, 2, 4]), 40))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pages import PAGES, ROOT
 
-from ict_core import cli
+from ict_core.commands import cli
 
 COMMANDS = [*PAGES, ROOT / ".github/workflows/ci.yml", ROOT / ".ci/run", ROOT / ".pre-commit-config.yaml"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -10,10 +10,10 @@ import httpx
 import pytest
 import torch
 
-from ict_core import doctor as module
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import load_study
-from ict_core.doctor import CHECKS, FAULT, OK, WARNING, Finding, Patient, doctor
+from ict_core.tools import doctor as module
+from ict_core.tools.doctor import CHECKS, FAULT, OK, WARNING, Finding, Patient, doctor
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES = ROOT / "configs/studies"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ict_core import environment
-from ict_core.environment import applicable_lock, check_environment, installed_packages, locked_versions
 from ict_core.errors import UserError
+from ict_core.process import environment
+from ict_core.process.environment import applicable_lock, check_environment, installed_packages, locked_versions
 
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = ROOT / "requirements"

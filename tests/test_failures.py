@@ -11,10 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ict_core import cli
-from ict_core.commands import stages
+from ict_core.commands import cli, stages
 from ict_core.errors import Transient, UserError
-from ict_core.failures import check_room, explain, lost_connection
+from ict_core.process.failures import check_room, explain, lost_connection
 
 STUDY = str(Path(__file__).resolve().parents[1] / "configs/studies/smoke.yaml")
 # Each writer that the stages use, on what is given as the folder; prints what each failure is explained as.
@@ -24,9 +23,9 @@ from pathlib import Path
 import pandas as pd, torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, models
-from ict_core import records
-from ict_core.failures import explain
-from ict_core.provenance import write_json
+from ict_core.store import records
+from ict_core.process.failures import explain
+from ict_core.store.provenance import write_json
 
 folder = Path(sys.argv[1])
 if len(sys.argv) > 2:
@@ -54,7 +53,7 @@ print(json.dumps(found))
 MEMORY = """
 import json, resource, sys
 import numpy, torch
-from ict_core.failures import explain
+from ict_core.process.failures import explain
 resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, resource.RLIM_INFINITY))
 found = []
 for allocate in (lambda: bytearray(2**40), lambda: numpy.zeros(2**40), lambda: torch.zeros(2**40)):
@@ -68,7 +67,7 @@ print(json.dumps(found))
 
 def ict(*arguments: str) -> str:
     """A command's error output in one line, its status before it."""
-    call = "import sys; from ict_core.cli import main; print(main(sys.argv[1:]), end=' ')"
+    call = "import sys; from ict_core.commands.cli import main; print(main(sys.argv[1:]), end=' ')"
     return " ".join([sys.executable, "-c", f'"{call}"', *arguments, "2>&1"])
 
 
@@ -103,7 +102,7 @@ def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path, in_namespa
 def test_no_run_begins_where_it_cannot_write(tmp_path, in_namespace):
     check_room(tmp_path / "results" / "mini")
     assert not (tmp_path / "results").exists()
-    call = "from pathlib import Path; from ict_core.failures import check_room; check_room(Path(sys.argv[1]))"
+    call = "from pathlib import Path; from ict_core.process.failures import check_room; check_room(Path(sys.argv[1]))"
     python = f"{sys.executable} -c 'import sys; {call}' {tmp_path}/results/mini 2>&1 | tail -n 1"
     said = in_namespace(f"mount -t tmpfs -o size=1m none {tmp_path}", python)
     assert f"{tmp_path}/results/mini: only 1 MiB are free there and 100 are needed to begin; the disk is full" in said
@@ -218,7 +217,7 @@ def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch):
 def test_sigterm_is_an_orderly_end_and_a_second_one_does_not_disturb_it():
     script = """
 import os, signal, time
-from ict_core import cli
+from ict_core.commands import cli
 from ict_core.commands import stages
 def wait(_):
     try:

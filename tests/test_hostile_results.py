@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.benchmarks.published.item import Item
-from ict_core.benchmarks.published.load import _reader
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config.published import READERS
 from ict_core.errors import UserError
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.evidence.stored import Stored
-from ict_core.pretrained import check_weights
-from ict_core.provenance import read_manifest, write_manifest
-from ict_core.records import GRADES, SCORES, read_frame, write_frame
+from ict_core.models.read import check_weights
+from ict_core.problems.published.item import Item
+from ict_core.problems.published.load import _reader
+from ict_core.store.provenance import read_manifest, write_manifest
+from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
 GARBAGE = (
     b"",

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from ict_core import numerics
 from ict_core.errors import UserError
+from ict_core.process import numerics
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
 HELD = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}

@@ -9,13 +9,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ict_core.checkpoints import fetch_model
 from ict_core.config.models import Architecture, LocalModel
 from ict_core.errors import UserError
-from ict_core.evaluation.engines import Request, Sampling, load_engine
+from ict_core.evaluation.engine import Request, Sampling
+from ict_core.evaluation.engines import load_engine
 from ict_core.evaluation.generate import stop_token_ids
-from ict_core.inspection.groups import sample_groups
-from ict_core.records import PROBLEMS
+from ict_core.models.fetch import fetch_model
+from ict_core.shadow.groups import sample_groups
+from ict_core.store.records import PROBLEMS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 WEIGHTS = (

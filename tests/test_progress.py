@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core import progress
-from ict_core.progress import Progress, Reading, duration, line, read
+from ict_core.process import progress
+from ict_core.process.progress import Progress, Reading, duration, line, read
 
 COUNT = st.integers(0, 10**9)
 READINGS = st.builds(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import provenance
 from ict_core.errors import Damaged, UserError
-from ict_core.provenance import (
+from ict_core.store import provenance
+from ict_core.store.provenance import (
     check_files,
     file_hashes,
     git_state,
@@ -55,7 +55,7 @@ def test_flags_and_earlier_attempts_are_told(monkeypatch):
 
 
 def test_torch_is_never_imported_for_a_manifest():
-    code = "import sys, ict_core.provenance as p; m = p.manifest({}); print('torch' in sys.modules, m['process'])"
+    code = "import sys, ict_core.store.provenance as p; m = p.manifest({}); print('torch' in sys.modules, m['process'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("False") and "'torch_threads': None" in done.stdout
 

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from ict_core import records
 from ict_core.errors import Damaged, UserError
+from ict_core.store import records
 
 FRAME = pd.DataFrame(
     {"step": [0, 1], "rollout_s": [1.0, float("nan")], "statistics_s": 0.0, "update_s": 0.5, "total_s": 2.0}

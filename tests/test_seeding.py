@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ict_core
-from ict_core.evaluation.engines import Completion, Engine, Sampling
+from ict_core.evaluation.engine import Completion, Engine, Sampling
 from ict_core.evaluation.generate import generate
 from ict_core.seeding import derive_seed, generator
 

@@ -9,13 +9,13 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import Cell
-from ict_core.damage import begun
-from ict_core.job_log import is_held
-from ict_core.outputs import of_study
-from ict_core.progress import Reading
-from ict_core.status import Status, status, status_page, study_status
+from ict_core.jobs.damage import begun
+from ict_core.jobs.outputs import of_study
+from ict_core.jobs.status import Status, status, status_page, study_status
+from ict_core.process.job_log import is_held
+from ict_core.process.progress import Reading
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
@@ -36,7 +36,7 @@ def made_before(results):
         write(results / name)
 
 
-HOLD = "import os, subprocess, sys, time; from ict_core.job_log import hold_log; hold_log(); "
+HOLD = "import os, subprocess, sys, time; from ict_core.process.job_log import hold_log; hold_log(); "
 CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
 
 

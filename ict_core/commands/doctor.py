@@ -8,7 +8,7 @@ from ict_core.commands.stages import load_study, repository
 
 def doctor(options: argparse.Namespace) -> None:
     """Check whether this machine can run a study, and say what to do where it cannot; exit status 1 then."""
-    from ict_core.doctor import FAULT, Patient, doctor
+    from ict_core.tools.doctor import FAULT, Patient, doctor
 
     patient = Patient(load_study(options.study), repository(options))
     faults = 0

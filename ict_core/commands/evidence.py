@@ -7,14 +7,14 @@ from ict_core.errors import UserError
 
 def statistics(options: argparse.Namespace) -> None:
     """Compute runs, levels, contrasts, second views and components."""
-    from ict_core import records
-    from ict_core.collect import SCORES
     from ict_core.evidence.claims import declared_pairs, read_claims
+    from ict_core.evidence.collect import SCORES
     from ict_core.evidence.stored import STATISTICS, Stored
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
     from ict_core.statistics.design import check_scores
     from ict_core.statistics.schemas import STATISTICS as SCHEMAS
+    from ict_core.store import records
 
     study = Stored(options.stored)
     settings, scores = study.settings, study.frame("scores")
@@ -67,11 +67,11 @@ def claims(options: argparse.Namespace) -> None:
     from ict_core.evidence.claims import read_claims
     from ict_core.evidence.ledger import Evidence, as_json, ledger
     from ict_core.evidence.stored import Stored
-    from ict_core.files import write_text
-    from ict_core.provenance import write_json
     from ict_core.report.claims import claims_page
     from ict_core.report.page import page
     from ict_core.statistics.graded import Graded
+    from ict_core.store.files import write_text
+    from ict_core.store.provenance import write_json
 
     study = Stored(options.stored, options.results)
     settings = study.settings

@@ -7,8 +7,8 @@ from ict_core.errors import Damaged
 
 def explain(options: argparse.Namespace) -> int:
     """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""
-    from ict_core.damage import mend
-    from ict_core.explain.explain import explain
+    from ict_core.jobs.damage import mend
+    from ict_core.tools.explain.explain import explain
 
     try:
         text, sound = explain(options.table, options.cell, options.samples, options.claims)

@@ -8,7 +8,7 @@ from ict_core.commands.stages import study_to_run
 def regrade(options: argparse.Namespace) -> None:
     """List the answers whose verdict flipped where a study's completions were graded anew."""
     study = study_to_run(options.study)
-    from ict_core.regrade import regrade
+    from ict_core.tools.regrade import regrade
 
     flipped = regrade(study, options.results, options.out, options.stored)
     for change, number in (flipped["old_status"] + " -> " + flipped["new_status"]).value_counts().items():

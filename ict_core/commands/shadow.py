@@ -11,9 +11,9 @@ _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 def shadow_study(options: argparse.Namespace) -> None:
     """Score every rule of a study on the tokens sampled from all its cells."""
     study = study_to_run(options.study)
-    from ict_core import records
-    from ict_core.shadow.rules import distinct_rules
+    from ict_core.selection.rules import distinct_rules
     from ict_core.shadow.score import score_study
+    from ict_core.store import records
 
     tokens = records.read_frame(options.tokens, records.STUDY_TOKENS)
     shadow, overlap = score_study(tokens, distinct_rules(study.methods), study.baselines[0])
@@ -25,13 +25,13 @@ def shadow_study(options: argparse.Namespace) -> None:
 def shadow(options: argparse.Namespace) -> None:
     """Score every rule side by side on fresh rollouts of a checkpoint, without training."""
     prepare()
-    from ict_core import records
-    from ict_core.benchmarks.templates import templated
     from ict_core.config.load import load_methods, load_model
-    from ict_core.inspection.groups import sample_groups
-    from ict_core.inspection.tokens import chosen_problems
+    from ict_core.problems.templates import templated
+    from ict_core.selection.rules import distinct_rules
     from ict_core.shadow.checkpoint import score_groups, side_by_side
-    from ict_core.shadow.rules import distinct_rules
+    from ict_core.shadow.groups import sample_groups
+    from ict_core.store import records
+    from ict_core.tools.inspection.tokens import chosen_problems
 
     for option, value, least in (
         ("--group-size", options.group_size, 2),

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ict_core import numerics
+from ict_core.config.repository import REPOSITORY
 from ict_core.errors import UserError
-from ict_core.repository import REPOSITORY
-from ict_core.startup import loading
+from ict_core.process import numerics
+from ict_core.process.startup import loading
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
@@ -46,7 +46,7 @@ def check(options: argparse.Namespace) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
     study = study_to_run(options.study)
     from ict_core.config.sources import check_sources
-    from ict_core.environment import applicable_lock, check_environment, check_trackers
+    from ict_core.process.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(REPOSITORY / "requirements"))
     check_trackers(study.trackers)
@@ -58,8 +58,8 @@ def check(options: argparse.Namespace) -> None:
 def data(options: argparse.Namespace) -> None:
     """Make the training and evaluation problems."""
     study = study_to_run(options.study)
-    from ict_core import records
-    from ict_core.benchmarks.assemble import study_problems
+    from ict_core.problems.assemble import study_problems
+    from ict_core.store import records
 
     train, held_out = study_problems(study, _mirror(study, options))
     records.write_frame(held_out, options.eval, records.PROBLEMS)
@@ -69,9 +69,9 @@ def data(options: argparse.Namespace) -> None:
 def contamination(options: argparse.Namespace) -> None:
     """Compare the evaluation sets with the training data."""
     study = study_to_run(options.study)
-    from ict_core import records
     from ict_core.contamination.audit import audit
     from ict_core.contamination.questions import templates
+    from ict_core.store import records
 
     train, held_out = (records.read_frame(path, records.PROBLEMS) for path in (options.train, options.eval))
     counts, pairs = audit(train, held_out, templates(study), study.grading.dump())
@@ -82,9 +82,9 @@ def contamination(options: argparse.Namespace) -> None:
 
 def repository(options: argparse.Namespace) -> Path:
     """The folder at which the configuration's relative paths start."""
-    from ict_core.config import problems
+    from ict_core.config.mistakes import repository as of_study
 
-    return problems.repository(options.study)
+    return of_study(options.study)
 
 
 def _mirror(study: "Study", options: argparse.Namespace) -> Path | None:
@@ -100,10 +100,10 @@ def fetch_model(options: argparse.Namespace) -> None:
     if isinstance(model, ScratchModel):
         raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
     with loading():
-        from ict_core.benchmarks.assemble import check_study_access
-        from ict_core.checkpoints import fetch_model
         from ict_core.config.sources import has_problems
-        from ict_core.provenance import remember_source
+        from ict_core.models.fetch import fetch_model
+        from ict_core.problems.assemble import check_study_access
+        from ict_core.store.provenance import remember_source
 
     # gigabytes for a study that cannot have its data are for nothing
     remember_source()
@@ -118,9 +118,9 @@ def pretrain(options: argparse.Namespace) -> None:
     study = study_to_run(options.study)
     prepare()
     with loading(without=("scipy",)):
-        from ict_core import records
         from ict_core.config.models import ScratchModel
-        from ict_core.provenance import remember_source
+        from ict_core.store import records
+        from ict_core.store.provenance import remember_source
         from ict_core.training.pretrain import pretrain
 
     held_out = records.read_frame(options.eval, records.PROBLEMS)
@@ -139,7 +139,7 @@ def pretrain(options: argparse.Namespace) -> None:
 def train(options: argparse.Namespace) -> None:
     """Train one cell."""
     study = study_to_run(options.study)
-    from ict_core.environment import check_trackers
+    from ict_core.process.environment import check_trackers
 
     prepare()
     cell = _cell(study, options)
@@ -148,8 +148,8 @@ def train(options: argparse.Namespace) -> None:
         raise UserError(f"{options.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
     training = study.training_of(cell.model, cell.variant)
     with loading(without=_unused(training)):
-        from ict_core import records
-        from ict_core.provenance import check_files, remember_source
+        from ict_core.store import records
+        from ict_core.store.provenance import check_files, remember_source
         from ict_core.training.run import train
         from ict_core.training.watching import Tracking
 
@@ -180,12 +180,13 @@ def generate(options: argparse.Namespace) -> None:
     """Sample a cell's completions."""
     study = study_to_run(options.study)
     prepare()
-    from ict_core import records
-    from ict_core.benchmarks.templates import templated
     from ict_core.evaluation.cache import CachedEngine, sampler_settings
-    from ict_core.evaluation.engines import Engine, Sampling, load_engine
+    from ict_core.evaluation.engine import Engine, Sampling
+    from ict_core.evaluation.engines import load_engine
     from ict_core.evaluation.generate import context_length, generate, stop_token_ids
-    from ict_core.provenance import check_files, cost, manifest, remember_source, write_manifest
+    from ict_core.problems.templates import templated
+    from ict_core.store import records
+    from ict_core.store.provenance import check_files, cost, manifest, remember_source, write_manifest
 
     started = time.perf_counter()
     remember_source()
@@ -233,12 +234,12 @@ def completion_probe(options: argparse.Namespace) -> None:
     """Ask a base model for the rest of partial questions."""
     study = study_to_run(options.study)
     prepare()
-    from ict_core import records
     from ict_core.contamination.completion_probe import completion_probe
     from ict_core.contamination.questions import templates
     from ict_core.evaluation.engines import engine_version, load_engine
     from ict_core.evaluation.generate import context_length, stop_token_ids
-    from ict_core.provenance import check_files
+    from ict_core.store import records
+    from ict_core.store.provenance import check_files
 
     check_files(options.checkpoint)
     evaluation = study.evaluation
@@ -255,7 +256,7 @@ def completion_probe(options: argparse.Namespace) -> None:
 def completion_table(options: argparse.Namespace) -> None:
     """Write the table of all models' completion probes."""
     study = study_to_run(options.study)
-    from ict_core import records
+    from ict_core.store import records
     from ict_core.tables.completion_probe import completion_probe_table
     from ict_core.tables.write import write
 
@@ -270,9 +271,9 @@ def completion_table(options: argparse.Namespace) -> None:
 def grade(options: argparse.Namespace) -> None:
     """Grade a cell's completions."""
     study = study_to_run(options.study)
-    from ict_core import records
     from ict_core.grading.grade import grade_completions
-    from ict_core.provenance import cost, manifest, remember_source, write_manifest
+    from ict_core.store import records
+    from ict_core.store.provenance import cost, manifest, remember_source, write_manifest
 
     started = time.perf_counter()
     remember_source()
@@ -295,7 +296,7 @@ def grade(options: argparse.Namespace) -> None:
 
 def settings(options: argparse.Namespace) -> None:
     """Write the settings that the evidence is read by."""
-    from ict_core.provenance import write_manifest
+    from ict_core.store.provenance import write_manifest
 
     write_manifest(options.out, load_study(options.study).stage_config("evidence"))
 
@@ -303,7 +304,7 @@ def settings(options: argparse.Namespace) -> None:
 def collect(options: argparse.Namespace) -> None:
     """Gather what all cells left into the study's files."""
     study = study_to_run(options.study)
-    from ict_core.collect import collect
+    from ict_core.evidence.collect import collect
 
     collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
 

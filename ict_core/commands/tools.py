@@ -10,12 +10,12 @@ from ict_core.errors import UserError
 
 def plan(options: argparse.Namespace) -> None:
     """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
-    from ict_core import outputs
-    from ict_core.damage import damaged
-    from ict_core.plan.assumptions import gpu_device, read_plan
-    from ict_core.plan.measured import measured_rates
-    from ict_core.plan.page import plan_page
-    from ict_core.plan.rerun import rule_runs
+    from ict_core.jobs import outputs
+    from ict_core.jobs.damage import damaged
+    from ict_core.tools.plan.assumptions import gpu_device, read_plan
+    from ict_core.tools.plan.measured import measured_rates
+    from ict_core.tools.plan.page import plan_page
+    from ict_core.tools.plan.rerun import rule_runs
 
     study = load_study(options.study)
     root = repository(options)
@@ -33,9 +33,9 @@ def plan(options: argparse.Namespace) -> None:
 
 def status(options: argparse.Namespace) -> None:
     """Print how far each cell of a study is."""
-    from ict_core import outputs
-    from ict_core.damage import begun, damaged
-    from ict_core.status import status, status_page, study_status
+    from ict_core.jobs import outputs
+    from ict_core.jobs.damage import begun, damaged
+    from ict_core.jobs.status import status, status_page, study_status
 
     study = load_study(options.study)
     root = repository(options)
@@ -52,7 +52,7 @@ def status(options: argparse.Namespace) -> None:
 
 def diff(options: argparse.Namespace) -> None:
     """Print what the trainings of two variants differ in."""
-    from ict_core.config.problems import closest
+    from ict_core.config.mistakes import closest
 
     study = load_study(options.study)
     for variant in (options.A, options.B):
@@ -68,12 +68,12 @@ def diff(options: argparse.Namespace) -> None:
 
 def tokens(options: argparse.Namespace) -> None:
     """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
-    from ict_core.inspection.cell import inspected
+    from ict_core.tools.inspection.cell import inspected
 
     cell = inspected(options.cell, options.study)
     prepare()
-    from ict_core.files import write_text
-    from ict_core.inspection.tokens import chosen_problems, tokens_page, with_rules
+    from ict_core.store.files import write_text
+    from ict_core.tools.inspection.tokens import chosen_problems, tokens_page, with_rules
 
     rules = with_rules(cell, options.method)
     file = options.problems or cell.study / "data" / "eval.parquet"
@@ -85,7 +85,7 @@ def tokens(options: argparse.Namespace) -> None:
 
 def lease(options: argparse.Namespace) -> None:
     """Run a command with GPUs of its own, once they are free; explain how it ends, and retry what may pass."""
-    from ict_core.devices import run_leased
+    from ict_core.process.devices import run_leased
 
     if options.retries < 0:
         raise UserError(f"--retries {options.retries}: a number from 0 on")

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ict_core.commands.stages import study_to_run
+from ict_core.config.repository import study_file
 from ict_core.errors import UserError
-from ict_core.repository import study_file
 
 if TYPE_CHECKING:
     from ict_core.config import Study
-    from ict_core.verify.cell import Place
+    from ict_core.tools.verify.cell import Place
 
 
 def verify(options: argparse.Namespace) -> int:
     """Run a cell again, or hold a whole run against a stored one: status 0 if all is equal bit by bit, else 1."""
-    from ict_core.verify.cell import chosen_stages, place_of
+    from ict_core.tools.verify.cell import chosen_stages, place_of
 
     if options.against is not None:
         return _against(options)
@@ -37,9 +37,9 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace) -> int:
-    from ict_core.provenance import read_manifest
-    from ict_core.repository import REPOSITORY
-    from ict_core.verify.against import SETTINGS, against, against_page
+    from ict_core.config.repository import REPOSITORY
+    from ict_core.store.provenance import read_manifest
+    from ict_core.tools.verify.against import SETTINGS, against, against_page
 
     given = [name for name in ("study", "stages", "steps", "keep") if getattr(options, name) is not None]
     if given:
@@ -52,10 +52,10 @@ def _against(options: argparse.Namespace) -> int:
 
 
 def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
-    from ict_core.verify.changes import changes_after, changes_before, on_gpu
-    from ict_core.verify.compare import compare_stage
-    from ict_core.verify.page import changes_page, verdict, verify_page
-    from ict_core.verify.rerun import rerun
+    from ict_core.tools.verify.changes import changes_after, changes_before, on_gpu
+    from ict_core.tools.verify.compare import compare_stage
+    from ict_core.tools.verify.page import changes_page, verdict, verify_page
+    from ict_core.tools.verify.rerun import rerun
 
     again = replace(place, results=out)
     before = list(changes_before(place, study, stages))

@@ -19,21 +19,21 @@ from ict_core.config.checks import (
     named_as_its_file,
 )
 from ict_core.config.methods import Method, method_schema
+from ict_core.config.mistakes import Mistakes, closest
 from ict_core.config.models import Model
-from ict_core.config.problems import Problems, closest
 from ict_core.config.published import TrainingSet
 from ict_core.config.study import BASE_VARIANT, Study, StudyFile
 from ict_core.config.training import Training
 from ict_core.config.yaml_file import read_section
 from ict_core.errors import UserError
-from ict_core.numerics import Numerics
+from ict_core.process.numerics import Numerics
 
 
 class _Folder:
     """The files of one kind, `configs/<kind>/<name>.yaml`, each read once."""
 
-    def __init__(self, configs: Path, kind: str, schema: Any, problems: Problems) -> None:
-        self.kind, self._schema, self._problems = kind, schema, problems
+    def __init__(self, configs: Path, kind: str, schema: Any, mistakes: Mistakes) -> None:
+        self.kind, self._schema, self._mistakes = kind, schema, mistakes
         self.files = {file.stem: file for file in sorted((configs / kind).glob("*.yaml"))}
         self.found: dict[str, Any] = {}
 
@@ -41,9 +41,9 @@ class _Folder:
         """Read the file of a name that `asker` uses under `key`; note a problem if there is none."""
         if name not in self.files:
             hint = closest(name, self.files)
-            self._problems.add(asker, key, f"{name!r} names no file in configs/{self.kind}; {hint}")
+            self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self.kind}; {hint}")
         elif name not in self.found:
-            self.found[name] = read_section(self.files[name], self._schema, self._problems)
+            self.found[name] = read_section(self.files[name], self._schema, self._mistakes)
 
     def good(self) -> dict[str, Any]:
         """What was read without a problem."""
@@ -59,42 +59,42 @@ def load_study(path: Path) -> Study:
     Raises:
         UserError: something is wrong; one line a problem, with file, key, value and what is allowed.
     """
-    problems = Problems()
-    file: StudyFile | None = read_section(path, StudyFile, problems)
+    mistakes = Mistakes()
+    file: StudyFile | None = read_section(path, StudyFile, mistakes)
     if file is None:
-        problems.raise_if_any()
+        mistakes.raise_if_any()
         raise AssertionError("a file that was not read has a problem")
-    named_as_its_file(path, "study", path.stem, file.study, problems)
+    named_as_its_file(path, "study", path.stem, file.study, mistakes)
     configs = path.resolve().parent.parent
-    trainings = _Folder(configs, "training", Training, problems)
-    models = _Folder(configs, "models", Model, problems)
-    methods = _Folder(configs, "methods", method_schema(), problems)
-    benchmarks = _Folder(configs, "benchmarks", Benchmark, problems)
-    train_sets = _Folder(configs, "data", TrainingSet, problems)
-    _read_named(path, file, trainings, models, methods, benchmarks, problems)
+    trainings = _Folder(configs, "training", Training, mistakes)
+    models = _Folder(configs, "models", Model, mistakes)
+    methods = _Folder(configs, "methods", method_schema(), mistakes)
+    benchmarks = _Folder(configs, "benchmarks", Benchmark, mistakes)
+    train_sets = _Folder(configs, "data", TrainingSet, mistakes)
+    _read_named(path, file, trainings, models, methods, benchmarks, mistakes)
     for index, name in enumerate(file.data.train_sets or ()):
         train_sets.read(name, path, f"data.train_sets[{index}]")
-    check_evaluation(path, file, problems)
-    check_grid(path, file, problems)
+    check_evaluation(path, file, mistakes)
+    check_grid(path, file, mistakes)
     for variant, method in methods.good().items():
         if method.ablation is not None:
             methods.read(method.ablation.of, methods.files[variant], "ablation.of")
     warmup = file.selection_warmup_steps
     resolved_methods = {variant: _with_warmup(method, warmup) for variant, method in methods.good().items()}
-    check_warmups(path, resolved_methods, problems)
-    check_ablations(methods.files, resolved_methods, problems)
+    check_warmups(path, resolved_methods, mistakes)
+    check_ablations(methods.files, resolved_methods, mistakes)
     for name, training in trainings.good().items():
-        check_training(trainings.files[name], training, problems)
+        check_training(trainings.files[name], training, mistakes)
         for variant, method in resolved_methods.items():
-            check_method(methods.files[variant], method, training, name, problems)
+            check_method(methods.files[variant], method, training, name, mistakes)
         for model_name, model in models.good().items():
-            check_model(models.files[model_name], model, training, name, problems)
+            check_model(models.files[model_name], model, training, name, mistakes)
     for name, benchmark in benchmarks.good().items():
-        check_benchmark(benchmarks.files[name], name, benchmark, problems)
+        check_benchmark(benchmarks.files[name], name, benchmark, mistakes)
     for name, train_set in train_sets.good().items():
-        check_published(train_sets.files[name], name, train_set, problems)
-    check_data(path, file.data, train_sets.good(), problems)
-    problems.raise_if_any()
+        check_published(train_sets.files[name], name, train_set, mistakes)
+    check_data(path, file.data, train_sets.good(), mistakes)
+    mistakes.raise_if_any()
     return Study(
         name=file.study,
         training=trainings.found[file.training],
@@ -123,13 +123,13 @@ def load_methods(folder: Path) -> dict[str, Method]:
     Raises:
         UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
     """
-    problems = Problems()
-    methods = _Folder(folder.parent, folder.name, method_schema(), problems)
+    mistakes = Mistakes()
+    methods = _Folder(folder.parent, folder.name, method_schema(), mistakes)
     if not methods.files:
         raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
     for name in sorted(methods.files):
         methods.read(name, folder, "")
-    problems.raise_if_any()
+    mistakes.raise_if_any()
     return methods.good()
 
 
@@ -139,9 +139,9 @@ def load_model(path: Path) -> Model:
     Raises:
         UserError: something is wrong with it; one line a problem.
     """
-    problems = Problems()
-    model: Model | None = read_section(path, Model, problems)
-    problems.raise_if_any()
+    mistakes = Mistakes()
+    model: Model | None = read_section(path, Model, mistakes)
+    mistakes.raise_if_any()
     assert model is not None
     return model
 
@@ -178,7 +178,7 @@ def _read_named(
     models: _Folder,
     methods: _Folder,
     benchmarks: _Folder,
-    problems: Problems,
+    mistakes: Mistakes,
 ) -> None:
     trainings.read(file.training, path, "training")
     for index, name in enumerate(file.benchmarks):
@@ -189,6 +189,6 @@ def _read_named(
         for index, name in enumerate(block.methods):
             key = f"grid[{number}].methods[{index}]"
             if name == BASE_VARIANT:
-                problems.refuse(path, key, name, "any name but the untrained model's")
+                mistakes.refuse(path, key, name, "any name but the untrained model's")
             else:
                 methods.read(name, path, key)

@@ -9,7 +9,7 @@ from ict_core.config.section import Count, Name, Section
 
 READERS = {
     file.stem.replace("_", "-"): f"benchmarks/published/readers/{file.name}"
-    for file in sorted((Path(__file__).parents[1] / "benchmarks/published/readers").glob("[!_]*.py"))
+    for file in sorted((Path(__file__).parents[1] / "problems/published/readers").glob("[!_]*.py"))
 }
 """Who turns a row into a problem: a file of the library by the name that is given under `reader`."""
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from ict_core.config.mistakes import Mistakes
 from ict_core.config.models import LocalModel
-from ict_core.config.problems import Problems
 from ict_core.config.study import Study
 
 
@@ -25,7 +25,7 @@ def check_sources(study: Study, root: Path, results: Path) -> None:
     Raises:
         UserError: one line a folder.
     """
-    problems, configs = Problems(), root / "configs"
+    mistakes, configs = Mistakes(), root / "configs"
     named = [
         (configs / "models" / f"{name}.yaml", "path", model.path, "config.json, tokenizer and *.safetensors")
         for name, model in study.models.items()
@@ -37,5 +37,5 @@ def check_sources(study: Study, root: Path, results: Path) -> None:
     for file, key, path, content in named:
         if not (root / path).is_dir():
             allowed = f"one of {content}, absolute or from the repository's folder"
-            problems.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
-    problems.raise_if_any()
+            mistakes.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
+    mistakes.raise_if_any()

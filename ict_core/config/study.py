@@ -12,7 +12,7 @@ from ict_core.config.models import Model, ScratchModel
 from ict_core.config.published import TrainingSet
 from ict_core.config.section import Count, Name, Section, Seed
 from ict_core.config.training import Training
-from ict_core.numerics import Numerics
+from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 
 BASE_VARIANT = "base"
@@ -140,7 +140,7 @@ class Study:
         train_sets: the published training sets by name, in the study's order; empty where problems are generated.
         grid: the blocks as written.
         baselines: the variants that every other one is compared with.
-        numerics: what the CPU's libraries are held to (`ict_core.numerics`).
+        numerics: what the CPU's libraries are held to (`ict_core.process.numerics`).
         trackers: that trainings report to; no result depends on them.
         shown: those of the figures in which every variant has a line; None for those that every model runs.
     """

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from ict_core.config.problems import Problems, closest, key_path, note_error
+from ict_core.config.mistakes import Mistakes, closest, key_path, note_error
 
 _LARGEST = 2**18  # bytes of a file
 _DIGITS = 18  # of a whole number
@@ -37,34 +37,34 @@ _EXPONENT = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
 
 
-def read_section(file: Path, schema: Any, problems: Problems) -> Any:
+def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
     """A file's content as an instance of `schema`; None where a problem was noted."""
     try:
-        content = _read(file, problems)
+        content = _read(file, mistakes)
     except FileNotFoundError:
-        return problems.add(
+        return mistakes.add(
             file, "", f"no such file; {closest(file.stem, (f.stem for f in file.parent.glob('*.yaml')))}"
         )
     except yaml.MarkedYAMLError as error:
         place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        return problems.add(file, "", f"not YAML: {error.problem}{place}")
+        return mistakes.add(file, "", f"not YAML: {error.problem}{place}")
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return problems.add(file, "", f"cannot be read: {error}")
+        return mistakes.add(file, "", f"cannot be read: {error}")
     except RecursionError:
-        return problems.add(file, "", "is nested too deep")
+        return mistakes.add(file, "", "is nested too deep")
     except _NOT_ITS_TAG as error:
-        return problems.add(file, "", f"holds a value that is not of its YAML type: {error}")
+        return mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
     if content is None:
         return None
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
         return TypeAdapter(schema).validate_json(content)
     except ValidationError as error:
         for detail in error.errors():
-            note_error(problems, file, detail, schema)
+            note_error(mistakes, file, detail, schema)
         return None
 
 
-def _read(file: Path, problems: Problems) -> str | None:
+def _read(file: Path, mistakes: Mistakes) -> str | None:
     """A YAML file as JSON; None where a key was noted that stands twice or is no text, or a huge number."""
     if not stat.S_ISREG(file.stat().st_mode):
         raise OSError("it is no file")
@@ -77,7 +77,7 @@ def _read(file: Path, problems: Problems) -> str | None:
         node = loader.get_single_node()
         faults = list(_faults(node, ()))
         for key, text in faults:
-            problems.add(file, key, text)
+            mistakes.add(file, key, text)
         return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
     finally:
         loader.dispose()

@@ -11,13 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core import records
 from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
 from ict_core.contamination.questions import Asked, asked
 from ict_core.contamination.text import but_for_numbers, tokens
 from ict_core.grading.answers import grade_answer
 from ict_core.grading.boxes import Verdict
 from ict_core.grading.pool import GradingPool
+from ict_core.store import records
 
 _SAME = {"correct": "yes", "wrong": "no"}
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core import records
 from ict_core.contamination.questions import asked
-from ict_core.evaluation.engines import Engine, Request, Sampling
+from ict_core.evaluation.engine import Engine, Request, Sampling
+from ict_core.store import records
 
 PERCENTS = (40, 60, 80)
 """Of a question, given to the model."""

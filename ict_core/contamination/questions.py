@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ict_core.benchmarks.mini.problems import TEMPLATE
-from ict_core.benchmarks.published.item import LETTERS
-from ict_core.benchmarks.published.prompts import unfilled
 from ict_core.config.published import PublishedSet
 from ict_core.config.study import Study
 from ict_core.errors import UserError
+from ict_core.problems.mini.problems import TEMPLATE
+from ict_core.problems.published.item import LETTERS
+from ict_core.problems.published.prompts import unfilled
 
 _GENERATED = "train"  # the set of generated training problems
 

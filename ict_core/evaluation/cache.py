@@ -18,10 +18,11 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core import records
 from ict_core.errors import UserError
-from ict_core.evaluation.engines import Completion, Engine, Request, Sampling, engine_version
-from ict_core.provenance import hash_file, hash_tree, hash_weights, this_hardware, write_json
+from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
+from ict_core.evaluation.engines import engine_version
+from ict_core.store import records
+from ict_core.store.provenance import hash_file, hash_tree, hash_weights, this_hardware, write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.COMPLETIONS[name] for name in _COMPLETION}}
@@ -74,11 +75,11 @@ class CachedEngine(Engine):
         self._settings = settings
 
     def settings(self, sampling: Sampling) -> dict[str, Any] | None:
-        """See :class:`ict_core.evaluation.engines.Engine`; None where all was reused."""
+        """See :class:`ict_core.evaluation.engine.Engine`; None where all was reused."""
         return None if self._engine is None else self._engine.settings(sampling)
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`ict_core.evaluation.engines.Engine`; what is stored comes first."""
+        """See :class:`ict_core.evaluation.engine.Engine`; what is stored comes first."""
         settings = {**self._settings, "sampling": dataclasses.asdict(sampling)}
         folder = self._folder / hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:32]
         stored = _read(folder)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evaluation.engines import Engine, Request, Sampling
+from ict_core.evaluation.engine import Engine, Request, Sampling
 from ict_core.seeding import derive_seed
 
 
@@ -78,7 +78,7 @@ def context_length(
     Raises:
         UserError: it is more than the checkpoint's config allows; the problem is named.
     """
-    from ict_core.pretrained import read_tokenizer
+    from ict_core.models.read import read_tokenizer
 
     most = _read(model / "config.json").get("max_position_embeddings")
     if not isinstance(most, int):

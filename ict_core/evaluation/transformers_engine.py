@@ -13,9 +13,9 @@ from transformers import (
 )
 
 from ict_core.config.models import Dtype
-from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
-from ict_core.pretrained import read_model, read_tokenizer
-from ict_core.resolved import resolved
+from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
+from ict_core.models.read import read_model, read_tokenizer
+from ict_core.store.resolved import resolved
 
 _BATCH = 128
 
@@ -68,7 +68,7 @@ class TransformersEngine(Engine):
         self.model = model.to(torch.device(self._device))
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
-        """See :class:`ict_core.evaluation.engines.Engine`: the model's configuration, and what `generate` is told."""
+        """See :class:`ict_core.evaluation.engine.Engine`: the model's configuration, and what `generate` is told."""
         request = {**self.model.generation_config.to_dict(), **self._options(sampling)}
         return {"engine": resolved(self.model.config.to_dict()), "request": resolved(request)}
 
@@ -82,7 +82,7 @@ class TransformersEngine(Engine):
         }
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`ict_core.evaluation.engines.Engine`."""
+        """See :class:`ict_core.evaluation.engine.Engine`."""
         for position, (ids, log_probs) in enumerate(self._sampled(requests, sampling)):
             text = self.tokenizer.decode(ids, skip_special_tokens=True)
             reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"

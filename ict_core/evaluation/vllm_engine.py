@@ -6,12 +6,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ict_core import vllm_process
 from ict_core.config.models import Dtype
-from ict_core.evaluation.engines import Completion, Engine, Request, Sampling
-from ict_core.resolved import resolved
+from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
+from ict_core.process import vllm_environment
+from ict_core.store.resolved import resolved
 
-vllm_process.set_environment()
+vllm_environment.set_environment()
 
 import torch  # noqa: E402
 import vllm  # noqa: E402
@@ -55,13 +55,13 @@ class VllmEngine(Engine):
         self._tokenizer = self._llm.get_tokenizer()
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
-        """See :class:`ict_core.evaluation.engines.Engine`; a request's without its seed."""
+        """See :class:`ict_core.evaluation.engine.Engine`; a request's without its seed."""
         request = self._parameters(Request("", 0), sampling)
         shown = {n: getattr(request, n) for n in request.__struct_fields__ if n != "seed" and not n.startswith("_")}
         return {"engine": resolved(self._llm.llm_engine.vllm_config), "request": resolved(shown)}
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`ict_core.evaluation.engines.Engine`."""
+        """See :class:`ict_core.evaluation.engine.Engine`."""
         engine = self._llm.llm_engine
         prompts = list(dict.fromkeys(request.prompt for request in requests))
         ids = dict(zip(prompts, self._tokenizer(prompts)["input_ids"], strict=True))

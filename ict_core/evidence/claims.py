@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ict_core.config.problems import Problems
+from ict_core.config.mistakes import Mistakes
 from ict_core.config.section import Name, Section
 from ict_core.config.yaml_file import read_section
 from ict_core.evidence.measures import QUANTITIES
@@ -90,32 +90,32 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     Raises:
         UserError: something is wrong with it; one line a problem.
     """
-    problems = Problems()
-    file: ClaimsFile | None = read_section(path, ClaimsFile, problems)
+    mistakes = Mistakes()
+    file: ClaimsFile | None = read_section(path, ClaimsFile, mistakes)
     claims = file.claims if file else ()
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         key = f"claims[{index}]"
         if claim.id in seen:
-            problems.refuse(path, f"{key}.id", claim.id, "each id once")
+            mistakes.refuse(path, f"{key}.id", claim.id, "each id once")
         seen.add(claim.id)
         if (claim.test is None) == (claim.needs is None):
-            problems.add(path, key, "needs either a test, or `needs`: what is missing to test it")
-        _check_test(path, f"{key}.test", claim.test, problems)
-    problems.raise_if_any()
+            mistakes.add(path, key, "needs either a test, or `needs`: what is missing to test it")
+        _check_test(path, f"{key}.test", claim.test, mistakes)
+    mistakes.raise_if_any()
     return claims
 
 
-def _check_test(path: Path, key: str, test: Difference | Largest | Measure | None, problems: Problems) -> None:
+def _check_test(path: Path, key: str, test: Difference | Largest | Measure | None, mistakes: Mistakes) -> None:
     if isinstance(test, Difference) and (len(test.against) > 1) != (test.combine is not None):
-        problems.add(path, f"{key}.combine", "is needed for several baselines, and for them only")
+        mistakes.add(path, f"{key}.combine", "is needed for several baselines, and for them only")
     if isinstance(test, Measure):
         if test.quantity not in QUANTITIES:
-            problems.refuse(path, f"{key}.quantity", test.quantity, f"one of {', '.join(QUANTITIES)}")
+            mistakes.refuse(path, f"{key}.quantity", test.quantity, f"one of {', '.join(QUANTITIES)}")
         if (test.within is None) == (test.direction is None):
-            problems.add(path, key, "needs either `within` or `direction`")
+            mistakes.add(path, key, "needs either `within` or `direction`")
         if test.within is not None and test.within[0] >= test.within[1]:
-            problems.refuse(path, f"{key}.within", list(test.within), "[low, high] with low < high")
+            mistakes.refuse(path, f"{key}.within", list(test.within), "[low, high] with low < high")
 
 
 def declared_pairs(claims: Sequence[Claim]) -> list[tuple[str, str, str]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
-from ict_core.provenance import read_manifest
 from ict_core.statistics.design import Design
+from ict_core.store.provenance import read_manifest
 
 
 class Arm(NamedTuple):

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core import collect, records
 from ict_core.errors import UserError
+from ict_core.evidence import collect
 from ict_core.evidence.origins import mixture_note
 from ict_core.evidence.settings import Settings, read_settings
-from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.statistics.schemas import STATISTICS as SCHEMAS
+from ict_core.store import records
+from ict_core.store.provenance import MANIFEST, read_manifest
 
 SETTINGS, STATISTICS = "study.json", "statistics"
 _STORED = {

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ict_core.figures.panels import draw_note
 from ict_core.figures.style import RC
-from ict_core.files import appearing
+from ict_core.store.files import appearing
 
 DPI = 200  # of the PNG
 DIGITS = 6

@@ -8,8 +8,8 @@ from ict_core.errors import UserError
 from ict_core.grading.answers import ANSWER_TYPES, refusal
 from ict_core.grading.canaries import check_canaries
 from ict_core.grading.pool import GradingPool
-from ict_core.progress import Progress
-from ict_core.records import GRADES, SCORES, STATUSES, STATUSES_GRADED
+from ict_core.process.progress import Progress
+from ict_core.store.records import GRADES, SCORES, STATUSES, STATUSES_GRADED
 
 _PROBLEM = ["benchmark", "problem"]
 

@@ -20,7 +20,7 @@ from ict_core.errors import UserError
 from ict_core.grading.answers import ANSWER_TYPES, SETTLED_LIMIT, Grader, Item, grade_answer, settle
 from ict_core.grading.boxes import Verdict, last_box
 from ict_core.grading.worker import EXIT_MEMORY
-from ict_core.records import STATUSES
+from ict_core.store.records import STATUSES
 
 _START_SECONDS = 120.0  # to import math-verify, on a machine that is busy
 _COMMAND = "from ict_core.grading.worker import serve; serve({descriptor})"

@@ -8,11 +8,11 @@ from ict_core.errors import UserError
 from ict_core.evidence.stored import Stored
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
-from ict_core.files import write_text
-from ict_core.provenance import MANIFEST, read_manifest
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
+from ict_core.store.files import write_text
+from ict_core.store.provenance import MANIFEST, read_manifest
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 
 

@@ -8,7 +8,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from ict_core.errors import UserError
-from ict_core.files import write_text
+from ict_core.store.files import write_text
 
 STORED, RESULTS = "ICT_STORED", "ICT_RESULTS"  # the environment variables by which a notebook finds its study
 SECONDS = 600  # that one cell may take

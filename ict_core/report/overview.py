@@ -10,7 +10,7 @@ from ict_core.evidence.origins import mixture_note
 from ict_core.evidence.settings import Settings, words
 from ict_core.report.claims import estimate_text
 from ict_core.report.text import table
-from ict_core.statistics.calibration import nearest
+from ict_core.statistics.calibrated import nearest
 
 _KEPT = {"keeps": "yes", "does not": "**no**"}  # the calibration's verdicts
 _SCALE = """\

@@ -8,10 +8,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core import records
-from ict_core.inspection.groups import Groups
-from ict_core.shadow.rules import Rule
+from ict_core.selection.rules import Rule
+from ict_core.shadow.groups import Groups
 from ict_core.shadow.score import rebuilt, rule_seed, score_step
+from ict_core.store import records
 from ict_core.training.token_log import TrainingLog
 
 STEP = 0  # of the only batch

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ict_core import records
 from ict_core.seeding import derive_seed
-from ict_core.shadow.rules import Batch, Rule
+from ict_core.selection.rules import Batch, Rule
 from ict_core.statistics.names import CELL
+from ict_core.store import records
 from ict_core.tokens.streaming import SCORES, TokenStatistics
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.records import STATUSES_UNGRADED
 from ict_core.statistics.metrics import metrics_of, most_missing
 from ict_core.statistics.names import AVERAGE
+from ict_core.store.records import STATUSES_UNGRADED
 
 _NAMED = 6  # arms in a sentence
 

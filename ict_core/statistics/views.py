@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ict_core.errors import UserError
 from ict_core.statistics.aggregate import interquartile_difference, probability_of_improvement, stratified_bootstrap
 from ict_core.statistics.bootstrap import RESAMPLES, crossed_bootstrap
-from ict_core.statistics.calibration import coverage
+from ict_core.statistics.calibrated import coverage
 from ict_core.statistics.permutation import sign_flip, sign_flip_floor, signed_rank, two_sample, two_sample_floor
 from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.welch import welch

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.records import STAGES
 from ict_core.statistics.names import BASE
+from ict_core.store.records import STAGES
 from ict_core.tables.frames import in_order
 from ict_core.tables.layout import NONE, number, whole_range
 from ict_core.tables.table import Table

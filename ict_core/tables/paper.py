@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ict_core.config.problems import Problems
+from ict_core.config.mistakes import Mistakes
 from ict_core.config.section import Name, Section
 from ict_core.config.yaml_file import read_section
 
@@ -68,18 +68,18 @@ def read_paper(path: Path) -> Paper:
         UserError: the file is missing or wrong, or its ablation's size is none of the averages'; one line a problem,
             with file, key, value and what is allowed.
     """
-    problems = Problems()
-    paper: Paper | None = read_section(path, Paper, problems)
+    mistakes = Mistakes()
+    paper: Paper | None = read_section(path, Paper, mistakes)
     if paper is None:
-        problems.raise_if_any()
+        mistakes.raise_if_any()
         raise AssertionError("a file that was not read has a problem")
     sizes = [averages.size for averages in paper.averages]
     if paper.ablation.size not in sizes:
-        problems.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
+        mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
     places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
     for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
         variants = [row.variant for row in rows]
         for variant in sorted({v for v in variants if variants.count(v) > 1}):
-            problems.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
-    problems.raise_if_any()
+            mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
+    mistakes.raise_if_any()
     return paper

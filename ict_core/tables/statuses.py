@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core import records
 from ict_core.statistics.names import CELL, shown_variants
+from ict_core.store import records
 from ict_core.tables.layout import by_row, rare_percent
 from ict_core.tables.table import Table
 

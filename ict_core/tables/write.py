@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.files import write_text
+from ict_core.store.files import write_text
 from ict_core.tables.html import html
 from ict_core.tables.latex import latex
 from ict_core.tables.markdown import markdown

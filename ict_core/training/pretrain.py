@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from ict_core.benchmarks.mini.corpus import pretraining_documents
-from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config.models import Architecture, Pretraining
-from ict_core.files import appearing
-from ict_core.progress import Progress
-from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.problems.mini.corpus import pretraining_documents
+from ict_core.problems.mini.tokenizer import train_tokenizer
+from ict_core.process.progress import Progress
 from ict_core.seeding import derive_seed
+from ict_core.store.files import appearing
+from ict_core.store.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.muon import Muon
 from ict_core.training.solution_loss import SolutionLoss

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
-from ict_core.provenance import (
+from ict_core.store.provenance import (
     MANIFEST,
     check_files,
     core_packages,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ict_core.grading.pool import GradingPool
-from ict_core.records import STATUSES_UNGRADED
 from ict_core.seeding import generator
+from ict_core.store.records import STATUSES_UNGRADED
 
 Reward = Callable[..., list[float | None]]
 

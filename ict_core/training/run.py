@@ -14,20 +14,21 @@ import transformers
 from datasets import Dataset
 from transformers import PrinterCallback
 
-from ict_core import records, vllm_process
-from ict_core.benchmarks.mini.forks import fork_tokens
-from ict_core.benchmarks.templates import templated
 from ict_core.config.methods import Method
 from ict_core.config.models import Dtype, Model
 from ict_core.config.training import Lora, Training
 from ict_core.errors import UserError
-from ict_core.files import appearing, partial_of
 from ict_core.grading.pool import GradingPool
-from ict_core.pretrained import read_model, read_tokenizer
-from ict_core.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
-from ict_core.resolved import resolved as settings_as_json
+from ict_core.models.read import read_model, read_tokenizer
+from ict_core.problems.mini.forks import fork_tokens
+from ict_core.problems.templates import templated
+from ict_core.process import vllm_environment
+from ict_core.process.startup import loading
 from ict_core.seeding import derive_seed
-from ict_core.startup import loading
+from ict_core.store import records
+from ict_core.store.files import appearing, partial_of
+from ict_core.store.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.store.resolved import resolved as settings_as_json
 from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.recipe import grpo_config
@@ -211,7 +212,7 @@ def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["S
     if training.rollouts is None:
         leave_vllm_out()
     else:
-        vllm_process.set_environment()
+        vllm_environment.set_environment()
         from trl.generation import vllm_generation
 
         from ict_core.training.rollouts import engine_for_rollouts

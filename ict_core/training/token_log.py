@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core import records
+from ict_core.store import records
 from ict_core.tokens.streaming import SCORES, TokenStatistics
 
 Forks = Callable[[list[int]], list[bool]]

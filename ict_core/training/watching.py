@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from transformers import TrainerCallback
 
-from ict_core.progress import Progress
+from ict_core.process.progress import Progress
 
 
 class ShownProgress(TrainerCallback):

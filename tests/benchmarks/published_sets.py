@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.config import PublishedBenchmark, PublishedSet, TrainingSet
-from ict_core.config.problems import Problems
+from ict_core.config.mistakes import Mistakes
 from ict_core.config.yaml_file import read_section
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -15,10 +15,10 @@ real_rows = pytest.mark.skipif(not MIRROR.is_dir(), reason=f"the real rows are n
 
 
 def _read(folder: str, schema: type[PublishedSet]) -> dict[str, PublishedSet]:
-    problems = Problems()
+    mistakes = Mistakes()
     files = sorted((REPOSITORY / "configs" / folder).glob("*.yaml"))
-    sets = {file.stem: read_section(file, schema, problems) for file in files if "mini" not in file.stem}
-    problems.raise_if_any()
+    sets = {file.stem: read_section(file, schema, mistakes) for file in files if "mini" not in file.stem}
+    mistakes.raise_if_any()
     return sets
 
 
@@ -42,6 +42,6 @@ def gpqa_row(number: int) -> dict:
 
 def stated(name: str, items: list, **changes: object) -> PublishedSet:
     """A set of the project's whose file would state just these items."""
-    from ict_core.benchmarks.published.check import content_hash
+    from ict_core.problems.published.check import content_hash
 
     return SETS[name].model_copy(update={"rows": len(items), "sha256": content_hash(items), **changes})

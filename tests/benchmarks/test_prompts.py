@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from published_sets import MIRROR, OPEN, SETS, real_rows
 
-from ict_core.benchmarks.mini.problems import FAMILIES, TEMPLATE
-from ict_core.benchmarks.published.item import Item
-from ict_core.benchmarks.published.prompts import prompt, unfilled
+from ict_core.problems.mini.problems import FAMILIES, TEMPLATE
+from ict_core.problems.published.item import Item
+from ict_core.problems.published.prompts import prompt, unfilled
 from ict_core.seeding import generator
 
 CHOICE, OPEN_ENDED = (SETS[name].prompt.template for name in ("gpqa", "math-500"))
@@ -45,7 +45,7 @@ def test_a_prompt_of_another_template_is_refused_without_its_words():
 @real_rows
 @pytest.mark.parametrize("name", OPEN)
 def test_every_real_problem_comes_back(name):
-    from ict_core.benchmarks.published.load import load_items
+    from ict_core.problems.published.load import load_items
 
     template = SETS[name].prompt.template
     for item in load_items(SETS[name], MIRROR):

@@ -6,14 +6,14 @@ import datasets
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
-from ict_core.benchmarks.published.answers import boxed, integer, number
-from ict_core.benchmarks.published.check import content_hash
-from ict_core.benchmarks.published.item import Item, distinct
-from ict_core.benchmarks.published.load import load_items, load_problems
-from ict_core.benchmarks.published.prompts import prompt
-from ict_core.benchmarks.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 from ict_core.config.published import READERS
 from ict_core.errors import UserError
+from ict_core.problems.published.answers import boxed, integer, number
+from ict_core.problems.published.check import content_hash
+from ict_core.problems.published.item import Item, distinct
+from ict_core.problems.published.load import load_items, load_problems
+from ict_core.problems.published.prompts import prompt
+from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 
 TOKEN = "hf_madeUpForThisTest"
 GSM8K = [{"question": f"How many is {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n:,}"} for n in (7, 1234, 15)]
@@ -31,7 +31,7 @@ def no_hub(monkeypatch):
         return original(path, *arguments, **options)
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr("ict_core.benchmarks.published.load.get_token", lambda: None)
+    monkeypatch.setattr("ict_core.problems.published.load.get_token", lambda: None)
 
 
 def message(published, mirror) -> str:

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from published_sets import MIRROR, OPEN, REPOSITORY, SETS, real_rows
 
-from ict_core import records
-from ict_core.benchmarks.published.load import load_items, load_problems
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config.published import PublishedSet
+from ict_core.problems.published.load import load_items, load_problems
+from ict_core.store import records
 
 pytestmark = real_rows
 ROWS = {"gsm8k": 1319, "math-500": 500, "mmlu-stem": 3153, "aime-23": 30, "aime-24": 30, "aime-25": 30}

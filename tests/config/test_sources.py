@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import cli
+from ict_core.commands import cli
 from ict_core.config import load_study
 from ict_core.config.sources import check_sources
 from ict_core.errors import UserError

@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 from published_sets import MIRROR, OPEN, SETS, real_rows
 
-from ict_core import records
-from ict_core.benchmarks.assemble import study_problems
-from ict_core.benchmarks.published.item import Item
-from ict_core.benchmarks.published.prompts import prompt
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.contamination.audit import audit, grade_unlogged
 from ict_core.contamination.questions import Asked, asked, templates
 from ict_core.errors import UserError
 from ict_core.grading import math
+from ict_core.problems.assemble import study_problems
+from ict_core.problems.published.item import Item
+from ict_core.problems.published.prompts import prompt
+from ict_core.store import records
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
 MINI = load_study(STUDIES / "mini.yaml")
@@ -145,7 +145,7 @@ def test_the_stage_writes_what_the_stored_run_holds(tmp_path):
 @pytest.fixture(scope="module")
 def real():
     """The audit of all published sets that are not gated, and its pairs of MATH-500."""
-    from ict_core.benchmarks.published.load import load_problems
+    from ict_core.problems.published.load import load_problems
 
     frames = {name: load_problems(SETS[name], MIRROR, 0) for name in OPEN}
     training, held_out = (

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core import records
-from ict_core.benchmarks.mini.corpus import evaluation_problems
-from ict_core.benchmarks.mini.problems import TEMPLATE
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.contamination.completion_probe import PERCENTS, common_subsequence, completion_probe, rouge_l, split
 from ict_core.contamination.questions import asked
-from ict_core.evaluation.engines import Completion, load_engine
+from ict_core.evaluation.engine import Completion
+from ict_core.evaluation.engines import load_engine
 from ict_core.evaluation.generate import stop_token_ids
+from ict_core.problems.mini.corpus import evaluation_problems
+from ict_core.problems.mini.problems import TEMPLATE
+from ict_core.store import records
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
 PROBLEMS = evaluation_problems(0, {"mini-word": ("word", 4), "mini-symbolic": ("symbolic", 3)})

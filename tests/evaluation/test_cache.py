@@ -7,12 +7,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from ict_core import records
 from ict_core.errors import UserError
 from ict_core.evaluation import cache as module
 from ict_core.evaluation.cache import CachedEngine, sampler_settings
-from ict_core.evaluation.engines import Completion, Engine, Sampling, engine_version
+from ict_core.evaluation.engine import Completion, Engine, Sampling
+from ict_core.evaluation.engines import engine_version
 from ict_core.evaluation.generate import generate
+from ict_core.store import records
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
 SETTINGS = {"engine": "fake", "model_sha256": "a", "dtype": "float32"}

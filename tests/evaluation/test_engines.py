@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.benchmarks.mini.corpus import evaluation_problems
-from ict_core.doctor import sample_one_token
 from ict_core.errors import UserError
-from ict_core.evaluation.engines import Request, Sampling, engine_version, load_engine
+from ict_core.evaluation.engine import Request, Sampling
+from ict_core.evaluation.engines import engine_version, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
+from ict_core.problems.mini.corpus import evaluation_problems
+from ict_core.tools.doctor import sample_one_token
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from ict_core.evidence.measures import QUANTITIES, of_runs, of_study
-from ict_core.records import STUDY_TOKENS
 from ict_core.statistics.elbow import elbow
+from ict_core.store.records import STUDY_TOKENS
 
 CELL = {"model": "m", "variant": "ict-10", "seed": 0}
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ict_core import records
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.explain.chain import walk
-from ict_core.explain.explain import explain
-from ict_core.explain.origins import ORIGINS
-from ict_core.explain.selection import chosen_row, table_of
 from ict_core.grading.grade import score_grades
-from ict_core.provenance import file_hashes, hash_weights, read_manifest, write_manifest
+from ict_core.store import records
+from ict_core.store.provenance import file_hashes, hash_weights, read_manifest, write_manifest
 from ict_core.tables.titles import TITLES
+from ict_core.tools.explain.chain import walk
+from ict_core.tools.explain.explain import explain
+from ict_core.tools.explain.origins import ORIGINS
+from ict_core.tools.explain.selection import chosen_row, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "results/reference/mini"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.errors import UserError
-from ict_core.explain.claims import claims_of
-from ict_core.explain.explain import explain
+from ict_core.tools.explain.claims import claims_of
+from ict_core.tools.explain.explain import explain
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "results/reference/mini"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ict_core.grading.answers import ANSWER_TYPES, refusal
 from ict_core.grading.boxes import EXTRACTED_LIMIT
 from ict_core.grading.pool import GradingPool
-from ict_core.records import STATUSES
+from ict_core.store.records import STATUSES
 
 GOLDS = {
     "latex": (r"\frac{1}{3}", r"2\sqrt{3}", "(1,2)", r"\{1,2,3\}", r"x^2+1", r"\text{east}", "[0,1)", r"\pi"),

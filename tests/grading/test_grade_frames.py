@@ -7,7 +7,7 @@ from ict_core.grading import grade as grade_module
 from ict_core.grading.boxes import last_box
 from ict_core.grading.grade import grade_completions, score_grades
 from ict_core.grading.math import _equal, grade_math
-from ict_core.records import COMPLETIONS, GRADES, PROBLEMS, SCORES, read_frame, write_frame
+from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, SCORES, read_frame, write_frame
 
 LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}
 

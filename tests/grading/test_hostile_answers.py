@@ -10,7 +10,7 @@ from ict_core.errors import UserError
 from ict_core.grading.answers import _TYPES, ANSWER_TYPES
 from ict_core.grading.grade import grade_completions
 from ict_core.grading.pool import GradingPool
-from ict_core.records import COMPLETIONS, PROBLEMS, write_frame
+from ict_core.store.records import COMPLETIONS, PROBLEMS, write_frame
 
 GOLDS = {"latex": r"\frac{1}{3}", "integer": "42", "number": "42", "choice": "B"}
 ANSWERS = {

@@ -3,7 +3,7 @@
 import pandas as pd
 import torch
 
-from ict_core.inspection.groups import Alternatives, Groups, group_advantages
+from ict_core.shadow.groups import Alternatives, Groups, group_advantages
 from ict_core.tokens.streaming import SCORES, TokenStatistics
 
 HOSTILE = [

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
 from ict_core.config.models import Template
 from ict_core.errors import UserError
-from ict_core.inspection.cell import inspected
-from ict_core.provenance import write_manifest
+from ict_core.store.provenance import write_manifest
+from ict_core.tools.inspection.cell import inspected
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from ict_core.benchmarks.mini.corpus import evaluation_problems
 from ict_core.errors import UserError
 from ict_core.grading.boxes import Verdict
 from ict_core.grading.pool import GradingPool
-from ict_core.inspection.groups import Groups, group_advantages, sample_groups
+from ict_core.problems.mini.corpus import evaluation_problems
+from ict_core.shadow.groups import Groups, group_advantages, sample_groups
 from ict_core.tokens.streaming import SCORES
 
 GRADING = {"seconds": 5.0, "memory_mib": 1024}
@@ -110,13 +110,13 @@ def test_a_stop_token_is_the_last_of_its_response(groups):
 
 
 def test_forks_are_asked_of_each_response(checkpoint, problems, groups, monkeypatch):
-    monkeypatch.setattr("ict_core.inspection.groups.fork_tokens", lambda tokenizer, ids: [i % 2 == 1 for i in ids])
+    monkeypatch.setattr("ict_core.shadow.groups.fork_tokens", lambda tokenizer, ids: [i % 2 == 1 for i in ids])
     found = sampled(checkpoint, problems)
     assert torch.equal(found.forks, (groups.completion_ids % 2 * groups.completion_mask).float())
 
 
 def test_a_rollout_depends_on_its_own_problem_and_seed_only(checkpoint, problems, groups, monkeypatch):
-    monkeypatch.setattr("ict_core.inspection.groups._TOKENS_AT_ONCE", 1)  # one group a forward pass
+    monkeypatch.setattr("ict_core.shadow.groups._TOKENS_AT_ONCE", 1)  # one group a forward pass
     last = sampled(checkpoint, problems.iloc[2:], known_forks=False)
     length = last.completion_ids.size(1)
     assert torch.equal(last.completion_ids, groups.completion_ids[2 * SIZE :, :length])

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
 
-from ict_core.inspection.page import SHADES, inert, page, page_data
 from ict_core.tokens.streaming import SCORES
+from ict_core.tools.inspection.page import SHADES, inert, page, page_data
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -116,7 +116,7 @@ def test_data_are_the_groups(hostile):
 
 
 def test_every_score_can_be_seen_and_the_script_knows_what_it_derives():
-    script = (ROOT / "ict_core/inspection/page.js").read_text()
+    script = (ROOT / "ict_core/tools/inspection/page.js").read_text()
     derived = re.findall(r"^  (\w+)[:,]", script.partition("const DERIVED = {")[2].partition("};")[0], re.MULTILINE)
     assert set(SHADES) == {"h1", "h2", *SCORES, *derived}
 
@@ -124,6 +124,6 @@ def test_every_score_can_be_seen_and_the_script_knows_what_it_derives():
 def test_the_installed_package_has_its_files():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     shipped = {file for pattern in settings["ict_core"] for file in (ROOT / "ict_core").glob(pattern)}
-    assert {file.name for file in (ROOT / "ict_core/inspection").iterdir() if file.suffix in (".js", ".css")} == {
+    assert {file.name for file in (ROOT / "ict_core/tools/inspection").iterdir() if file.suffix in (".js", ".css")} == {
         file.name for file in shipped if file.parent.name == "inspection"
     }

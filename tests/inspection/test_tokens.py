@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import records
-from ict_core.benchmarks.mini.corpus import evaluation_problems
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
-from ict_core.provenance import write_manifest
+from ict_core.problems.mini.corpus import evaluation_problems
+from ict_core.store import records
+from ict_core.store.provenance import write_manifest
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"

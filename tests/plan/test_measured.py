@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import records
 from ict_core.errors import UserError
-from ict_core.plan.costs import study_costs
-from ict_core.plan.measured import measured_rates
-from ict_core.provenance import write_manifest
+from ict_core.store import records
+from ict_core.store.provenance import write_manifest
+from ict_core.tools.plan.costs import study_costs
+from ict_core.tools.plan.measured import measured_rates
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results/reference/mini"
 

@@ -5,11 +5,11 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from ict_core import records
-from ict_core.plan.costs import Cost, study_costs, wall_hours
-from ict_core.plan.disk import bytes_a_row, study_disk
-from ict_core.plan.memory import training_memory
-from ict_core.plan.work import step_work
+from ict_core.store import records
+from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
+from ict_core.tools.plan.disk import bytes_a_row, study_disk
+from ict_core.tools.plan.memory import training_memory
+from ict_core.tools.plan.work import step_work
 
 
 def memory(study, plan, model, **changes):

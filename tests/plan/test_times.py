@@ -7,13 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ict_core.config.models import Architecture
-from ict_core.plan import flops
-from ict_core.plan.assumptions import Device
-from ict_core.plan.costs import study_costs
-from ict_core.plan.parameters import parameters
-from ict_core.plan.sampling import in_flight, replica_gpus, sampling_seconds
-from ict_core.plan.training import step_seconds
-from ict_core.plan.work import Work, evaluation_work, step_work
+from ict_core.tools.plan import flops
+from ict_core.tools.plan.assumptions import Device
+from ict_core.tools.plan.costs import study_costs
+from ict_core.tools.plan.parameters import parameters
+from ict_core.tools.plan.sampling import in_flight, replica_gpus, sampling_seconds
+from ict_core.tools.plan.training import step_seconds
+from ict_core.tools.plan.work import Work, evaluation_work, step_work
 
 TINY = Architecture(hidden_size=4, layers=2, heads=2, kv_heads=1, intermediate_size=3, vocab_size=32, max_positions=64)
 SLOW = Device("slow", {"bfloat16": 1e6, "float32": 1e6}, 1e3, 1e3, 1.0, 1e9, 7.0)

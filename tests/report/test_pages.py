@@ -4,13 +4,13 @@ import pandas as pd
 import pytest
 
 from ict_core.evidence.settings import Arm, Settings
-from ict_core.records import COMPUTE
 from ict_core.report.claims import claims_page, estimate_text
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
 from ict_core.report.text import table
 from ict_core.statistics.design import Design
+from ict_core.store.records import COMPUTE
 
 NOTE = "A study in miniature."
 SHARE = {"unit": "share", "estimate": -0.1734, "low": -0.27, "high": 0.076}

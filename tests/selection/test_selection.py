@@ -13,7 +13,7 @@ from ict_core.config import method_schema
 from ict_core.config.load import load_methods
 from ict_core.selection import SELECTORS
 from ict_core.selection.base import register, top_fraction
-from ict_core.shadow.rules import Batch, distinct_rules
+from ict_core.selection.rules import Batch, distinct_rules
 from ict_core.tokens.streaming import SCORES, TokenStatistics
 
 PARAMETERS = {

@@ -11,13 +11,13 @@ import torch
 from shadow_frames import METHODS
 from transformers import AutoModelForCausalLM
 
-from ict_core import records
-from ict_core.benchmarks.mini.corpus import evaluation_problems
-from ict_core.cli import main
-from ict_core.inspection.groups import sample_groups
+from ict_core.commands.cli import main
+from ict_core.problems.mini.corpus import evaluation_problems
+from ict_core.selection.rules import distinct_rules
 from ict_core.shadow.checkpoint import gradients, score_groups
-from ict_core.shadow.rules import distinct_rules
+from ict_core.shadow.groups import sample_groups
 from ict_core.shadow.score import rebuilt
+from ict_core.store import records
 
 RULES = distinct_rules(METHODS)
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -4,11 +4,11 @@ import pytest
 import torch
 from shadow_frames import METHODS, sample
 
-from ict_core import records
 from ict_core.config.load import load_methods
 from ict_core.errors import UserError
-from ict_core.shadow.rules import distinct_rules
+from ict_core.selection.rules import distinct_rules
 from ict_core.shadow.score import rebuilt
+from ict_core.store import records
 
 RULES = distinct_rules(METHODS)
 LOCAL = [

@@ -10,9 +10,9 @@ import torch
 from scipy.stats import spearmanr
 from shadow_frames import METHODS, sample
 
-from ict_core import records
-from ict_core.shadow.rules import distinct_rules
+from ict_core.selection.rules import distinct_rules
 from ict_core.shadow.score import composition, overlap, rule_seed, score_step, score_study
+from ict_core.store import records
 
 RULES = distinct_rules(METHODS)
 SHARES = ["kept_share", "fork_recall", "surprise_share", "gradient_share"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from ict_core.records import SCORES, STUDY_LOG
 from ict_core.seeding import generator
+from ict_core.store.records import SCORES, STUDY_LOG
 
 VARIANTS = ["grpo", "entropy-20", "stapo", "ict-5", "ict-10", "ict-20", "ict-30", "random-10"]
 BASELINES = ["grpo", "entropy-20", "stapo"]

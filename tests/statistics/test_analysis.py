@@ -3,12 +3,12 @@ import pandas as pd
 import pytest
 import synthetic
 
-from ict_core import records
 from ict_core.errors import UserError
 from ict_core.seeding import generator
 from ict_core.statistics import schemas
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.runs import run_frame
+from ict_core.store import records
 
 VARIANTS = ["grpo", "stapo", "ict-10"]
 DECLARED = [("ict-10", "grpo", "pass@1"), ("ict-10", "grpo", "pass@4"), ("ict-10", "stapo", "total")]

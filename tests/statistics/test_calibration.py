@@ -1,33 +1,32 @@
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.errors import UserError
-from ict_core.statistics import calibration
-from ict_core.statistics.calibration import (
+from ict_core.calibration import measure as calibration
+from ict_core.calibration.intervals import Question, covers
+from ict_core.calibration.measure import (
     CASES,
     COLUMNS,
     MARGIN,
     PLAIN,
     calibrate,
-    coverage,
     main,
     measure_family,
     measure_one_run,
     measure_pairs,
-    stored,
     summarise,
 )
-from ict_core.statistics.calibration_intervals import Question, covers
-from ict_core.statistics.calibration_tables import table, tables
-from ict_core.statistics.calibration_tests import smallest_by_holm
+from ict_core.calibration.simulate import SIZES
+from ict_core.calibration.tables import table, tables
+from ict_core.calibration.tests import smallest_by_holm
+from ict_core.errors import UserError
+from ict_core.statistics import calibrated
+from ict_core.statistics.calibrated import coverage, stored
 from ict_core.statistics.multiplicity import holm
 from ict_core.statistics.permutation import sign_flip_floor, two_sample_floor
 from ict_core.statistics.power import detectable, seeds_needed
-from ict_core.statistics.simulate import SIZES
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
 REPETITIONS = 1000
@@ -212,12 +211,12 @@ def test_refuses_too_few_repetitions():
 
 
 def test_a_missing_or_foreign_table_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(resources, "files", lambda _: tmp_path)
+    monkeypatch.setattr(calibrated, "FILE", tmp_path / "calibration.csv")
     for text in (None, "size,rate\n"):
         if text:
             (tmp_path / "calibration.csv").write_text(text)
         stored.cache_clear()
-        with pytest.raises(UserError, match="run python -m ict_core.statistics.calibration"):
+        with pytest.raises(UserError, match="run python -m ict_core.calibration.measure"):
             stored()
     monkeypatch.undo()
     stored.cache_clear()

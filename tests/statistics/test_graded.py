@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from ict_core.records import SCORES
 from ict_core.statistics.graded import Graded
+from ict_core.store.records import SCORES
 
 
 def scores(lost: dict[tuple[str, int, str], int], sampled=16) -> pd.DataFrame:

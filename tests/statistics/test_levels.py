@@ -3,13 +3,13 @@ from math import isnan
 import numpy as np
 import pytest
 
-from ict_core.records import write_frame
 from ict_core.statistics.arms import Arm
 from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.levels import level_frame
 from ict_core.statistics.one_run import over_problems, wilson
 from ict_core.statistics.schemas import LEVELS
 from ict_core.statistics.two_way import two_way
+from ict_core.store.records import write_frame
 
 RNG = np.random.default_rng(3)
 GRPO = Arm("m/grpo", (0, 1, 2), {"a": RNG.random((3, 5)), "b": RNG.random((3, 4))})

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ict_core.errors import UserError
-from ict_core.statistics.simulate import (
+from ict_core.calibration.simulate import (
     SIZES,
     Arm,
     Benchmark,
@@ -15,6 +14,7 @@ from ict_core.statistics.simulate import (
     run_effect_sd,
     shift_for,
 )
+from ict_core.errors import UserError
 
 PLAIN = Case("plain")
 COLLAPSING = Case("collapsing", collapsing=0.1)

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from ict_core.errors import UserError
-from ict_core.records import read_frame, write_frame
-from ict_core.statistics.calibration import stored
+from ict_core.statistics.calibrated import stored
 from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.views import second_views
+from ict_core.store.records import read_frame, write_frame
 
 TESTS = ["sign-flip", "permutation", "wilcoxon"]
 NAMES = [*TESTS, "welch", "crossed bootstrap", "probability of improvement", "interquartile mean"]
@@ -129,7 +129,7 @@ def test_only_the_generator_counts():
 
 
 def test_needs_no_torch():
-    code = "import sys, ict_core.statistics.views, ict_core.statistics.calibration; sys.exit('torch' in sys.modules)"
+    code = "import sys, ict_core.statistics.views, ict_core.calibration.measure; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -7,10 +7,10 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence.settings import Arm
-from ict_core.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
+from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.tables.frames import Frames, TableSettings
 from ict_core.tables.paper import read_paper
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ict_core.records import COMPLETION_PROBE
+from ict_core.store.records import COMPLETION_PROBE
 from ict_core.tables.completion_probe import completion_probe_table
 
 

@@ -1,7 +1,7 @@
 import pytest
 import synthetic
 
-from ict_core.records import STATUSES
+from ict_core.store.records import STATUSES
 from ict_core.tables.statuses import SHARES, status_numbers, status_table
 
 

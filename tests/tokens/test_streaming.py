@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
-from ict_core import records
+from ict_core.store import records
 from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
 from ict_core.tokens.streaming import SCORES, token_statistics
 

@@ -13,8 +13,8 @@ import torch
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
-from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Training
+from ict_core.problems.mini.corpus import training_problems
 from ict_core.tokens.streaming import SCORES
 from ict_core.training.run import build_trainer
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Training
 from ict_core.errors import UserError
+from ict_core.problems.mini.corpus import training_problems
 from ict_core.seeding import derive_seed
 from ict_core.training.resume import Checkpoints
 from ict_core.training.run import build_trainer, rollout_engine

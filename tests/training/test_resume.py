@@ -11,10 +11,10 @@ import pytest
 from launch import RECIPE
 from short_runs import LengthPool
 
-from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Training
 from ict_core.config.methods import TopScore
 from ict_core.config.models import Template
+from ict_core.problems.mini.corpus import training_problems
 from ict_core.training.resume import Checkpoints
 from ict_core.training.run import train
 

@@ -8,10 +8,10 @@ from launch import RECIPE
 from short_runs import LengthPool
 from transformers import AutoModelForCausalLM
 
-from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Grpo, Training
 from ict_core.config.models import Architecture, Hardware, LocalModel, Template
 from ict_core.errors import UserError
+from ict_core.problems.mini.corpus import training_problems
 from ict_core.training.run import train
 
 SIZES = Architecture(

@@ -12,10 +12,10 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
-from ict_core import records
-from ict_core.benchmarks.mini.corpus import training_problems
 from ict_core.config import Training
+from ict_core.problems.mini.corpus import training_problems
 from ict_core.seeding import derive_seed
+from ict_core.store import records
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import verifier_reward
 from ict_core.training.run import build_trainer

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from test_run import ParityPool, trained
 
-from ict_core.environment import check_trackers
 from ict_core.errors import UserError
-from ict_core.progress import read
+from ict_core.process.environment import check_trackers
+from ict_core.process.progress import read
 from ict_core.training.watching import Tracking
 
 VARIABLES = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "WANDB_PROJECT", "TRACKIO_DIR")
@@ -91,7 +91,7 @@ def test_a_training_shows_its_steps_and_reports_to_its_trackers(
 
 
 def test_a_tracker_that_is_not_installed_is_an_error_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("ict_core.environment.find_spec", lambda name: None if name == "wandb" else name)
+    monkeypatch.setattr("ict_core.process.environment.find_spec", lambda name: None if name == "wandb" else name)
     check_trackers(["tensorboard"])
     with pytest.raises(UserError, match="^trackers: wandb is not installed here; run `pip install wandb`"):
         check_trackers(["tensorboard", "wandb"])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ict_core import cli
-from ict_core.provenance import read_manifest, write_manifest
-from ict_core.verify.against import against, against_page
+from ict_core.commands import cli
+from ict_core.store.provenance import read_manifest, write_manifest
+from ict_core.tools.verify.against import against, against_page
 
 STORED = Path(__file__).parents[2] / "results" / "reference" / "mini"
 

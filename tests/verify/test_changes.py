@@ -3,9 +3,9 @@
 import pytest
 
 from ict_core.config import Cell
-from ict_core.provenance import write_manifest
-from ict_core.verify.cell import Place
-from ict_core.verify.changes import changes_after
+from ict_core.store.provenance import write_manifest
+from ict_core.tools.verify.cell import Place
+from ict_core.tools.verify.changes import changes_after
 
 CELL = Cell("mini-s", "grpo", 0)
 

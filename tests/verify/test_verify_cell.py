@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.cli import main
+from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
 from ict_core.errors import UserError
-from ict_core.verify import rerun as module
-from ict_core.verify.cell import Place, chosen_stages, place_of
-from ict_core.verify.rerun import rerun
+from ict_core.tools.verify import rerun as module
+from ict_core.tools.verify.cell import Place, chosen_stages, place_of
+from ict_core.tools.verify.rerun import rerun
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"
@@ -84,7 +84,7 @@ def commands(monkeypatch, place: Place, study_file: Path, stages: tuple[str, ...
     monkeypatch.setattr(module.subprocess, "run", note)
     monkeypatch.setattr(module.sys, "executable", "python")
     list(rerun(place, load_study(study_file), study_file, stages, steps, out))
-    return [(text.replace("python -m ict_core.cli", "ict"), threads) for text, threads in ran]
+    return [(text.replace("python -m ict_core", "ict"), threads) for text, threads in ran]
 
 
 def test_the_commands_are_the_workflows_own_without_a_cache(monkeypatch, tmp_path):
@@ -123,7 +123,7 @@ def test_a_model_on_gpus_is_trained_by_its_launcher(monkeypatch, tmp_path):
     place = Place(Path("results/paper"), Cell(model, "grpo", 0))
     (found,) = commands(monkeypatch, place, PAPER, ("train",), None, tmp_path)
     launcher = f"accelerate launch --config_file {CONFIGS}/accelerate/{hardware.accelerate}.yaml"
-    expected = f"ict lease --gpus {hardware.gpus} -- {launcher} --num_processes {hardware.gpus} -m ict_core.cli train "
+    expected = f"ict lease --gpus {hardware.gpus} -- {launcher} --num_processes {hardware.gpus} -m ict_core train "
     assert found[0].startswith(expected) and found[1] == str(study.training.threads * hardware.gpus)
 
 

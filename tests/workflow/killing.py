@@ -26,10 +26,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from repository_copy import Copy
 
-from ict_core import records
 from ict_core.errors import UserError
-from ict_core.job_log import is_held
-from ict_core.provenance import MANIFEST, check_files, read_manifest
+from ict_core.process.job_log import is_held
+from ict_core.store import records
+from ict_core.store.provenance import MANIFEST, check_files, read_manifest
 
 STAGES = {  # with the rules and the logs (without suffix) that belong to each; the study passes them in this order
     "pretrain": ("pretrain", ["pretrain/*"]),

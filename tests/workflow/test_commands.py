@@ -15,7 +15,7 @@ from pages import PAGES, command_lines, commands
 from recipes import RECIPES, steps
 from repository_copy import REPOSITORY, Copy, jobs
 
-from ict_core.cli import _parser, main
+from ict_core.commands.cli import _parser, main
 
 CELL = "results/mini/mini-s/ict-10/seed-1/grades.parquet"
 PAPER = "--configfile configs/studies/paper.yaml"
@@ -113,8 +113,8 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "pytest tests/selection": "make test runs it",
     "pytest tests/workflow/test_kubernetes.py": "make test runs it",
     "pytest tests/workflow/test_slurm.py": "make test runs it where Slurm is installed",
-    "python -m ict_core.statistics.calibration --repetitions 4000": "an hour; tests/statistics has few repetitions",
-    "python -m ict_core.statistics.calibration_tables": "tests/statistics holds the page's tables against it",
+    "python -m ict_core.calibration.measure --repetitions 4000": "an hour; tests/statistics has few repetitions",
+    "python -m ict_core.calibration.tables": "tests/statistics holds the page's tables against it",
     "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",
     "python benchmarks/cost_at_scale.py": "measures for minutes",
     "python benchmarks/grading_speed.py": "measures for minutes",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from repository_copy import Copy
 
-from ict_core import outputs
 from ict_core.config import load_study
-from ict_core.failures import FULL
+from ict_core.jobs import outputs
+from ict_core.process.failures import FULL
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 RESULTS, CELLS = "results/smoke", "results/smoke/mini-xs"
@@ -160,7 +160,7 @@ def settings(options):
 @pytest.mark.slow
 def test_a_disk_that_fills_up_in_a_run_is_named(tmp_path, in_namespace):
     copy = Copy(tmp_path)
-    copy.append("ict_core/failures.py", "\nLEAST_MIB = 0\n")
+    copy.append("ict_core/process/failures.py", "\nLEAST_MIB = 0\n")
     copy.append("ict_core/commands/stages.py", FILLING)
     python = f"{copy.environment['PATH'].split(':')[0]}/python"
     run = f"cd {copy.folder}; PYTHONPATH={copy.folder} {python} -m snakemake --cores 1"

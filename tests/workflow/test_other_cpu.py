@@ -9,13 +9,13 @@ import pytest
 from other_cpu import CPUS, preloaded
 from repository_copy import REPOSITORY, Copy
 
-from ict_core import numerics
-from ict_core.provenance import hash_weights
+from ict_core.process import numerics
+from ict_core.store.provenance import hash_weights
 
 pytestmark = pytest.mark.slow
 OPERATIONS = """
 import hashlib, json, sys
-from ict_core import numerics
+from ict_core.process import numerics
 numerics.use(sys.argv[1])
 import numpy as np, pandas as pd, pyarrow as pa, pyarrow.compute as pc, scipy.linalg, scipy.special, scipy.stats, torch
 torch.set_num_threads(1)

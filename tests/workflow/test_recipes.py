@@ -9,12 +9,12 @@ import pytest
 from recipes import RECIPES, follow, steps
 from repository_copy import Copy, jobs
 
-from ict_core import records
-from ict_core.benchmarks.mini.corpus import training_problems
-from ict_core.benchmarks.mini.tokenizer import train_tokenizer
 from ict_core.config.load import load_model
 from ict_core.grading.grade import grade_completions
-from ict_core.provenance import file_hashes, hash_file, hash_weights, read_manifest, write_manifest
+from ict_core.problems.mini.corpus import training_problems
+from ict_core.problems.mini.tokenizer import train_tokenizer
+from ict_core.store import records
+from ict_core.store.provenance import file_hashes, hash_file, hash_weights, read_manifest, write_manifest
 from ict_core.training.pretrain import build_model, save_checkpoint
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from repository_copy import REPOSITORY, Copy
 
 from ict_core.evidence.stored import Stored
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
-from ict_core.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"

@@ -13,8 +13,8 @@ import pytest
 from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy
 
-from ict_core import records
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.store import records
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
@@ -234,7 +234,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     assert stricter != (REPOSITORY / choice).read_text()
     (finished.folder / choice).write_text(stricter)
     finished.append("ict_core/training/trainer.py")
-    finished.append("ict_core/benchmarks/assemble.py")
+    finished.append("ict_core/problems/assemble.py")
     jobs = finished.planned("regrade", *SMOKE)
     assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 5, "regrade": 1}
     result = finished.snakemake("regrade", *SMOKE)
@@ -243,7 +243,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     rebuilt = f"stored={results / 'regrade'}", f"results={results / 'regrade/evidence'}"
     again = finished.snakemake("tables", "--snakefile", "workflow/reference.smk", "--config", *rebuilt)
     assert again.returncode == 0, again.stdout[-5000:]
-    for file in (choice, "ict_core/training/trainer.py", "ict_core/benchmarks/assemble.py"):
+    for file in (choice, "ict_core/training/trainer.py", "ict_core/problems/assemble.py"):
         restore(finished, file)
 
     assert {folder: (folder / "grades.parquet").read_bytes() for folder in files} == files

@@ -6,20 +6,20 @@ import re
 import threading
 from pathlib import Path
 
-from ict_core import launch as job
-from ict_core import outputs
-from ict_core.causes import summary, telling
+from ict_core.jobs import launch as job
+from ict_core.jobs import outputs
+from ict_core.jobs.causes import summary, telling
 from ict_core.config import BASE_VARIANT, Cell, load_study
-from ict_core.config.problems import repository
+from ict_core.config.mistakes import repository
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.sources import check_sources
-from ict_core.damage import damaged, mend, set_aside
-from ict_core.environment import applicable_lock, check_environment, check_trackers
+from ict_core.jobs.damage import damaged, mend, set_aside
+from ict_core.process.environment import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
-from ict_core.failures import check_room, explain
+from ict_core.process.failures import check_room, explain
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
-from ict_core.provenance import hash_tree
+from ict_core.store.provenance import hash_tree
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
@@ -221,7 +221,7 @@ def grading_memory(wildcards, threads):
 
 def state_of(paths):
     """The content of frames, by their own checksums; None of one that is not there."""
-    from ict_core.records import content_hash  # its imports take longer than a job
+    from ict_core.store.records import content_hash  # its imports take longer than a job
 
     try:
         return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]

@@ -1,0 +1,68 @@
+"""The calibration as Markdown: `python -m ict_core.calibration.tables` prints the documentation's tables."""
+
+import sys
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ict_core.calibration.intervals import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
+from ict_core.calibration.measure import PLAIN, UNTRAINED
+from ict_core.statistics.calibrated import stored
+
+
+def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
+    """Per cent at each number of seeds, bold where the method does not keep its word; a dash where not measured."""
+    found = {row["seeds"]: row for _, row in rows.iterrows()}
+    if not found:
+        return "-"
+    texts = {at: f"{100 * row['rate']:.1f}" for at, row in found.items()}
+    bold = {at: f"**{text}**" if found[at]["verdict"] == "does not" else text for at, text in texts.items()}
+    return " / ".join(bold.get(at, "-") for at in seeds)
+
+
+def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "role")) -> str:
+    """A Markdown table with a column for each size, in whose cells stand per cent by rising seeds.
+
+    Args:
+        frame: rows of `calibration.COLUMNS`.
+        columns: what the rows are told apart by; they stand in the order of the frame.
+    """
+    keys, sizes = frame[list(columns)].drop_duplicates(), list(dict.fromkeys(frame["size"]))
+    seeds = sorted(frame["seeds"].unique())
+    lines = [[*columns, *sizes], ["---"] * (len(columns) + len(sizes))]
+    for key in keys.itertuples(index=False):
+        rows = frame[(frame[list(columns)] == list(key)).all(axis=1)]
+        lines.append([*key, *(_cell(rows[rows["size"] == size], seeds) for size in sizes)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def tables(frame: pd.DataFrame) -> dict[str, str]:
+    """The tables of the documentation by their captions; `frame` is one of `calibration.COLUMNS`.
+
+    Of a second view or unsafe method for a difference, only the reading for new problems is shown, and of the cases
+    other than the plain one what decides and who is misled.
+    """
+    frame = frame.sort_values("role", key=lambda roles: roles.map(ROLES.index), kind="stable")
+    plain, one = (frame["case"] == case.name for case in (PLAIN, UNTRAINED))
+    gaps, levels, tests = (frame["quantity"] == name for name in ("difference", "level", "false positives"))
+    again = (frame["truth"] == THESE) & ((frame["role"] == UNSAFE) | (gaps & (frame["role"] == SECOND)))
+    decides = (frame["role"] == PRIMARY) | (gaps & (frame["truth"] == NEW) & frame["role"].isin([OTHER, SECOND]))
+    other = frame[~plain & ~one & decides]
+    other = other.sort_values("case", key=lambda cases: cases.map(list(dict.fromkeys(cases)).index), kind="stable")
+    return {
+        "Coverage of a difference": table(frame[plain & gaps & ~again]),
+        "Coverage of a level": table(frame[plain & levels & ~again]),
+        "Coverage of the level of one run": table(frame[one], ("quantity", "method", "role")),
+        "False positives": table(frame[plain & tests]),
+        "Other cases": table(other, ("case", "quantity", "method", "truth")),
+    }
+
+
+def main() -> int:
+    """Print the stored calibration's tables."""
+    sys.stdout.write("\n\n".join(f"{caption}:\n\n{text}" for caption, text in tables(stored()).items()) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

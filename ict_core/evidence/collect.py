@@ -1,0 +1,164 @@
+"""The collecting stage: what every cell left becomes the few files that all evidence is made from."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.grading.grade import score_grades
+from ict_core.statistics.names import BASE
+from ict_core.store import records
+from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell
+
+SCORES, LOG, TOKENS, COMPUTE = "scores.parquet", "train_log.parquet", "tokens.parquet", "compute.parquet"
+# keys of a job's manifest that the study's has otherwise, or not at all
+_APART = {
+    *("config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"),
+}
+_COST = {
+    "tokens": "tokens",
+    "seconds": "wall_seconds",
+    "peak_memory_mib": "peak_memory_mib",
+    "peak_gpu_memory_mib": "peak_gpu_memory_mib",
+}
+
+
+def collect(
+    results: Path,
+    base: Sequence["Cell"],
+    trained: Sequence["Cell"],
+    benchmarks: Sequence[str],
+    regraded: Path | None = None,
+) -> None:
+    """Gather a study's cells into five files of its results folder.
+
+    They are ``scores.parquet`` (``records.SCORES``), ``train_log.parquet`` (``records.STUDY_LOG``), ``tokens.parquet``
+    (``records.STUDY_TOKENS``), ``compute.parquet`` (``records.COMPUTE``) and ``manifest.json``
+    (:func:`merge_manifests`).
+
+    Args:
+        results: the study's folder, with ``<model>/<variant>/seed-<n>/`` in it.
+        base: the untrained models' cells.
+        trained: all other cells.
+        benchmarks: the order of a cell's rows in the scores.
+        regraded: a folder of other grades of the same cells, which are taken in place of the study's; it receives the
+            five files.
+
+    Raises:
+        UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
+        Damaged: a cell's file does not hold what was written.
+    """
+    graded = out = results if regraded is None else regraded
+    order = {name: position for position, name in enumerate(benchmarks)}
+    scores = []
+    for cell in [*base, *trained]:
+        file = graded / cell.folder / "grades.parquet"
+        grades = records.read_frame(file, records.GRADES)
+        of_cell = score_grades(grades, *cell)
+        scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
+    logs, tokens = [], []
+    for cell in trained:
+        train = results / cell.folder / "train"
+        log = records.read_frame(train / "log.parquet", records.LOG, train)
+        sample = records.read_frame(train / "tokens.parquet", records.TOKENS, train)
+        logs.append(_of_cell(log, cell))
+        tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
+    manifests = [*_manifests(results, graded, base, trained)]
+    check_chain(manifests)
+    records.write_frame(pd.concat(scores), out / SCORES, records.SCORES)
+    records.write_frame(pd.concat(logs), out / LOG, records.STUDY_LOG)
+    records.write_frame(pd.concat(tokens), out / TOKENS, records.STUDY_TOKENS)
+    records.write_frame(compute_frame(manifests), out / COMPUTE, records.COMPUTE)
+    write_manifest(out / MANIFEST, merge_manifests(manifests))
+
+
+def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+    return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
+
+
+def _manifests(
+    results: Path, graded: Path, base: Sequence["Cell"], trained: Sequence["Cell"]
+) -> Iterable[dict[str, Any]]:
+    """Every job's manifest with its cell, in the order of the path of the data."""
+    made = [(cell, results / cell.model / "base" / "model") for cell in base]
+    made += [(cell, results / cell.folder / "train") for cell in trained]
+    for cell, folder in made:
+        yield {**cell._asdict(), **read_manifest(folder / MANIFEST, folder)}
+    for folder, name in ((results, "generation.json"), (graded, "grading.json")):
+        for cell in [*base, *trained]:
+            yield {**cell._asdict(), **read_manifest(folder / cell.folder / name)}
+
+
+def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """``records.COMPUTE``: what each job took. A job without a GPU has NaN for the GPU's memory."""
+    rows = [
+        {key: job[key] for key in ("model", "variant", "seed", "stage")}
+        | {column: float("nan") if job[key] is None else job[key] for column, key in _COST.items()}
+        for job in manifests
+    ]
+    return pd.DataFrame(rows).astype({"seconds": "float64", "peak_memory_mib": "float64"})
+
+
+def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
+    """Hold the hashes of a study's jobs against each other: of base model, weights and completions.
+
+    Raises:
+        UserError: a job worked on something else than what the job before it made; it names the cell.
+    """
+    jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
+    made = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
+    for (model, variant, seed, stage), job in jobs.items():
+        before = {}
+        if stage == "train":
+            before = {"base_sha256": made[model, BASE, 0]}
+        elif stage == "generate":
+            before = {"model_sha256": made[model, variant, seed]}
+        elif stage == "grade":
+            before = {"completions_sha256": jobs[model, variant, seed, "generate"]["completions_sha256"]}
+        for key, sha256 in before.items():
+            if job[key] != sha256:
+                raise UserError(
+                    f"{model}/{variant}/seed-{seed}: {stage}: its {key} is {job[key][:16]}..., but the stage before "
+                    f"made {sha256[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
+                )
+
+
+def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All manifests as one, what several of them share written once.
+
+    Returns:
+        ``jobs``: a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
+        (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded``
+        (the library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of
+        that name. TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes
+        are in the cell's own manifest alone.
+    """
+    shared: dict[str, list[Any]] = {
+        name: [] for name in ("environments", "processes", "sources", "loaded", "trl", "engines")
+    }
+
+    def number(kind: str, value: Any) -> int:
+        if value not in shared[kind]:
+            shared[kind].append(value)
+        return shared[kind].index(value)
+
+    jobs = []
+    for whole in manifests:
+        job = {key: value for key, value in whole.items() if key not in _APART}
+        job["environment"] = number("environments", {k: whole[k] for k in ("packages", "python", "platform")})
+        job["process"] = number("processes", whole["process"])
+        job["source"] = number("sources", {k: v for k, v in whole["source"].items() if k != "loaded"})
+        job["loaded"] = number("loaded", whole["source"]["loaded"])
+        if "trl" in whole:
+            settings = dict(whole["trl"])
+            job["trl_seed"] = settings.pop("seed")  # the one setting that differs between cells
+            job["trl"] = number("trl", settings)
+        if whole.get("engine_settings") is not None:
+            job["engine_settings"] = number("engines", whole["engine_settings"])
+        jobs.append(job)
+    return {**shared, "jobs": jobs}

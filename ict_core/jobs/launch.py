@@ -1,0 +1,30 @@
+"""How a job is started: on how many GPUs, by which command. The workflow's rules and `ict verify` start it alike."""
+
+from pathlib import Path
+
+from ict_core.config import Study
+from ict_core.config.repository import REPOSITORY
+from ict_core.process.environment import applicable_lock
+
+
+def gpus(study: Study, stage: str, model: str) -> int:
+    """How many GPUs a job of a model holds: those its file states, else none, or one for a CUDA build of vLLM."""
+    hardware = study.models[model].hardware
+    if hardware is None:
+        return int(applicable_lock(REPOSITORY / "requirements").stem == "gpu")
+    return hardware.gpus if stage == "train" else 1
+
+
+def processes(study: Study, model: str) -> int:
+    """How many processes train one cell: one a GPU."""
+    hardware = study.models[model].hardware
+    return 1 if hardware is None else hardware.gpus
+
+
+def launch(study_file: Path, study: Study, model: str) -> str:
+    """The command before `train`: `ict`, or the same started by accelerate as the model's hardware says."""
+    hardware = study.models[model].hardware
+    if hardware is None:
+        return "ict"
+    file = study_file.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"
+    return f"accelerate launch --config_file {file} --num_processes {hardware.gpus} -m ict_core"

@@ -1,0 +1,157 @@
+"""Fetches a published set through `datasets`, from the hub or from a mirror folder: the same problems either way."""
+
+import tempfile
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pandas as pd
+from huggingface_hub import get_token
+
+from ict_core.config.published import PublishedSet
+from ict_core.errors import Transient, UserError
+from ict_core.problems.published.check import check_content
+from ict_core.problems.published.item import Item, Read, distinct
+from ict_core.problems.published.prompts import prompt
+from ict_core.process.failures import DISK_ERRORS, lost_connection
+from ict_core.seeding import generator
+from ict_core.store import records
+
+_FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
+
+
+def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
+    """Tell what is missing before anything is downloaded.
+
+    Args:
+        sets: all that will be read.
+        mirror: the folder that stands for the hub, or None.
+
+    Raises:
+        UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
+    """
+    if mirror is not None:
+        if not mirror.is_dir():
+            raise UserError(f"data.mirror: {mirror} is no folder; allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl")
+        return
+    for published in sets:
+        if published.gated and not get_token():
+            raise UserError(
+                f"{published.file}: {published.hub} is gated and HF_TOKEN is not set; accept its licence "
+                f"({published.licence}) at https://huggingface.co/datasets/{published.hub} and set HF_TOKEN to a token "
+                "of that account, or name a data.mirror that has it"
+            )
+
+
+def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
+    """All problems of a set in order of their ids, checked against its YAML file.
+
+    Args:
+        published: the set.
+        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub.
+
+    Raises:
+        UserError: see :func:`check_access`; the rows cannot be had, lack a column, are not as published, or differ from
+            the row count or the content hash that the file states.
+    """
+    check_access([published], mirror)
+    read = _reader(published.reader)
+    items: list[Item] = []
+    for config in published.configs:
+        origin, rows = _hub_rows(published, config) if mirror is None else _mirror_rows(published, config, mirror)
+        for number, row in enumerate(rows, start=1):
+            try:
+                item = read(row)
+            except ValueError as error:
+                raise UserError(f"{published.file}: row {number} of {origin}: {error}") from error
+            if item is not None:
+                items.append(item)
+    whole = published.hub if mirror is None else f"the mirror {mirror}"
+    try:
+        items = distinct(items)
+    except ValueError as error:
+        raise UserError(f"{published.file}: {whole}: {error}") from error
+    check_content(published, items, whole)
+    return items
+
+
+def _reader(name: str) -> Read:
+    """The reader that a YAML file names."""
+    return import_module(f"ict_core.problems.published.readers.{name.replace('-', '_')}").read
+
+
+def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
+    """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
+
+    Args:
+        published: the set; its name becomes the column `benchmark`, its `problems` are drawn from all rows.
+        mirror: see :func:`load_items`.
+        seed: draws the problems where not all are used; the draw depends on the set's name and nothing else.
+
+    Raises:
+        UserError: see :func:`load_items`.
+    """
+    items = load_items(published, mirror)
+    if published.drawn < len(items):
+        drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
+        items = [items[index] for index in sorted(drawn)]
+    template, kind = published.prompt.template, published.answer_type
+    return pd.DataFrame(
+        [(published.name, item.id, prompt(template, item), item.answer, kind) for item in items],
+        columns=list(records.PROBLEMS),
+    )
+
+
+def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:
+    """Where the rows of one config are on the hub, and the rows."""
+    origin = f"{published.hub} ({config}, {published.split}, revision {published.revision})"
+    try:
+        dataset = datasets.load_dataset(
+            published.hub,
+            config,
+            split=published.split,
+            revision=published.revision,
+            token=published.gated,  # True: the library finds the token itself; it is in no variable here
+        )
+    except _FAILURES as error:
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
+        kind = Transient if lost_connection(error) else UserError
+        raise kind(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
+    return origin, _rows(published, dataset, published.columns, origin)
+
+
+def _mirror_rows(published: PublishedSet, config: str, mirror: Path) -> tuple[str, list[dict[str, Any]]]:
+    """The file of one config in a mirror, and its rows."""
+    copy = published.mirror_copy
+    hub, config, split = (copy.hub, copy.config, copy.split) if copy else (published.hub, config, published.split)
+    file = mirror / hub / config / f"{split}.jsonl"
+    if not file.is_file():
+        raise UserError(f"{published.file}: the mirror has no file {file}; put it there, or leave out data.mirror")
+    with tempfile.TemporaryDirectory() as cache:  # no cache outlives the file that it copies
+        try:
+            dataset = datasets.load_dataset("json", data_files=str(file), split="train", cache_dir=cache)
+        except _FAILURES as error:
+            raise UserError(f"{published.file}: {file} cannot be read: {_one_line(error)}") from None
+        return str(file), _rows(published, dataset, copy.columns if copy else published.columns, str(file))
+
+
+def _rows(
+    published: PublishedSet, dataset: datasets.Dataset, columns: tuple[str, ...], origin: str
+) -> list[dict[str, Any]]:
+    missing = [column for column in columns if column not in dataset.column_names]
+    if missing:
+        raise UserError(
+            f"{published.file}: columns: {', '.join(missing)} not in {origin}, "
+            f"which has {', '.join(dataset.column_names)}"
+        )
+    return dataset.select_columns(list(columns)).to_list()
+
+
+def _one_line(error: Exception) -> str:
+    """An error of the library's in one line, without the token should it hold it."""
+    line = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    token = get_token()
+    return line.replace(token, "[token]") if token else line

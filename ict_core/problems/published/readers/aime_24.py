@@ -1,0 +1,13 @@
+r"""AIME 2024: the 30 problems of the two American Invitational Mathematics Examinations, answers 0 to 999.
+
+Hub: math-ai/aime24, one unnamed config, split test. Prompt: question and instruction as in veRL's `math_dataset.py`.
+The hub has no column of answers: `solution` is the boxed answer alone, such as `\boxed{204}`.
+"""
+
+from ict_core.problems.published.answers import boxed, integer
+from ict_core.problems.published.item import Item, Row, label, text
+
+
+def read(row: Row) -> Item:
+    """A row with `id` (60 to 89), `problem` and `solution`."""
+    return Item(label(row, "id"), text(row, "problem"), integer(boxed(text(row, "solution"))))

@@ -1,0 +1,13 @@
+"""AIME 2025: the 30 problems of the two American Invitational Mathematics Examinations, answers 0 to 999.
+
+Hub: math-ai/aime25, one unnamed config, split test; `id` counts from 0, AIME I first. Prompt: question and instruction
+as in veRL's `math_dataset.py`. The answer is a text or an integer, as the file is read.
+"""
+
+from ict_core.problems.published.answers import integer
+from ict_core.problems.published.item import Item, Row, label, text
+
+
+def read(row: Row) -> Item:
+    """A row with `id`, `problem` and `answer`."""
+    return Item(label(row, "id"), text(row, "problem"), integer(row.get("answer")))

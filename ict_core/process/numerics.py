@@ -1,0 +1,204 @@
+"""Which instructions the numerical libraries use on the CPU.
+
+Each of them chooses its kernels by the processor, and kernels of different width or vendor sum in different orders: the
+same training gives other weights on another class of CPU. With **portable** numerics all of them are held to code that
+gives the same bytes on every x86-64 CPU with AVX2, Intel's and AMD's, with AVX-512 and without; **native** leaves them
+their choice, which is faster. They read it once, when they are imported, so :func:`use` comes before any of them.
+"""
+
+import ctypes
+import importlib
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ict_core.errors import UserError
+
+Numerics = Literal["portable", "native"]
+
+PINS = {
+    "ATEN_CPU_CAPABILITY": "avx2",  # torch's own kernels
+    # torch's matrix products and its exp and log: MKL has no other branch that Intel's CPUs and others share
+    "MKL_CBWR": "COMPATIBLE",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",  # the linear layers of vLLM
+    "NPY_ENABLE_CPU_FEATURES": "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2",
+    "OPENBLAS_CORETYPE": "Haswell",  # the linear algebra of numpy and SciPy
+    "ARROW_USER_SIMD_LEVEL": "AVX2",
+    "TORCHDYNAMO_DISABLE": "1",  # compiled code (vLLM's sampler in a training) is this CPU's
+}
+"""The environment variables of portable numerics. vLLM reads none for its kernels: see :func:`limit_vllm`."""
+
+_AGAINST = ("NPY_DISABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")  # of the same libraries
+_NEEDED = {"avx2", "fma", "f16c"}
+_TELLING = re.compile(r"sse|avx|fma|f16c|amx")  # flags of a CPU by which libraries choose
+_WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_supported", "_is_amx_fp16_supported",
+          "_is_vnni_supported")  # fmt: skip
+_CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
+_MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
+
+_chosen: Numerics | None = None
+_before: dict[str, str | None] = {}  # what `use` has replaced
+
+
+def use(numerics: Numerics) -> None:
+    """Hold the libraries that are imported from here on, in this process and its children, to these numerics.
+
+    Raises:
+        UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
+    """
+    global _chosen
+    if numerics == "portable":
+        _check_cpu()
+        held = all(os.environ.get(name) == value for name, value in PINS.items())  # by this process, or its parent
+        late = [name for name in ("numpy", "torch", "pyarrow") if sys.modules.get(name) is not None]
+        if late and not held:
+            raise UserError(f"numerics: portable was chosen after the import of {', '.join(late)}; {_MEND}")
+        changed = {**PINS, **dict.fromkeys(_AGAINST)}
+    else:
+        changed = dict(_before)
+    for name, value in changed.items():
+        _before.setdefault(name, os.environ.get(name))
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    _chosen = numerics
+    check()
+
+
+def chosen() -> Numerics | None:
+    """What :func:`use` was last called with in this process; None where it was not."""
+    return _chosen
+
+
+def check() -> None:
+    """Hold what the imported libraries use against what was chosen.
+
+    Raises:
+        UserError: portable was chosen, and a library uses other kernels.
+    """
+    if _chosen != "portable":
+        return
+    wanted = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}
+    wanted["vllm"] = "_C_AVX2"
+    other = {name: found for name, found in in_force().items() if found != wanted[name]}
+    if other:
+        told = ", ".join(f"{name} uses {found}, wanted {wanted[name]}" for name, found in other.items())
+        raise UserError(f"numerics: portable was chosen, and {told}; {_MEND}")
+
+
+def in_force() -> dict[str, str]:
+    """What each imported library says that it uses; one that is not imported, or does not tell, has no entry."""
+    found = {name: tell() for name, tell in _TELL.items()}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def limit_vllm() -> None:
+    """Have vLLM load its library for AVX2, whatever this CPU has; called before vLLM is imported.
+
+    vLLM asks torch for the CPU's instructions, so that torch answers otherwise from here on.
+    """
+    if _chosen != "portable":
+        return
+    import torch
+
+    for name in _WIDER:
+        setattr(torch.cpu, name, _no)
+
+
+def _no() -> bool:
+    return False
+
+
+@cache
+def cpu_flags() -> tuple[str, ...]:
+    """The vector instructions that this CPU has, as the kernel names them; empty where there is no Linux to ask."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ()
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return tuple(sorted(flag for flag in flags if _TELLING.search(flag)))
+
+
+def _check_cpu() -> None:
+    if platform.machine() != "x86_64":
+        raise UserError(f"numerics: portable is for x86-64 CPUs, and this one is {platform.machine()}; {_ELSE}")
+    lacking = sorted(_NEEDED - set(cpu_flags()))
+    if lacking:
+        raise UserError(f"numerics: portable needs a CPU with {', '.join(sorted(_NEEDED))}, and this one lacks "
+                        f"{', '.join(lacking)}; {_ELSE}")  # fmt: skip
+
+
+_ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
+
+
+def _torch() -> str | None:
+    torch = sys.modules.get("torch")
+    return torch.backends.cpu.get_cpu_capability() if torch is not None and hasattr(torch, "backends") else None
+
+
+def _mkl() -> str | None:
+    """The branch of the MKL inside torch, by MKL's own function; None for a torch without it."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "backends") or not torch.backends.mkl.is_available():
+        return None
+    library = ctypes.CDLL(str(Path(torch.__path__[0]) / "lib" / "libtorch_cpu.so"))
+    branch = getattr(library, "mkl_serv_cbwr_get", None)
+    return None if branch is None else _CBWR.get(number := branch(1), str(number))
+
+
+def _numpy() -> str | None:
+    """The widest set of instructions for which numpy has kernels and may use them."""
+    if "numpy" not in sys.modules or not hasattr(sys.modules["numpy"], "_core"):
+        return None
+    core: Any = importlib.import_module("numpy._core._multiarray_umath")
+
+    return next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
+
+
+def _openblas() -> str | None:
+    """The kernels of the OpenBLAS libraries of numpy and SciPy; None where none is loaded."""
+    found = set()
+    for library in _mapped(r"/(libscipy_openblas[^/]*\.so)$"):
+        loaded = ctypes.CDLL(str(library))
+        for name in ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename"):
+            if (corename := getattr(loaded, name, None)) is not None:
+                corename.restype = ctypes.c_char_p
+                found.add(corename().decode())
+    return " and ".join(sorted(found)) or None
+
+
+def _arrow() -> str | None:
+    arrow = sys.modules.get("pyarrow")
+    return arrow.runtime_info().simd_level if arrow is not None and hasattr(arrow, "runtime_info") else None
+
+
+def _vllm() -> str | None:
+    """The library of kernels that vLLM has loaded for the CPU."""
+    return " and ".join(path.name.partition(".")[0] for path in _mapped(r"/vllm/_C(_AVX2|_AVX512)?\.[^/]*so$")) or None
+
+
+def _mapped(pattern: str) -> list[Path]:
+    """The libraries that this process has loaded whose paths match."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    paths = {line.partition("/")[2] for line in lines if re.search(pattern, line)}
+    return [Path("/" + path) for path in sorted(paths)]
+
+
+_TELL: dict[str, Callable[[], str | None]] = {
+    "torch": _torch,
+    "mkl": _mkl,
+    "numpy": _numpy,
+    "openblas": _openblas,
+    "arrow": _arrow,
+    "vllm": _vllm,
+}

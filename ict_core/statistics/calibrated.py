@@ -1,0 +1,95 @@
+"""The calibration that the package carries: how often intervals hold the truth and tests err, by size and seeds.
+
+`python -m ict_core.calibration.measure` has measured and written it; here it is only read.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from ict_core.errors import UserError
+
+FILE = Path(__file__).with_name("calibration.csv")
+PLAIN = "plain"  # the case without shared seeds, effects of problems, collapsing runs
+NEW, NONE = (
+    "new problems",
+    "no difference",
+)  # which true difference: over new problems, or none
+COLUMNS = {
+    "case": "str",
+    "size": "str",
+    "benchmarks": "int64",
+    "problems": "int64",
+    "seeds": "int64",
+    "quantity": "str",
+    "method": "str",
+    "truth": "str",
+    "role": "str",
+    "nominal": "float64",
+    "rate": "float64",
+    "error": "float64",
+    "repetitions": "int64",
+    "verdict": "str",
+}
+
+
+@lru_cache
+def stored() -> pd.DataFrame:
+    """The calibration that the package carries, a frame of :data:`COLUMNS`. Copy it before changing it.
+
+    Raises:
+        UserError: the file is missing or has other columns.
+    """
+    try:
+        frame = pd.read_csv(FILE)
+    except FileNotFoundError as error:
+        raise UserError("the stored calibration is missing; run python -m ict_core.calibration.measure") from error
+    if list(frame.columns) != list(COLUMNS):
+        raise UserError("the stored calibration has other columns; run python -m ict_core.calibration.measure")
+    return frame.astype(COLUMNS)
+
+
+def coverage(method: str, problems: Sequence[int], seeds: int) -> float:
+    """The measured coverage of a method's nominal 95 % interval for a difference, a share.
+
+    Read at the nearest calibrated size and number of seeds at or below the study's: a single benchmark is compared
+    with single benchmarks and an average with averages, by their problems together.
+
+    Args:
+        method: as in the stored frame, of the plain case.
+        problems: of each benchmark averaged.
+        seeds: of each arm.
+
+    Returns:
+        NaN where the study is smaller than every calibrated one, or the method has no interval.
+    """
+    return _coverage(method, sum(problems), len(problems) > 1, seeds)
+
+
+@lru_cache(maxsize=1024)
+def _coverage(method: str, problems: int, average: bool, seeds: int) -> float:
+    frame = stored()
+    frame = frame[(frame["case"] == PLAIN) & (frame["quantity"] == "difference") & (frame["method"] == method)]
+    frame = frame[frame["truth"].isin([NEW, NONE]) & ((frame["benchmarks"] > 1) == average)]
+    frame = frame[(frame["problems"] <= problems) & (frame["seeds"] <= seeds)]
+    if frame.empty:
+        return float("nan")
+    return float(frame.sort_values(["problems", "seeds"])["rate"].iloc[-1])
+
+
+def nearest(problems: Sequence[int], seeds: int) -> pd.DataFrame:
+    """What was measured at the calibrated size and number of seeds nearest to a study's, at or below them.
+
+    Args:
+        problems: of each benchmark averaged, two or more.
+        seeds: of each arm.
+
+    Returns:
+        The rows of the stored frame in the plain case for averages; none where the study is smaller than each of them.
+    """
+    frame = stored()
+    frame = frame[(frame["case"] == PLAIN) & (frame["benchmarks"] > 1)]
+    frame = frame[(frame["problems"] <= sum(problems)) & (frame["seeds"] <= seeds)]
+    return frame[(frame["problems"] == frame["problems"].max()) & (frame["seeds"] == frame["seeds"].max())]

@@ -1,0 +1,221 @@
+"""The whole walk from one row of a table or one claim, as text."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ict_core.config.repository import CLAIMS as LEDGER
+from ict_core.config.study import BASE_VARIANT, Cell
+from ict_core.errors import Damaged, UserError
+from ict_core.evidence import collect
+from ict_core.jobs.damage import lost
+from ict_core.jobs.outputs import Stage, of_base, of_cell, of_study
+from ict_core.process.columns import columns
+from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.schemas import STATISTICS
+from ict_core.store import records
+from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk
+from ict_core.tools.explain.claims import CLAIMS, claims_of, trace
+from ict_core.tools.explain.origins import Origin
+from ict_core.tools.explain.runs import Checked, Entering, entering, recomputed
+from ict_core.tools.explain.selection import chosen_row, table_of
+
+_MADE = ("data", "collect", "study_settings", "statistics")
+_MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}
+
+
+def explain(table: Path, selection: str, problem: str | None = None, ledger: Path = LEDGER) -> tuple[str, bool]:
+    """Where a row of a table, or a claim of the ledger, comes from.
+
+    Args:
+        table: ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``.
+        selection: of the row, as :func:`chosen_row` takes it.
+        problem: ``BENCHMARK/PROBLEM``, whose question, gold answer and completions are printed as well.
+        ledger: by which the claims were made.
+
+    Returns:
+        The text, and whether the number follows from its runs and no link of their files is broken.
+
+    Raises:
+        UserError: no such table, row, claim or problem.
+        Damaged: the study's own files are damaged or missing.
+    """
+    of_claims = table.name == CLAIMS
+    origin, rows = (claims_of if of_claims else table_of)(table)
+    row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
+    results = Path(os.path.normpath(table.parent / ("." if of_claims else "..")))
+    if problem is not None and not problem.partition("/")[2]:
+        raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
+    file = results / collect.SCORES
+    if not file.exists() and (missing := lost(results, _stages(results, table, [])).get(file)):
+        raise Damaged(missing, file)
+    scores = records.read_frame(file, records.SCORES)
+    if of_claims:
+        origin, found, numbers = trace(row, table, scores, ledger)
+    else:
+        found = entering(origin, row, scores)
+        numbers = recomputed(origin, row, found)
+    lines = [*_number(table, row), *_made(results, origin, row), *_runs(found, numbers), *_question(results, problem)]
+    walks = []
+    cells = [Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds]
+    for cell in cells:
+        of_cell = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
+        walks.append(_walk(results, cell, of_cell))
+        lines += [*_run(cell, of_cell, row, walks[-1]), *_samples(results, cell, problem)]
+    anew = lost(results, _stages(results, table, cells))
+    lines += [f"  [{_MARKS[False]}] {fault}" for fault in anew.values() if not any(fault in line for line in lines)]
+    sound = not anew and all(number.equal for number in numbers) and all(of_run.whole for of_run in walks)
+    return "\n".join([*lines, "", _verdict(numbers, walks, anew)]) + "\n", sound
+
+
+def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
+    """The jobs whose outputs a row is made from."""
+    for stage in of_study(results):
+        if stage.name in _MADE:
+            yield stage
+        elif table in stage.outputs:
+            yield stage._replace(outputs=(table,))
+    for cell in cells:
+        yield of_base(results, cell.model)
+        yield from of_cell(results, cell, cell.variant == BASE_VARIANT)
+
+
+def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
+    yield f"The {'claim' if table.name == CLAIMS else 'row'} of {table}"
+    yield from columns([(key, value or "—") for key, value in row.items()], "  ").splitlines()
+    yield ""
+
+
+def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
+    """The test, in words, and the rows of the statistics."""
+    yield "What made it"
+    yield f"  {origin.made}"
+    yield f"  ict_core/{origin.module}; {origin.doc}"
+    yield f"  from {results / origin.source}"
+    for name in _frames(origin, row):
+        file = results / "statistics" / f"{name}.parquet"
+        if not file.exists():
+            yield f"  {file}: not here; the workflow makes it anew from scores.parquet"
+            continue
+        frame = records.read_frame(file, STATISTICS[name])
+        for values in _matching(frame, row).to_dict("records"):
+            yield f"  {file}:"
+            yield f"    {', '.join(f'{k} {v:.10g}' if isinstance(v, float) else f'{k} {v}' for k, v in values.items())}"
+    yield ""
+
+
+def _frames(origin: Origin, row: Mapping[str, str]) -> list[str]:
+    """The statistics' frames whose rows enter."""
+    if origin.statistics is None or row.get("source") == "paper":
+        return []
+    return [origin.statistics, *(["contrasts"] if row.get("family") and origin.statistics == "levels" else [])]
+
+
+def _matching(frame: pd.DataFrame, row: Mapping[str, str]) -> pd.DataFrame:
+    """The frame's rows of the same model, variant, ...; of a table without a benchmark those of the average."""
+    wanted = {"benchmark": AVERAGE, **row}
+    if "baseline" in frame.columns and "baseline" not in row and "reference" in row:  # either way round
+        wanted["baseline"] = row["reference"]
+    keys = [c for c in ("model", "benchmark", "metric", "view", "source") if c in frame.columns and wanted.get(c)]
+    found = frame[(frame[keys] == [wanted[key] for key in keys]).all(axis=1)]
+    arms = {wanted[c] for c in ("variant", "baseline") if wanted.get(c)}
+    if "baseline" not in frame.columns:
+        return found[found["variant"] == row["variant"]]
+    if len(arms) > 1:
+        return found[[{v, b} == arms for v, b in zip(found["variant"], found["baseline"], strict=True)]]
+    return found[(found["variant"] == row["variant"]) | (found["baseline"] == row["variant"])]
+
+
+def _runs(found: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:
+    """The runs' values, and whether the printed numbers are what they give."""
+    yield "The runs that enter" if found else "No training run enters it."
+    for runs in found:
+        values = "" if runs.values is None else ": " + ", ".join(f"{value:.10g}" for value in runs.values)
+        yield f"  {runs.model}/{runs.variant}, seeds {', '.join(map(str, runs.seeds))}{values}"
+    for number in numbers:
+        yield f"  {number.name}, {number.done}, {number.said}"
+
+
+def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
+    if (results / cell.folder).is_dir() or (results / "data").is_dir():  # else a stored study, which has no cells
+        return walk(results, cell, scores)
+    return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
+
+
+def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], of_run: Walk) -> Iterator[str]:
+    benchmark = row.get("benchmark", AVERAGE)
+    counted = scores if benchmark == AVERAGE else scores[scores["benchmark"] == benchmark]
+    yield ""
+    yield (
+        f"{cell.folder}: {len(counted)} problems, {counted['sampled'].sum()} samples, "
+        f"{counted['correct'].sum()} correct, {counted['sampled'].sum() - counted['n'].sum()} not graded"
+    )
+    for file, text in of_run.steps:
+        yield f"  {file}" if file else f"    {text}"
+        if file:
+            yield f"    {text}"
+    for text, holds in of_run.links:
+        yield f"  [{_MARKS[holds]}] {text}"
+
+
+def _question(results: Path, problem: str | None) -> Iterator[str]:
+    """What a problem asks and its gold answer."""
+    if problem is None:
+        return
+    yield from ("", f"The problem {problem}")
+    file = results / "data" / "eval.parquet"
+    if not file.exists():
+        yield f"  {file} is not here: neither question nor gold answer can be shown"
+        return
+    asked = question(file, problem)
+    for name, text in (("question", asked["prompt"]), ("gold answer", asked["answer"])):
+        yield f"  {name}:"
+        yield from _quoted(text)
+
+
+def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
+    if problem is None:
+        return
+    if not (results / cell.folder).is_dir():
+        yield f"  {problem}: the completions are not here"
+        return
+    benchmark, _, name = problem.partition("/")
+    for number, status, text in samples(results, cell, benchmark, name):
+        yield f"  {problem}, sample {number}: {status}"
+        yield from _quoted(text)
+
+
+def _quoted(text: str) -> Iterator[str]:
+    yield from (f"    | {line}" for line in text.splitlines() or [""])
+
+
+def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Path, str]) -> str:
+    """What was checked with which outcome, what could not be, and the mend; `anew` is what snakemake makes again."""
+    if not (walks or numbers or anew):
+        return "nothing to check: no training run enters it"
+    links = [holds for of_run in walks for _, holds in of_run.links]
+    wrong = [number.name for number in numbers if not number.equal]
+    faults = [f"the printed {', '.join(wrong)} {'do' if len(wrong) > 1 else 'does'} not follow"] if wrong else []
+    if anew or False in links:
+        unseen = "delete what is BROKEN, as snakemake sees no change in it, and run snakemake again"
+        faults += ["a link is broken", "run snakemake again, which makes it anew" if anew else unseen]
+    right = [number.name for number in numbers if number.equal]
+    checked = [_count(len(walks), "run")]
+    checked += [f"{', '.join(right)} as printed"] if right else []
+    checked += [f"{_count(links.count(True), 'link')} {'holds' if links.count(True) == 1 else 'hold'}"]
+    unknown = [] if numbers else ["the number itself, which this command does not compute"]
+    absent = Counter(text for of_run in walks for text, holds in of_run.links if holds is None)
+    unknown += [f"{text} (of {_count(count, 'run')}; not here)" for text, count in absent.items()]
+    if faults:
+        told = f"NOT SOUND: {'; '.join(faults)}"
+    else:
+        told = f"sound{' as far as it could be checked' if unknown else ''}: {', '.join(checked)}"
+    return told + (f"; not checked: {'; '.join(unknown)}" if unknown else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
