@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ict_core.commands import doctor, evidence, explain, regrade, shadow, stages, tools, verify
+from ict_core.commands import doctor, evidence, explain, shadow, stages, tools, verify
 from ict_core.config.repository import CLAIMS, METHODS, study_file
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.process import failures, numerics
@@ -64,10 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _mended(output: Path) -> str:
     """What to do about a damaged output; a job of its own study sets it aside, and nothing else touches it."""
     from ict_core.jobs.damage import mend, set_aside
+    from ict_core.store.layout import study_of
 
     log = log_of_this()
-    studies = [folder.parent for folder in log.parents if folder.name == "logs"] if log else []
-    if not any(output.resolve().is_relative_to(study) for study in studies):
+    study = study_of(log) if log else None
+    if study is None or not output.resolve().is_relative_to(study):
         return mend(output)
     return f"set aside as {set_aside(output)}: run snakemake again, which makes {output} anew from the stage before"
 
@@ -116,9 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--workers", type=int, default=1, help="processes of the grader (default: %(default)s)")
     add("settings", stages.settings, "study out")
     add("collect", stages.collect, "study results")
-    again = add("regrade", regrade.regrade, "study results out")
+    again = add("regrade", stages.regrade, "study results out")
     again.add_argument("--stored", action="store_true", help="write the study's stored files under the new grades too")
-    add("shadow-study", shadow.shadow_study, "study tokens shadow overlap")
+    add("shadow-study", stages.shadow_study, "study tokens shadow overlap")
     shown = [
         add("statistics", evidence.statistics, "stored results claims"),
         add("tables", evidence.tables, "stored results paper"),
@@ -225,7 +226,3 @@ def _add_explain(commands: Any) -> None:
     ledger = "that claims.json was made by (default: the repository's configs/claims.yaml)"
     command.add_argument("--claims", type=Path, default=CLAIMS, help=ledger)
     command.set_defaults(run=explain.explain)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -2,86 +2,33 @@
 
 import argparse
 
-from ict_core.errors import UserError
-
 
 def statistics(options: argparse.Namespace) -> None:
     """Compute runs, levels, contrasts, second views and components."""
-    from ict_core.evidence.claims import declared_pairs, read_claims
-    from ict_core.evidence.collect import SCORES
-    from ict_core.evidence.stored import STATISTICS, Stored
-    from ict_core.seeding import generator
-    from ict_core.statistics.analysis import analyse
-    from ict_core.statistics.design import check_scores
-    from ict_core.statistics.schemas import STATISTICS as SCHEMAS
-    from ict_core.store import records
+    from ict_core.stages import statistics
 
-    study = Stored(options.stored)
-    settings, scores = study.settings, study.frame("scores")
-    check_scores(scores, settings.design, options.stored / SCORES)
-    analysis = analyse(
-        scores,
-        settings.variants,
-        settings.baselines,
-        declared_pairs(read_claims(options.claims)),
-        [(variant, arm.of) for variant, arm in settings.arms.items() if arm.factor is not None],
-        settings.margin,
-        settings.power,
-        generator(0, "second views"),
-        settings.reruns(),
-    )
-    for name, columns in SCHEMAS.items():
-        records.write_frame(getattr(analysis, name), options.results / STATISTICS / f"{name}.parquet", columns)
+    statistics.run(options.stored, options.results, options.claims)
 
 
 def tables(options: argparse.Namespace) -> None:
     """Make every table."""
-    from dataclasses import fields
+    from ict_core.stages import tables
 
-    from ict_core.evidence.stored import Stored
-    from ict_core.tables.build import build_tables
-    from ict_core.tables.frames import Frames, TableSettings
-    from ict_core.tables.paper import read_paper
-
-    study = Stored(options.stored, options.results)
-    s = study.settings
-    shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper), s.arms)
-    frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
-    build_tables(frames, shown, study.note, options.results / "tables", study.mixed)
+    tables.run(options.stored, options.results, options.paper)
 
 
 def figure(options: argparse.Namespace) -> None:
     """Make one figure."""
-    from ict_core.evidence.stored import Stored
-    from ict_core.figures.registry import FIGURES, draw, note
-    from ict_core.figures.write import write
+    from ict_core.stages import figure
 
-    if options.name not in FIGURES:
-        raise UserError(f"figure {options.name!r} is unknown; allowed: {', '.join(FIGURES)}")
-    study = Stored(options.stored, options.results)
-    write(draw(options.name, study), options.name, options.results / "figures", note(options.name, study))
+    figure.run(options.stored, options.results, options.name)
 
 
 def claims(options: argparse.Namespace) -> None:
     """Test every claim of the ledger."""
-    from ict_core.evidence.claims import read_claims
-    from ict_core.evidence.ledger import Evidence, as_json, ledger
-    from ict_core.evidence.stored import Stored
-    from ict_core.report.claims import claims_page
-    from ict_core.report.page import page
-    from ict_core.statistics.graded import Graded
-    from ict_core.store.files import write_text
-    from ict_core.store.provenance import write_json
+    from ict_core.stages import claims
 
-    study = Stored(options.stored, options.results)
-    settings = study.settings
-    runs, log, tokens, scores = (study.frame(name) for name in ("runs", "log", "tokens", "scores"))
-    evidence = Evidence(runs, log, tokens, settings.mirrors, Graded(scores))
-    claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
-    text = claims_page(settings.name, study.note, claims, settings.margin, settings.power)
-    write_text(options.results / "claims.md", text)
-    write_text(options.results / "claims.html", page(f"{settings.name}: claims", text))
-    write_json(options.results / "claims.json", {"study": settings.name, "note": settings.note, "claims": claims})
+    claims.run(options.stored, options.results, options.claims)
 
 
 def notebook(options: argparse.Namespace) -> None:

@@ -1,25 +1,11 @@
-"""The subcommands that score every rule on the same rollouts: a study's own, and fresh ones of any checkpoint."""
+"""The subcommand that scores every rule on fresh rollouts of any checkpoint."""
 
 import argparse
 
-from ict_core.commands.stages import prepare, study_to_run
+from ict_core.commands.stages import prepare
 from ict_core.errors import UserError
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
-
-
-def shadow_study(options: argparse.Namespace) -> None:
-    """Score every rule of a study on the tokens sampled from all its cells."""
-    study = study_to_run(options.study)
-    from ict_core.selection.rules import distinct_rules
-    from ict_core.shadow.score import score_study
-    from ict_core.store import records
-
-    tokens = records.read_frame(options.tokens, records.STUDY_TOKENS)
-    shadow, overlap = score_study(tokens, distinct_rules(study.methods), study.baselines[0])
-    records.write_frame(overlap, options.overlap, records.STUDY_OVERLAP)
-    records.write_frame(shadow, options.shadow, records.STUDY_SHADOW)
-    print(f"{shadow['rule'].nunique()} rules on {len(shadow.groupby(['model', 'variant', 'seed']))} cells")
 
 
 def shadow(options: argparse.Namespace) -> None:

@@ -8,10 +8,10 @@ from pydantic import Field
 from ict_core.config.section import Count, Name, Section
 
 READERS = {
-    file.stem.replace("_", "-"): f"benchmarks/published/readers/{file.name}"
+    file.stem.replace("_", "-"): f"problems.published.readers.{file.stem}"
     for file in sorted((Path(__file__).parents[1] / "problems/published/readers").glob("[!_]*.py"))
 }
-"""Who turns a row into a problem: a file of the library by the name that is given under `reader`."""
+"""Who turns a row into a problem: a module of the library by the name that is given under `reader`."""
 
 HubId = Annotated[
     str,

@@ -22,6 +22,7 @@ from ict_core.errors import UserError
 from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
 from ict_core.evaluation.engines import engine_version
 from ict_core.store import records
+from ict_core.store.code import fingerprint
 from ict_core.store.provenance import hash_file, hash_tree, hash_weights, this_hardware, write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
@@ -36,7 +37,6 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
         name: of the engine.
         checkpoint: of its folder count weights, configuration and tokenizer.
     """
-    package = Path(__file__).parents[1]
     weights = hash_weights(checkpoint)
     others = [file for file in checkpoint.iterdir() if file.suffix in (".json", ".model", ".txt")]
     return {
@@ -45,9 +45,7 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
         "engine": name,
         "engine_version": engine_version(name),
         "torch_version": version("torch"),  # it says for which device torch was built
-        "code_sha256": hash_tree(
-            package / f for f in (f"evaluation/{name}_engine.py", "vllm_process.py", "numerics.py")
-        ),
+        "code": fingerprint("evaluation.engines"),
         "threads": threads,
         "hardware": this_hardware(),
         "dtype": dtype,

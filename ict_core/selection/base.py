@@ -19,16 +19,16 @@ Selector = Callable[..., Tensor]
     kept        (B, T) bool, True where a token is trained; never True outside ``mask``
 """
 
-SELECTORS: dict[str, Selector] = {}
+registered: dict[str, Selector] = {}
 
 
 def register(name: str) -> Callable[[Selector], Selector]:
     """Make a rule available as ``selector: name``."""
 
     def add(rule: Selector) -> Selector:
-        if name in SELECTORS:
+        if name in registered:
             raise ValueError(f"two selection rules are named {name!r}")
-        SELECTORS[name] = rule
+        registered[name] = rule
         return rule
 
     return add

@@ -15,20 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
+from ict_core.selection import rule_files
+from ict_core.store.code import fingerprint
 from ict_core.store.provenance import (
     MANIFEST,
     check_files,
     core_packages,
     file_hashes,
-    hash_tree,
     this_hardware,
     write_manifest,
-)
-
-_PACKAGE = Path(__file__).parents[1]
-_TRAINS = (
-    *("benchmarks", "grading", "numerics.py", "records.py", "seeding.py", "selection", "tokens", "training"),
-    "vllm_process.py",
 )
 
 
@@ -39,10 +34,11 @@ def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         resolved: the cell's resolved configuration, with method and seed.
         inputs: hashes of what the training reads, and what else its manifest says of its start.
     """
+    selector = resolved["method"]["selector"]
     return {
         "configuration": dict(resolved),
         **inputs,
-        "library code": hash_tree(_PACKAGE / part for part in _TRAINS),
+        "library code": fingerprint("training.run", f"selection.{rule_files()[selector]}"),
         "packages": core_packages(),
         "hardware": this_hardware(),
     }

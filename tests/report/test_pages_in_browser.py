@@ -12,9 +12,9 @@ from ict_core.report.claims import claims_page
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
+from ict_core.stages.regrade import for_markdown
 from ict_core.tables.html import html
 from ict_core.tables.table import Table
-from ict_core.tools.regrade import for_markdown
 
 HIT = "document.title='hit'"
 HOSTILE = (

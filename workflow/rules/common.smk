@@ -14,12 +14,23 @@ from ict_core.config.mistakes import repository
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.sources import check_sources
 from ict_core.jobs.damage import damaged, mend, set_aside
-from ict_core.process.environment import applicable_lock, check_environment, check_trackers
+from ict_core.process.environment import (
+    applicable_lock,
+    check_environment,
+    check_trackers,
+)
 from ict_core.errors import Damaged, UserError
 from ict_core.process.failures import check_room, explain
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
-from ict_core.store.provenance import hash_tree
+from ict_core.selection import rule_files
+from ict_core.store.code import fingerprint
+from ict_core.store.layout import (
+    COMPLETIONS_CACHE,
+    StudyFiles,
+    cell_folder,
+    trained_model,
+)
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
@@ -31,53 +42,8 @@ ROOT = (
     if Path(workflow.basedir).name == "workflow"
     else Path(workflow.basedir)
 )
-CORE = ROOT / "ict_core"
-
-TRAINING_CODE = [
-    "tokens",
-    "grading",
-    "selection/base.py",
-    "benchmarks/templates.py",
-    "benchmarks/mini/arithmetic.py",
-    "benchmarks/mini/forks.py",
-    "pretrained.py",
-    "vllm_process.py",
-    *[
-        f"training/{name}.py"
-        for name in (
-            "levers",
-            "memory",
-            "objective",
-            "packed_model",
-            "packing",
-            "passes",
-            "probe",
-            "ranks",
-            "recipe",
-            "resume",
-            "rewards",
-            "rollouts",
-            "run",
-            "sampling",
-            "token_log",
-            "trainer",
-        )
-    ],
-]
 ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
-COMPLETIONS_CACHE = "results/cache/completions"  # of all studies; no job declares it, so Snakemake leaves it alone
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
-STORED_CODE = [
-    "evidence/settings.py",
-    "evidence/stored.py",
-    "statistics/design.py",
-    "statistics/schemas.py",
-]
-FIGURE_CODE = [
-    *(f"figures/{name}.py" for name in ("panels", "registry", "style", "write")),
-    "statistics/graded.py",
-    "statistics/metrics.py",
-]
 
 
 def study_file():
@@ -92,13 +58,6 @@ def study_file():
             f"give one study with --configfile, not {len(files)}: {', '.join(files)}"
         )
     return Path(files[0])
-
-
-@functools.cache
-def code(*parts):
-    """A fingerprint of the library files that a job runs; editing them reruns it, editing others does not."""
-    always = ["errors.py", "numerics.py", "records.py", "seeding.py"]
-    return hash_tree([CORE / part for part in [*always, *parts]])[:16]
 
 
 def settings(stage, cell=None):
@@ -149,20 +108,9 @@ def launch(wildcards):
     return job.launch(STUDY_FILE, STUDY, wildcards.model)
 
 
-@functools.cache
-def selector_file(variant):
-    """The library file that registers a variant's selector."""
-    name = STUDY.methods[variant].selector
-    files = [
-        f
-        for f in (CORE / "selection").glob("*.py")
-        if f'@register("{name}")' in f.read_text()
-    ]
-    if len(files) != 1:
-        raise WorkflowError(
-            f"selector {name!r} must be registered in one file of ict_core/selection, not {len(files)}"
-        )
-    return f"selection/{files[0].name}"
+def selector(variant):
+    """The library's module that registers a variant's selector."""
+    return f"selection.{rule_files()[STUDY.methods[variant].selector]}"
 
 
 def parent_of_output(wildcards, output):
@@ -188,10 +136,6 @@ def numbered(titles):
     }
 
 
-def folder(cell):
-    return f"{RESULTS}/{cell.folder}"
-
-
 def local_weights(wildcards):
     """The weights that a local model is copied from: when they change, it is fetched anew."""
     model = STUDY.models[wildcards.model]
@@ -204,14 +148,16 @@ def local_weights(wildcards):
 def trained(wildcards):
     """The output that holds a cell's model: the base model itself, or a training's folder."""
     if wildcards.variant == BASE_VARIANT:
-        return f"{RESULTS}/{wildcards.model}/base/model"
-    return f"{folder(cell_of(wildcards))}/train"
+        return FILES.base_model(wildcards.model)
+    return FILES.cell(cell_of(wildcards).folder).train
 
 
 def model_folder(wildcards, input):
     """Where, in that output, the model is."""
     path = Path(input.trained)
-    return (path if wildcards.variant == BASE_VARIANT else path / "model").as_posix()
+    if wildcards.variant != BASE_VARIANT:
+        path = trained_model(path)
+    return path.as_posix()
 
 
 def grading_memory(wildcards, threads):
@@ -221,7 +167,9 @@ def grading_memory(wildcards, threads):
 
 def state_of(paths):
     """The content of frames, by their own checksums; None of one that is not there."""
-    from ict_core.store.records import content_hash  # its imports take longer than a job
+    from ict_core.store.records import (
+        content_hash,
+    )  # its imports take longer than a job
 
     try:
         return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]

@@ -1,12 +1,10 @@
-READERS_USED = {
-    READERS[published.reader]
-    for published in [*STUDY.benchmarks.values(), *STUDY.train_sets.values()]
-    if isinstance(published, PublishedSet)
-}
-PUBLISHED_CODE = [
-    f"benchmarks/published/{name}.py"
-    for name in ("answers", "check", "item", "load", "prompts")
-] + ["grading/boxes.py"]
+READERS_USED = sorted(
+    {
+        READERS[published.reader]
+        for published in [*STUDY.benchmarks.values(), *STUDY.train_sets.values()]
+        if isinstance(published, PublishedSet)
+    }
+)
 PRETRAINED = [
     name
     for name, model in STUDY.models.items()
@@ -17,36 +15,29 @@ FETCHED = [name for name in STUDY.models if name not in PRETRAINED]
 
 rule data:
     output:
-        train=f"{RESULTS}/data/train.parquet",
-        eval=f"{RESULTS}/data/eval.parquet",
+        train=FILES.train_problems,
+        eval=FILES.eval_problems,
     log:
-        f"{RESULTS}/logs/data.log",
+        FILES.log_of("data"),
     conda:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
         config=lambda w: [settings("train_data"), settings("eval_data")],
-        code=code(
-            "benchmarks/assemble.py",
-            "benchmarks/mini/arithmetic.py",
-            "benchmarks/mini/problems.py",
-            "benchmarks/mini/corpus.py",
-            *(PUBLISHED_CODE if READERS_USED else []),
-            *sorted(READERS_USED),
-        ),
+        code=fingerprint("stages.data", *READERS_USED),
     shell:
         "ict lease -- ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"
 
 
 rule contamination:
     input:
-        train=f"{RESULTS}/data/train.parquet",
-        eval=f"{RESULTS}/data/eval.parquet",
+        train=FILES.train_problems,
+        eval=FILES.eval_problems,
     output:
-        counts=f"{RESULTS}/contamination.parquet",
-        pairs=f"{RESULTS}/near_duplicates.parquet",
+        counts=FILES.frame("contamination"),
+        pairs=FILES.frame("near_duplicates"),
     log:
-        f"{RESULTS}/logs/contamination.log",
+        FILES.log_of("contamination"),
     conda:
         "../../environment.yml"
     params:
@@ -54,14 +45,7 @@ rule contamination:
         config=lambda w: [
             settings(stage) for stage in ("train_data", "eval_data", "grade")
         ],
-        code=code(
-            *[
-                f"contamination/{name}.py"
-                for name in ("audit", "overlap", "questions", "text")
-            ],
-            "benchmarks/published/prompts.py",
-            "grading",
-        ),
+        code=fingerprint("stages.contamination"),
     shell:
         "ict contamination --study {params.study} --train {input.train} --eval {input.eval}"
         " --counts {output.counts} --pairs {output.pairs} &> {log}"
@@ -69,11 +53,11 @@ rule contamination:
 
 rule pretrain:
     input:
-        eval=f"{RESULTS}/data/eval.parquet",
+        eval=FILES.eval_problems,
     output:
-        directory(f"{RESULTS}/{{model}}/base/model"),
+        directory(FILES.base_model("{model}")),
     log:
-        f"{RESULTS}/logs/pretrain/{{model}}.log",
+        FILES.log_of("pretrain", "{model}"),
     wildcard_constraints:
         model=one_of(PRETRAINED),
     conda:
@@ -81,13 +65,7 @@ rule pretrain:
     params:
         study=STUDY_FILE,
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
-        code=code(
-            "benchmarks/mini",
-            "training/pretrain.py",
-            "training/memory.py",
-            "training/muon.py",
-            "training/solution_loss.py",
-        ),
+        code=fingerprint("stages.pretrain"),
     shell:
         "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval}"
         " --out {output} &> {log}"
@@ -97,9 +75,9 @@ rule fetch_model:
     input:
         local_weights,
     output:
-        directory(f"{RESULTS}/{{model}}/base/model"),
+        directory(FILES.base_model("{model}")),
     log:
-        f"{RESULTS}/logs/fetch_model/{{model}}.log",
+        FILES.log_of("fetch_model", "{model}"),
     wildcard_constraints:
         model=one_of(FETCHED),
     conda:

@@ -5,12 +5,12 @@ GRADING_MINUTES = 60 + STUDY.answers() // 600  # 0.1 s an answer
 rule generate:
     input:
         trained=trained,
-        problems=f"{RESULTS}/data/eval.parquet",
+        problems=FILES.eval_problems,
     output:
-        completions=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
-        manifest=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/generation.json",
+        completions=CELL.completions,
+        manifest=CELL.generation,
     log:
-        f"{RESULTS}/logs/generate/{{model}}/{{variant}}/seed-{{seed}}.log",
+        FILES.log_of("generate", OF_CELL),
     conda:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
@@ -21,11 +21,9 @@ rule generate:
     params:
         study=STUDY_FILE,
         checkpoint=model_folder,
-        cache=COMPLETIONS_CACHE,
+        cache=COMPLETIONS_CACHE.as_posix(),
         config=lambda w: settings("generate", cell_of(w)),
-        code=code(
-            "evaluation", "benchmarks/templates.py", "pretrained.py", "vllm_process.py"
-        ),
+        code=fingerprint("stages.generate"),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
@@ -35,13 +33,13 @@ rule generate:
 
 rule grade:
     input:
-        completions=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/completions.parquet",
-        problems=f"{RESULTS}/data/eval.parquet",
+        completions=CELL.completions,
+        problems=FILES.eval_problems,
     output:
-        grades=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/grades.parquet",
-        manifest=f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/grading.json",
+        grades=CELL.grades,
+        manifest=CELL.grading,
     log:
-        f"{RESULTS}/logs/grade/{{model}}/{{variant}}/seed-{{seed}}.log",
+        FILES.log_of("grade", OF_CELL),
     conda:
         "../../environment.yml"
     threads: GRADERS
@@ -51,7 +49,7 @@ rule grade:
     params:
         study=STUDY_FILE,
         config=lambda w: settings("grade"),
-        code=code("grading"),
+        code=fingerprint("stages.grade"),
     shell:
         "ict lease -- ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
         " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
@@ -59,43 +57,43 @@ rule grade:
 
 rule collect:
     input:
-        base=[f"{RESULTS}/{model}/base/model" for model in STUDY.models],
-        training=[f"{folder(cell)}/train" for cell in CELLS],
-        generation=[f"{folder(cell)}/generation.json" for cell in EVALUATED],
-        grades=[f"{folder(cell)}/grades.parquet" for cell in EVALUATED],
-        grading=[f"{folder(cell)}/grading.json" for cell in EVALUATED],
+        base=[FILES.base_model(model) for model in STUDY.models],
+        training=[FILES.cell(cell.folder).train for cell in CELLS],
+        generation=[FILES.cell(cell.folder).generation for cell in EVALUATED],
+        grades=[FILES.cell(cell.folder).grades for cell in EVALUATED],
+        grading=[FILES.cell(cell.folder).grading for cell in EVALUATED],
     output:
-        scores=f"{RESULTS}/scores.parquet",
-        log=f"{RESULTS}/train_log.parquet",
-        tokens=f"{RESULTS}/tokens.parquet",
-        compute=f"{RESULTS}/compute.parquet",
-        manifest=f"{RESULTS}/manifest.json",
+        scores=FILES.frame("scores"),
+        log=FILES.frame("train_log"),
+        tokens=FILES.frame("tokens"),
+        compute=FILES.frame("compute"),
+        manifest=FILES.manifest,
     log:
-        f"{RESULTS}/logs/collect.log",
+        FILES.log_of("collect"),
     conda:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
         results=parent_of_output,
-        code=code("collect.py", "grading/grade.py"),
+        code=fingerprint("evidence.collect"),
     shell:
         "ict collect --study {params.study} --results {params.results} &> {log}"
 
 
 rule shadow:
     input:
-        tokens=f"{RESULTS}/tokens.parquet",
+        tokens=FILES.frame("tokens"),
     output:
-        shadow=f"{RESULTS}/shadow.parquet",
-        overlap=f"{RESULTS}/overlap.parquet",
+        shadow=FILES.frame("shadow"),
+        overlap=FILES.frame("overlap"),
     log:
-        f"{RESULTS}/logs/shadow.log",
+        FILES.log_of("shadow"),
     conda:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
         config=lambda w: settings("shadow"),
-        code=code("shadow", "selection", "tokens"),
+        code=fingerprint("stages.shadow", *map(selector, STUDY.methods)),
     shell:
         "ict shadow-study --study {params.study} --tokens {input.tokens}"
         " --shadow {output.shadow} --overlap {output.overlap} &> {log}"
@@ -103,9 +101,9 @@ rule shadow:
 
 rule study_settings:
     output:
-        f"{RESULTS}/study.json",
+        FILES.settings,
     log:
-        f"{RESULTS}/logs/settings.log",
+        FILES.log_of("settings"),
     conda:
         "../../environment.yml"
     params:
@@ -118,12 +116,12 @@ rule study_settings:
 # The partial-prompt completion probe of the base models: targets of their own, as they are not part of `all`.
 rule completion_probe:
     input:
-        base=f"{RESULTS}/{{model}}/base/model",
-        problems=f"{RESULTS}/data/eval.parquet",
+        base=FILES.base_model("{model}"),
+        problems=FILES.eval_problems,
     output:
-        f"{RESULTS}/{{model}}/base/completion_probe.parquet",
+        FILES.completion_probe("{model}"),
     log:
-        f"{RESULTS}/logs/completion_probe/{{model}}.log",
+        FILES.log_of("completion_probe", "{model}"),
     conda:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
@@ -137,16 +135,7 @@ rule completion_probe:
             settings("eval_data"),
             settings("generate", Cell(w.model, BASE_VARIANT, 0)),
         ],
-        code=code(
-            *[
-                f"contamination/{name}.py"
-                for name in ("completion_probe", "questions")
-            ],
-            "benchmarks/published/prompts.py",
-            "evaluation",
-            "pretrained.py",
-            "vllm_process.py",
-        ),
+        code=fingerprint("stages.completion_probe"),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " ict completion-probe --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
@@ -155,17 +144,17 @@ rule completion_probe:
 
 rule completion_table:
     input:
-        [f"{RESULTS}/{model}/base/completion_probe.parquet" for model in STUDY.models],
+        [FILES.completion_probe(model) for model in STUDY.models],
     output:
         multiext(f"{RESULTS}/tables/completion_probe.", "csv", "md", "tex", "html"),
     log:
-        f"{RESULTS}/logs/completion_table.log",
+        FILES.log_of("completion_table"),
     conda:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
         note=STUDY.note,
         results=results_folder,
-        code=code("files.py", "tables"),
+        code=fingerprint("stages.completion_table"),
     shell:
         "ict completion-table --study {params.study} --results {params.results} &> {log}"

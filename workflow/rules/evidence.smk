@@ -42,13 +42,6 @@ FIGURES = {
     ],
     "length": [f"{STORED}/train_log.parquet"],
 }
-ALSO = {  # library files that a figure computes with
-    "ablations": ["figures/forest.py"],
-    "elbow": ["evidence/measures.py", "statistics/elbow.py"],
-    "statements": ["evidence/measures.py", "statistics", "theory"],
-    "single_logit": ["statistics", "theory"],
-    "update": ["statistics", "theory"],
-}
 FIGURE_FILES = expand(
     f"{RESULTS}/figures/{{name}}.{{suffix}}", name=FIGURES, suffix=["pdf", "png"]
 )
@@ -76,7 +69,7 @@ rule statistics:
     params:
         stored=stored_folder,
         results=results_folder,
-        code=code(*STORED_CODE, "statistics", "evidence/claims.py"),
+        code=fingerprint("stages.statistics"),
     shell:
         "ict statistics --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
@@ -112,16 +105,7 @@ rule make_tables:
     params:
         stored=stored_folder,
         results=results_folder,
-        code=code(
-            *STORED_CODE,
-            "contamination/overlap.py",
-            "evidence/measures.py",
-            "evidence/origins.py",
-            "files.py",
-            "statistics",
-            "tables",
-            "theory",
-        ),
+        code=fingerprint("stages.tables"),
     shell:
         "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
 
@@ -151,12 +135,7 @@ for figure in FIGURES:
             stored=stored_folder,
             results=results_folder,
             caption=CAPTIONS[figure],
-            code=code(
-                *STORED_CODE,
-                *FIGURE_CODE,
-                f"figures/{figure}.py",
-                *ALSO.get(figure, []),
-            ),
+            code=fingerprint("stages.figure", f"figures.{figure}"),
         shell:
             "ict figure --name {params.figure} --stored {params.stored} --results {params.results} &> {log}"
 
@@ -186,7 +165,7 @@ rule claims:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code("evidence", "files.py", "statistics", "theory", "report"),
+        code=fingerprint("stages.claims"),
     shell:
         "ict claims --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
@@ -216,14 +195,11 @@ rule notebook:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code(
-            "evidence",
-            "files.py",
-            "statistics",
-            "theory",
-            "tables",
-            "figures",
-            "report",
+        code=fingerprint(
+            "report.notebook",
+            "report.claims",
+            "stages.figure",
+            *(f"figures.{name}" for name in FIGURES),
         ),
     shell:
         "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results} &> {log}"
@@ -258,12 +234,6 @@ rule report:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=code(
-            *STORED_CODE,
-            "files.py",
-            "report",
-            "figures/captions.py",
-            "tables/titles.py",
-        ),
+        code=fingerprint("report.build"),
     shell:
         "ict report --stored {params.stored} --results {params.results} &> {log}"

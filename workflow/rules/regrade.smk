@@ -1,9 +1,8 @@
 # Grades the stored completions of a study anew, after a change of the grader. No job has a declared input that another
 # rule makes, so nothing is sampled or trained; that a file is another one than before stands in the parameters.
-REGRADE = f"{RESULTS}/regrade"
-REGRADED = [
-    cell for cell in EVALUATED if Path(f"{folder(cell)}/completions.parquet").exists()
-]
+REGRADE = FILES.regraded.results
+REGRADED_CELL = FILES.regraded.cell(OF_CELL)
+REGRADED = [cell for cell in EVALUATED if FILES.cell(cell.folder).completions.exists()]
 # what `workflow/reference.smk` reads: there where the study has all of it
 COLLECTED = [
     "study.json",
@@ -15,16 +14,16 @@ COLLECTED = [
     *[f"{name}.parquet" for name in ("contamination", "near_duplicates")],
 ]
 IS_WHOLE = len(REGRADED) == len(EVALUATED) and all(
-    Path(f"{RESULTS}/{name}").exists() for name in COLLECTED
+    (FILES.results / name).exists() for name in COLLECTED
 )
 
 
 rule regrade_cell:
     output:
-        grades=f"{REGRADE}/{{model}}/{{variant}}/seed-{{seed}}/grades.parquet",
-        manifest=f"{REGRADE}/{{model}}/{{variant}}/seed-{{seed}}/grading.json",
+        grades=REGRADED_CELL.grades,
+        manifest=REGRADED_CELL.grading,
     log:
-        f"{RESULTS}/logs/regrade/{{model}}/{{variant}}/seed-{{seed}}.log",
+        FILES.log_of("regrade", OF_CELL),
     conda:
         "../../environment.yml"
     threads: GRADERS
@@ -33,16 +32,16 @@ rule regrade_cell:
         runtime=GRADING_MINUTES,
     params:
         study=STUDY_FILE,
-        completions=lambda w: f"{folder(cell_of(w))}/completions.parquet",
-        problems=f"{RESULTS}/data/eval.parquet",
+        completions=lambda w: str(FILES.cell(cell_of(w).folder).completions),
+        problems=str(FILES.eval_problems),
         state=lambda w: state_of(
             [
-                f"{folder(cell_of(w))}/completions.parquet",
-                f"{RESULTS}/data/eval.parquet",
+                FILES.cell(cell_of(w).folder).completions,
+                FILES.eval_problems,
             ]
         ),
         config=lambda w: settings("grade"),
-        code=code("grading"),
+        code=fingerprint("stages.grade"),
     shell:
         "ict lease -- ict grade --study {params.study} --completions {params.completions} --problems {params.problems}"
         " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
@@ -50,12 +49,12 @@ rule regrade_cell:
 
 rule regrade:
     input:
-        [f"{REGRADE}/{cell.folder}/grades.parquet" for cell in REGRADED],
+        [FILES.regraded.cell(cell.folder).grades for cell in REGRADED],
     output:
         multiext(f"{REGRADE}/", "flips.csv", "flips.md", "changes.csv", "changes.md"),
         [f"{REGRADE}/{name}" for name in COLLECTED if IS_WHOLE],
     log:
-        f"{RESULTS}/logs/regrade/flips.log",
+        FILES.log_of("regrade", "flips"),
     conda:
         "../../environment.yml"
     params:
@@ -63,8 +62,8 @@ rule regrade:
         results=results_folder,
         out=parent_of_output,
         stored="--stored" if IS_WHOLE else "",
-        state=lambda w: state_of(f"{folder(cell)}/grades.parquet" for cell in REGRADED),
-        code=code("collect.py", "grading/grade.py", "regrade.py"),
+        state=lambda w: state_of(FILES.cell(cell.folder).grades for cell in REGRADED),
+        code=fingerprint("stages.regrade"),
     shell:
         "ict regrade --study {params.study} --results {params.results} --out {params.out}"
         " {params.stored} &> {log} && cat {log}"

@@ -1,11 +1,11 @@
 rule train:
     input:
-        base=f"{RESULTS}/{{model}}/base/model",
-        problems=f"{RESULTS}/data/train.parquet",
+        base=FILES.base_model("{model}"),
+        problems=FILES.train_problems,
     output:
-        directory(f"{RESULTS}/{{model}}/{{variant}}/seed-{{seed}}/train"),
+        directory(CELL.train),
     log:
-        f"{RESULTS}/logs/train/{{model}}/{{variant}}/seed-{{seed}}.log",
+        FILES.log_of("train", OF_CELL),
     conda:
         "../../environment.yml"
     threads: lambda w: STUDY.training.threads * processes(w)
@@ -16,10 +16,11 @@ rule train:
     params:
         launch=launch,
         study=STUDY_FILE,
+        trackers=lambda w: str(FILES.trackers(cell_of(w).folder)),
         config=lambda w: settings("train", cell_of(w)),
-        code=lambda w: code(*TRAINING_CODE, selector_file(w.variant)),
+        code=lambda w: fingerprint("stages.train", selector(w.variant)),
     shell:
         "ict lease --gpus {resources.gpu} --"
         " {params.launch} train --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --base {input.base} --problems {input.problems} --out {output}"
-        f" --trackers {RESULTS}/trackers/{{wildcards.model}}/{{wildcards.variant}}/seed-{{wildcards.seed}} &> {{log}}"
+        " --trackers {params.trackers} &> {log}"

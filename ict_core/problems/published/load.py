@@ -10,7 +10,7 @@ import datasets
 import pandas as pd
 from huggingface_hub import get_token
 
-from ict_core.config.published import PublishedSet
+from ict_core.config.published import READERS, PublishedSet
 from ict_core.errors import Transient, UserError
 from ict_core.problems.published.check import check_content
 from ict_core.problems.published.item import Item, Read, distinct
@@ -79,7 +79,7 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
 
 def _reader(name: str) -> Read:
     """The reader that a YAML file names."""
-    return import_module(f"ict_core.problems.published.readers.{name.replace('-', '_')}").read
+    return import_module(f"ict_core.{READERS[name]}").read
 
 
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:

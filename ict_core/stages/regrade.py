@@ -81,7 +81,7 @@ def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
     return values.groupby(known["benchmark"], sort=False).mean()
 
 
-def regrade(study: "Study", results: Path, out: Path, stored: bool) -> pd.DataFrame:
+def run(study: "Study", results: Path, out: Path, stored: bool) -> None:
     """Compare the grades in ``out`` with the study's own: writes ``flips.{csv,md}`` and ``changes.{csv,md}``.
 
     Args:
@@ -90,9 +90,6 @@ def regrade(study: "Study", results: Path, out: Path, stored: bool) -> pd.DataFr
         out: holds ``<model>/<variant>/seed-<n>/grades.parquet`` and ``grading.json`` of cells graded anew.
         stored: write there also all that the evidence is made from, with the new scores, which takes every cell graded
             anew and the study collected. What is shown of these files says so (:data:`NOTE`).
-
-    Returns:
-        the flips of all cells, with ``model``, ``variant``, ``seed``.
 
     Raises:
         UserError: no cell was graded anew, or a file is missing.
@@ -111,7 +108,9 @@ def regrade(study: "Study", results: Path, out: Path, stored: bool) -> pd.DataFr
         _bring_over(study, results, out)
     flipped = pd.concat(found, ignore_index=True)
     _write(flipped, pd.concat(summary, ignore_index=True), len(cells), study.name, out)
-    return flipped
+    for change, number in (flipped["old_status"] + " -> " + flipped["new_status"]).value_counts().items():
+        print(f"{change}: {number}")
+    print(f"{len(flipped)} verdicts flipped; see {out / 'flips.md'} and {out / 'changes.md'}")
 
 
 def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:

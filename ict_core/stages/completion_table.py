@@ -1,0 +1,18 @@
+"""The table of all models' completion probes."""
+
+from pathlib import Path
+
+from ict_core.config import Study
+from ict_core.store import records
+from ict_core.store.layout import StudyFiles
+from ict_core.tables.completion_probe import completion_probe_table
+from ict_core.tables.write import write
+
+
+def run(study: Study, results: Path) -> None:
+    """Write the table of what every base model of the study knows of the benchmarks' questions."""
+    files = StudyFiles(results)
+    probes = {
+        model: records.read_frame(files.completion_probe(model), records.COMPLETION_PROBE) for model in study.models
+    }
+    write(completion_probe_table(probes, study.benchmarks), files.tables, study.note)

@@ -1,0 +1,20 @@
+"""The problems that a study trains and evaluates on."""
+
+from pathlib import Path
+
+from ict_core.config import Study
+from ict_core.problems.assemble import study_problems
+from ict_core.store import records
+
+
+def run(study: Study, mirror: Path | None, train: Path, held_out: Path) -> None:
+    """Write the training and the evaluation problems, frames of ``records.PROBLEMS``.
+
+    Args:
+        mirror: the folder that stands for the hub; None: the hub.
+        train: receives the training problems.
+        held_out: receives those of all benchmarks.
+    """
+    training, evaluation = study_problems(study, mirror)
+    records.write_frame(evaluation, held_out, records.PROBLEMS)
+    records.write_frame(training, train, records.PROBLEMS)

@@ -1,0 +1,25 @@
+"""One figure of a study."""
+
+from pathlib import Path
+
+from ict_core.errors import UserError
+from ict_core.evidence.stored import Stored
+from ict_core.figures.registry import FIGURES, draw, note
+from ict_core.figures.write import write
+from ict_core.store.layout import StudyFiles
+
+
+def run(stored: Path, results: Path, name: str) -> None:
+    """Draw the figure of that name.
+
+    Args:
+        stored: the folder of what was measured.
+        results: that of the statistics; receives ``figures/``.
+
+    Raises:
+        UserError: there is no such figure, or nothing to draw.
+    """
+    if name not in FIGURES:
+        raise UserError(f"figure {name!r} is unknown; allowed: {', '.join(FIGURES)}")
+    study = Stored(stored, results)
+    write(draw(name, study), name, StudyFiles(results).figures, note(name, study))

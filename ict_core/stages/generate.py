@@ -1,0 +1,65 @@
+"""A cell's completions of all benchmarks."""
+
+import time
+from pathlib import Path
+
+from ict_core.config import Cell, Study
+from ict_core.evaluation.cache import CachedEngine, sampler_settings
+from ict_core.evaluation.engine import Engine, Sampling
+from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.generate import context_length, generate, stop_token_ids
+from ict_core.problems.templates import templated
+from ict_core.process.startup import loading
+from ict_core.store import records
+from ict_core.store.provenance import check_files, cost, manifest, remember_source, write_manifest
+
+
+def run(
+    study: Study, cell: Cell, checkpoint: Path, problems: Path, cache: Path | None, out: Path, manifest_file: Path
+) -> None:
+    """Sample a cell's completions.
+
+    Args:
+        checkpoint: the cell's model.
+        problems: the evaluation problems.
+        cache: the folder of completions that were sampled before; None: all are sampled.
+        out: receives ``records.COMPLETIONS``.
+        manifest_file: receives how they were made.
+    """
+    started = time.perf_counter()
+    remember_source()
+    check_files(checkpoint)
+    evaluation, model = study.evaluation, study.models[cell.model]
+    asked = records.read_frame(problems, records.PROBLEMS)
+    asked["prompt"] = templated(model.prompt, asked["prompt"])
+    samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
+    settings = sampler_settings(evaluation.engine, checkpoint, evaluation.threads, model.dtype)
+    sampling = Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(checkpoint))
+
+    def load() -> Engine:
+        # where a model needs no hardware, time is mostly imports; vLLM and transformers import SciPy if they find it
+        with loading(without=() if model.hardware else ("scipy",)):
+            length = context_length(checkpoint, asked, evaluation.max_new_tokens)
+            return load_engine(evaluation.engine, checkpoint, length, evaluation.threads, model.dtype)
+
+    engine = load() if cache is None else CachedEngine(load, cache, settings)
+    completions = generate(engine, asked, samples, cell.seed, sampling)
+    reused = engine.reused if isinstance(engine, CachedEngine) else []
+    tokens_reused = sum(completion.tokens for completion in reused)
+    facts = {
+        "stage": "generate",
+        **{key: settings[key] for key in ("engine", "engine_version", "model_sha256")},
+        "completions": len(completions) - len(reused),
+        "completions_reused": len(reused),
+        "tokens_reused": tokens_reused,
+        "engine_settings": engine.settings(sampling),
+        "problems_sha256": records.content_hash(problems),
+        "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
+        **cost(started, int(completions["tokens"].sum()) - tokens_reused),
+    }
+    write_manifest(manifest_file, manifest(study.stage_config("generate", cell)) | facts)
+    records.write_frame(completions, out, records.COMPLETIONS)
+    print(
+        f"{settings['engine']} {settings['engine_version']}: {facts['completions']} completions of {facts['tokens']} "
+        f"tokens sampled, {len(reused)} of {tokens_reused} tokens reused"
+    )

@@ -1,0 +1,34 @@
+"""A base model that is pretrained from scratch."""
+
+from pathlib import Path
+
+from ict_core.config import BASE_VARIANT, Cell, Study
+from ict_core.config.models import ScratchModel
+from ict_core.errors import UserError
+from ict_core.store import records
+from ict_core.store.provenance import remember_source
+from ict_core.training.pretrain import pretrain
+
+_TAIL = 50  # steps over which the last loss is a mean
+
+
+def run(study: Study, name: str, held_out: Path, out: Path) -> None:
+    """Pretrain a base model.
+
+    Args:
+        name: of the model.
+        held_out: the evaluation problems, none of which may occur in the text.
+        out: receives the checkpoint; see :func:`ict_core.training.pretrain.pretrain`.
+
+    Raises:
+        UserError: the model is one that is fetched.
+    """
+    model = study.models[name]
+    prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])
+    if not isinstance(model, ScratchModel):
+        raise UserError(f"configs/models/{name}.yaml: kind {model.kind} is not pretrained here")
+    remember_source()
+    resolved = study.stage_config("base", Cell(name, BASE_VARIANT, 0))
+    losses = pretrain(model.architecture, model.pretraining, prompts, resolved, out)
+    tail = losses[-_TAIL:]
+    print(f"{name}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")

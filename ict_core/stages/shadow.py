@@ -1,0 +1,23 @@
+"""Every rule of a study on the tokens that were sampled from all its cells."""
+
+from pathlib import Path
+
+from ict_core.config import Study
+from ict_core.selection.rules import distinct_rules
+from ict_core.shadow.score import score_study
+from ict_core.store import records
+
+
+def run(study: Study, tokens: Path, shadow: Path, overlap: Path) -> None:
+    """Score every rule of a study.
+
+    Args:
+        tokens: ``records.STUDY_TOKENS``.
+        shadow: receives ``records.STUDY_SHADOW``.
+        overlap: receives ``records.STUDY_OVERLAP``.
+    """
+    sampled = records.read_frame(tokens, records.STUDY_TOKENS)
+    kept, agreeing = score_study(sampled, distinct_rules(study.methods), study.baselines[0])
+    records.write_frame(agreeing, overlap, records.STUDY_OVERLAP)
+    records.write_frame(kept, shadow, records.STUDY_SHADOW)
+    print(f"{kept['rule'].nunique()} rules on {len(kept.groupby(['model', 'variant', 'seed']))} cells")

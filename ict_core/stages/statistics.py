@@ -1,0 +1,38 @@
+"""Runs, levels, contrasts, second views and components: all that is computed with scores."""
+
+from pathlib import Path
+
+from ict_core.evidence.claims import declared_pairs, read_claims
+from ict_core.evidence.stored import Stored
+from ict_core.seeding import generator
+from ict_core.statistics.analysis import analyse
+from ict_core.statistics.design import check_scores
+from ict_core.statistics.schemas import STATISTICS
+from ict_core.store import records
+from ict_core.store.layout import StudyFiles
+
+
+def run(stored: Path, results: Path, claims: Path) -> None:
+    """Compute the frames of :data:`ict_core.statistics.schemas.STATISTICS`.
+
+    Args:
+        stored: the folder of what was measured.
+        results: receives ``statistics/``.
+        claims: the ledger, whose pairs are the declared family.
+    """
+    study = Stored(stored)
+    settings, scores = study.settings, study.frame("scores")
+    check_scores(scores, settings.design, StudyFiles(stored).frame("scores"))
+    analysis = analyse(
+        scores,
+        settings.variants,
+        settings.baselines,
+        declared_pairs(read_claims(claims)),
+        [(variant, arm.of) for variant, arm in settings.arms.items() if arm.factor is not None],
+        settings.margin,
+        settings.power,
+        generator(0, "second views"),
+        settings.reruns(),
+    )
+    for name, columns in STATISTICS.items():
+        records.write_frame(getattr(analysis, name), StudyFiles(results).statistics(name), columns)

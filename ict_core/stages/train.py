@@ -1,0 +1,39 @@
+"""The training of one cell."""
+
+from pathlib import Path
+
+from ict_core.config import Cell, Study
+from ict_core.store import records
+from ict_core.store.provenance import check_files, remember_source
+from ict_core.training.run import train
+from ict_core.training.watching import Tracking
+
+
+def run(
+    study: Study, cell: Cell, base: Path, problems: Path, out: Path, trackers: Path | None, stop_after: int | None
+) -> None:
+    """Train a cell.
+
+    Args:
+        base: the base checkpoint.
+        problems: the training problems.
+        out: see :func:`ict_core.training.run.train`.
+        trackers: a folder for what the study's trackers write; None where it names none.
+        stop_after: end after so many optimiser steps, which are those of the whole training.
+    """
+    remember_source()
+    check_files(base)
+    train(
+        base=base,
+        problems=records.read_frame(problems, records.PROBLEMS),
+        model=study.models[cell.model],
+        training=study.training_of(cell.model, cell.variant),
+        method=study.methods[cell.variant],
+        seed=study.training_seed(cell),
+        grading=study.grading.dump(),
+        resolved=study.resolve(cell),
+        out=out,
+        known_forks=not study.train_sets,
+        tracking=Tracking(study.trackers, trackers, study.name, cell.folder) if trackers else None,
+        stop_after=stop_after,
+    )
