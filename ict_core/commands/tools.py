@@ -73,10 +73,11 @@ def tokens(options: argparse.Namespace) -> None:
     cell = inspected(options.cell, options.study)
     prepare()
     from ict_core.store.files import write_text
+    from ict_core.store.layout import StudyFiles
     from ict_core.tools.inspection.tokens import chosen_problems, tokens_page, with_rules
 
     rules = with_rules(cell, options.method)
-    file = options.problems or cell.study / "data" / "eval.parquet"
+    file = options.problems or StudyFiles(cell.study).eval_problems
     problems = chosen_problems(file, options.benchmark, options.count, options.seed)
     out = options.out or options.cell / "tokens.html"
     write_text(out, tokens_page(cell, rules, problems, options.seed, options.alternatives))

@@ -5,11 +5,13 @@ from pathlib import Path
 from ict_core.config.mistakes import Mistakes
 from ict_core.config.models import LocalModel
 from ict_core.config.study import Study
+from ict_core.store.layout import StudyFiles
 
 
 def has_problems(results: Path) -> bool:
     """Whether a study's problems are made, in the folder of its results."""
-    return all((results / "data" / f"{part}.parquet").exists() for part in ("train", "eval"))
+    files = StudyFiles(results)
+    return files.train_problems.exists() and files.eval_problems.exists()
 
 
 def check_sources(study: Study, root: Path, results: Path) -> None:

@@ -14,9 +14,7 @@ from ict_core.config.section import Count, Name, Section, Seed
 from ict_core.config.training import Training
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
-
-BASE_VARIANT = "base"
-"""The variant of the untrained model: evaluated, never trained, and no method's name."""
+from ict_core.store.layout import BASE_VARIANT, cell_folder
 
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}
@@ -118,7 +116,7 @@ class Cell(NamedTuple):
     @property
     def folder(self) -> str:
         """Its place in a study's results."""
-        return f"{self.model}/{self.variant}/seed-{self.seed}"
+        return cell_folder(*self)
 
 
 def block_cells(block: Block) -> list[Cell]:

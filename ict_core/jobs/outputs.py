@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ict_core.figures.captions import TITLES as FIGURES
 from ict_core.statistics.schemas import STATISTICS
+from ict_core.store.layout import StudyFiles
 from ict_core.tables.titles import TITLES as TABLES
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
-
-_COLLECTED = ("scores.parquet", "train_log.parquet", "tokens.parquet", "compute.parquet", "manifest.json")
 
 
 class Stage(NamedTuple):
@@ -30,11 +29,10 @@ class Stage(NamedTuple):
 
 def of_base(results: Path, model: str) -> Stage:
     """The job that makes a base model; which of two rules does, its log tells."""
-    output = results / model / "base" / "model"
-    fetched = results / "logs" / "fetch_model" / f"{model}.log"
-    if fetched.exists():
-        return Stage("fetch_model", (output,), fetched)
-    return Stage("pretrain", (output,), results / "logs" / "pretrain" / f"{model}.log")
+    files = StudyFiles(results)
+    fetched = files.log_of("fetch_model", model).exists()
+    rule = "fetch_model" if fetched else "pretrain"
+    return Stage(rule, (files.base_model(model),), files.log_of(rule, model))
 
 
 def of_cell(results: Path, cell: "Cell", base: bool) -> list[Stage]:
@@ -45,41 +43,45 @@ def of_cell(results: Path, cell: "Cell", base: bool) -> list[Stage]:
         cell: one of the study's.
         base: whether it is an untrained model.
     """
-    folder, logs = results / cell.folder, results / "logs"
-    made = Stage("train", (folder / "train",), logs / "train" / f"{cell.folder}.log")
-    answers = (folder / "completions.parquet", folder / "generation.json")
-    verdicts = (folder / "grades.parquet", folder / "grading.json")
-    return [
-        of_base(results, cell.model) if base else made,
-        Stage("generate", answers, logs / "generate" / f"{cell.folder}.log"),
-        Stage("grade", verdicts, logs / "grade" / f"{cell.folder}.log"),
-    ]
+    files = StudyFiles(results)
+    of_cell = files.cell(cell.folder)
+    outputs = {
+        "train": (of_cell.train,),
+        "generate": (of_cell.completions, of_cell.generation),
+        "grade": (of_cell.grades, of_cell.grading),
+    }
+    stages = [Stage(rule, made, files.log_of(rule, cell.folder)) for rule, made in outputs.items()]
+    return [of_base(results, cell.model), *stages[1:]] if base else stages
 
 
 def of_data(results: Path) -> Stage:
     """The job that makes the problems."""
-    return _stage(results, "data", ["data/train.parquet", "data/eval.parquet"])
+    files = StudyFiles(results)
+    return Stage("data", (files.train_problems, files.eval_problems), files.log_of("data"))
 
 
 def of_study(results: Path) -> list[Stage]:
     """The jobs of a study that belong to no cell and no model, in the order of the path of the data."""
-    tables = [f"tables/{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "html")]
-    return [
-        of_data(results),
-        _stage(results, "contamination", ["contamination.parquet", "near_duplicates.parquet"]),
-        _stage(results, "collect", _COLLECTED),
-        _stage(results, "shadow", ["shadow.parquet", "overlap.parquet"]),
-        _stage(results, "study_settings", ["study.json"], "settings"),
-        _stage(results, "statistics", [f"statistics/{name}.parquet" for name in STATISTICS]),
-        _stage(results, "make_tables", tables, "tables"),
-        *(
-            _stage(results, f"figure_{name}", [f"figures/{name}.pdf", f"figures/{name}.png"], f"figures/{name}")
-            for name in FIGURES
-        ),
-        _stage(results, "claims", ["claims.json", "claims.md", "claims.html"]),
-        _stage(results, "notebook", ["paper_figures.ipynb"]),
-        _stage(results, "report", ["report.md", "overview.html", "manifest.html"]),
-    ]
+    files = StudyFiles(results)
+    tables = [files.tables / f"{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "html")]
+    figures = {name: [files.figures / f"{name}.{kind}" for kind in ("pdf", "png")] for name in FIGURES}
+    collected = [*map(files.frame, ("scores", "train_log", "tokens", "compute")), files.manifest]
+    outputs = {
+        "contamination": [*map(files.frame, ("contamination", "near_duplicates"))],
+        "collect": collected,
+        "shadow": [*map(files.frame, ("shadow", "overlap"))],
+        "study_settings": [files.settings],
+        "statistics": [*map(files.statistics, STATISTICS)],
+        "make_tables": tables,
+        **{f"figure_{name}": drawn for name, drawn in figures.items()},
+        "claims": [files.claims.with_suffix(suffix) for suffix in (".json", ".md", ".html")],
+        "notebook": [files.notebook],
+        "report": files.report,
+    }
+    logs = {"study_settings": "settings", "make_tables": "tables"}
+    logs |= {f"figure_{name}": f"figures/{name}" for name in FIGURES}
+    stages = [Stage(rule, tuple(made), files.log_of(logs.get(rule, rule))) for rule, made in outputs.items()]
+    return [of_data(results), *stages]
 
 
 def of_all(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
@@ -92,7 +94,3 @@ def of_all(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> 
     """
     cells = [*((cell, True) for cell in base), *((cell, False) for cell in trained)]
     return [*of_study(results), *(stage for cell, is_base in cells for stage in of_cell(results, cell, is_base))]
-
-
-def _stage(results: Path, rule: str, names: Iterable[str], log: str | None = None) -> Stage:
-    return Stage(rule, tuple(results / name for name in names), results / "logs" / f"{log or rule}.log")

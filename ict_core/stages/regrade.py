@@ -14,6 +14,7 @@ from ict_core.grading.grade import score_grades
 from ict_core.statistics.pass_at_k import pass_at_k
 from ict_core.store import records
 from ict_core.store.files import appearing, write_text
+from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import read_manifest, write_manifest
 from ict_core.tables.write import csv
 
@@ -94,8 +95,11 @@ def run(study: "Study", results: Path, out: Path, stored: bool) -> None:
     Raises:
         UserError: no cell was graded anew, or a file is missing.
     """
-    problems = records.read_frame(results / "data/eval.parquet", records.PROBLEMS)
-    files = {cell: [of / cell.folder / "grades.parquet" for of in (results, out)] for cell in study.evaluated_cells()}
+    problems = records.read_frame(StudyFiles(results).eval_problems, records.PROBLEMS)
+    files = {
+        cell: [StudyFiles(folder).cell(cell.folder).grades for folder in (results, out)]
+        for cell in study.evaluated_cells()
+    }
     cells = [cell for cell, both in files.items() if all(file.exists() for file in both)]
     if not cells:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-BASE = "base"  # the untrained model: evaluated once, no training seeds
+from ict_core.store.layout import BASE_VARIANT
+
+BASE = BASE_VARIANT  # evaluated once, no training seeds
 AVERAGE = "average"  # the benchmark name of the macro-average: every benchmark weighs the same, whatever its size
 CELL = ["model", "variant", "seed"]
 FACTORS = {

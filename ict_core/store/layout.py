@@ -5,7 +5,9 @@ from pathlib import Path
 
 COMPLETIONS_CACHE = Path("results/cache/completions")  # of all studies of a repository
 MANIFEST = "manifest.json"  # in the folder of what it describes
-BASE = "base"  # the variant of the untrained model
+BASE_VARIANT = "base"
+"""The variant of the untrained model: evaluated, never trained, and no method's name."""
+
 _SEED = "seed-"
 
 
@@ -119,11 +121,11 @@ class StudyFiles:
 
     def base_model(self, model: str) -> Path:
         """The base checkpoint."""
-        return self.results / model / BASE / "model"
+        return self.results / model / BASE_VARIANT / "model"
 
     def completion_probe(self, model: str) -> Path:
         """``records.COMPLETION_PROBE`` of a base model."""
-        return self.results / model / BASE / "completion_probe.parquet"
+        return self.results / model / BASE_VARIANT / "completion_probe.parquet"
 
     def cell(self, folder: str) -> CellFiles:
         """The files of the cell of that :func:`cell_folder`."""
@@ -174,6 +176,16 @@ class StudyFiles:
     def claims(self) -> Path:
         """The verdicts on the ledger's claims; pages of the same name stand beside."""
         return self.results / "claims.json"
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook."""
+        return self.results / "paper_figures.ipynb"
+
+    @property
+    def report(self) -> list[Path]:
+        """The pages: the report, the overview, the manifests."""
+        return [self.results / name for name in ("report.md", "overview.html", "manifest.html")]
 
     @property
     def regraded(self) -> "StudyFiles":

@@ -16,6 +16,7 @@ from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.environment import applicable_lock, check_environment, locked_versions
 from ict_core.process.failures import check_room, lost_connection
+from ict_core.store.layout import StudyFiles
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
 _PYTHON = ((3, 11), (3, 15))  # from, below
@@ -265,7 +266,7 @@ def _to_fetch(patient: Patient) -> list[str]:
     models = [
         name
         for name, model in study.models.items()
-        if isinstance(model, HubModel) and not (results / name / "base" / "model").exists()
+        if isinstance(model, HubModel) and not StudyFiles(results).base_model(name).exists()
     ]
     published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
     data = published and patient.mirror is None and not has_problems(results)

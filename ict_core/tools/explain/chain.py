@@ -11,6 +11,7 @@ from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import UserError
 from ict_core.grading.grade import score_grades
 from ict_core.store import records
+from ict_core.store.layout import StudyFiles, trained_model
 from ict_core.store.provenance import MANIFEST, check_files, hash_weights, read_manifest
 
 _DIGITS = 16  # of a hash that is shown
@@ -54,45 +55,47 @@ def walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
 
 
 def _grades(found: Walk, results: Path, cell: Cell, scores: pd.DataFrame) -> None:
-    folder = results / cell.folder
-    file, said = folder / "grades.parquet", read_manifest(folder / "grading.json")
+    files = StudyFiles(results).cell(cell.folder)
+    file, said = files.grades, read_manifest(files.grading)
     grades = records.read_frame(file, records.GRADES)
     found.steps.append((_short(file), f"{len(grades)} verdicts, {_hash(records.content_hash(file))}"))
     order = ["benchmark", "problem"]
     counted = [f.sort_values(order, ignore_index=True) for f in (score_grades(grades, *cell), scores)]
     found.links.append(("scores.parquet counts these verdicts", counted[0].equals(counted[1][counted[0].columns])))
     _equal(found, "grades.parquet is what grading.json says", records.content_hash(file), said["grades_sha256"])
-    found.steps.append((_short(folder / "grading.json"), _code(said)))
-    completions = folder / "completions.parquet"
+    found.steps.append((_short(files.grading), _code(said)))
+    completions = files.completions
     texts = records.read_frame(completions, records.COMPLETIONS)
     sha256 = records.content_hash(completions)
     found.steps.append((_short(completions), f"{len(texts)} completions, {_hash(sha256)}"))
     _equal(found, "these completions were graded", sha256, said["completions_sha256"])
-    _problems(found, results / "data" / "eval.parquet", said, "graded by")
+    _problems(found, StudyFiles(results).eval_problems, said, "graded by")
 
 
 def _generation(found: Walk, results: Path, cell: Cell, _: pd.DataFrame) -> None:
-    folder = results / cell.folder
-    said = read_manifest(folder / "generation.json")
+    study = StudyFiles(results)
+    files = study.cell(cell.folder)
+    said = read_manifest(files.generation)
     evaluation = said["config"]["evaluation"]
     sampling = ", ".join(f"{key} {evaluation[key]}" for key in ("temperature", "top_p", "max_new_tokens", "samples"))
     engine = f"{said['engine']} {said['engine_version']}, {sampling}; weights {_hash(said['model_sha256'])}"
-    found.steps.append((_short(folder / "generation.json"), f"{engine}; {_code(said)}"))
-    sha256 = records.content_hash(folder / "completions.parquet")
+    found.steps.append((_short(files.generation), f"{engine}; {_code(said)}"))
+    sha256 = records.content_hash(files.completions)
     _equal(found, "generation.json made these completions", sha256, said["completions_sha256"])
-    _problems(found, results / "data" / "eval.parquet", said, "answered")
+    _problems(found, StudyFiles(results).eval_problems, said, "answered")
     trained = cell.variant != BASE_VARIANT
-    made = folder / "train" if trained else results / cell.model / BASE_VARIANT / "model"
+    made = files.train if trained else study.base_model(cell.model)
     of_model = read_manifest(made / MANIFEST)
-    weights = hash_weights(made / "model" if trained else made)
+    weights = hash_weights(trained_model(made) if trained else made)
     _equal(found, "the weights that answered are those of the checkpoint", said["model_sha256"], weights)
     _equal(found, "the checkpoint is what its manifest says", weights, of_model["model_sha256"])
 
 
 def _training(found: Walk, results: Path, cell: Cell, _: pd.DataFrame) -> None:
-    base = results / cell.model / BASE_VARIANT / "model"
+    files = StudyFiles(results)
+    base = files.base_model(cell.model)
     if cell.variant != BASE_VARIANT:
-        folder = results / cell.folder / "train"
+        folder = files.cell(cell.folder).train
         said = check_files(folder)
         config = said["config"]
         method = {key: value for key, value in config["method"].items() if value is not None}
@@ -102,7 +105,7 @@ def _training(found: Walk, results: Path, cell: Cell, _: pd.DataFrame) -> None:
         found.steps.append((file, f"weights {_hash(said['model_sha256'])} from base {_hash(said['base_sha256'])}"))
         found.steps += [("", fact) for fact in [*facts, _machine(said), _code(said)]]
         found.links.append(("every file of the training is what its manifest says", True))
-        _problems(found, results / "data" / "train.parquet", said, "trained on")
+        _problems(found, files.train_problems, said, "trained on")
         _equal(found, "it began with this base model", said["base_sha256"], hash_weights(base))
     said = check_files(base)
     found.steps.append((_short(base / MANIFEST), f"base model, weights {_hash(said['model_sha256'])}; {_code(said)}"))
@@ -193,10 +196,10 @@ def samples(results: Path, cell: Cell, benchmark: str, problem: str) -> Iterator
     Raises:
         UserError: the cell's files are not there, or it has no such problem.
     """
-    folder = results / cell.folder
-    texts = records.read_frame(folder / "completions.parquet", records.COMPLETIONS)
+    files = StudyFiles(results).cell(cell.folder)
+    texts = records.read_frame(files.completions, records.COMPLETIONS)
     key = ["benchmark", "problem", "sample"]
-    both = texts.merge(records.read_frame(folder / "grades.parquet", records.GRADES)[[*key, "status"]], on=key)
+    both = texts.merge(records.read_frame(files.grades, records.GRADES)[[*key, "status"]], on=key)
     chosen = both[(both["benchmark"] == benchmark) & (both["problem"] == problem)]
     if chosen.empty:
         raise _no_problem(folder, texts, benchmark, problem)

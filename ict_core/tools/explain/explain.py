@@ -17,6 +17,7 @@ from ict_core.process.columns import columns
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
+from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, read_manifest
 from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk
 from ict_core.tools.explain.claims import CLAIMS, claims_of, trace
@@ -97,7 +98,7 @@ def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str
     yield f"  ict_core/{origin.module}; {origin.doc}"
     yield f"  from {results / origin.source}"
     for name in _frames(origin, row):
-        file = results / "statistics" / f"{name}.parquet"
+        file = StudyFiles(results).statistics(name)
         if not file.exists():
             yield f"  {file}: not here; the workflow makes it anew from scores.parquet"
             continue
@@ -141,7 +142,9 @@ def _runs(found: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str
 
 
 def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
-    if (results / cell.folder).is_dir() or (results / "data").is_dir():  # else a stored study, which has no cells
+    if (results / cell.folder).is_dir() or StudyFiles(
+        results
+    ).eval_problems.parent.is_dir():  # else a stored study, which has no cells
         return walk(results, cell, scores)
     return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
 
@@ -167,7 +170,7 @@ def _question(results: Path, problem: str | None) -> Iterator[str]:
     if problem is None:
         return
     yield from ("", f"The problem {problem}")
-    file = results / "data" / "eval.parquet"
+    file = StudyFiles(results).eval_problems
     if not file.exists():
         yield f"  {file} is not here: neither question nor gold answer can be shown"
         return

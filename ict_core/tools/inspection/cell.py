@@ -12,7 +12,8 @@ from ict_core.config.mistakes import shown
 from ict_core.config.models import Template
 from ict_core.config.study import Grading
 from ict_core.errors import UserError
-from ict_core.store.provenance import read_manifest
+from ict_core.store.layout import CellFiles
+from ict_core.store.provenance import MANIFEST, read_manifest
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
     Raises:
         UserError: the folder is neither, the base model's study is not given, or a manifest is of another version.
     """
-    file = folder / "train" / "manifest.json"
+    file = CellFiles(folder).train / MANIFEST
     if file.exists():
         if study_file is not None:
             raise UserError(f"--study {study_file}: {shown(folder)} has its recipe in {shown(file)}; leave it out")
@@ -72,7 +73,7 @@ def _trained(folder: Path, file: Path) -> Inspected:
     return Inspected(
         name="/".join(folder.parts[-4:]),
         study=folder.parents[2],
-        checkpoint=folder / "train" / "model",
+        checkpoint=CellFiles(folder).model,
         template=_section(file, "model.prompt", config["model"].get("prompt"), Template | None),
         training=_section(file, "training", config["training"], Training),
         grading=_section(file, "grading", config["grading"], Grading).dump(),

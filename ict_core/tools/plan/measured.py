@@ -11,7 +11,8 @@ from ict_core.errors import UserError
 from ict_core.evidence.collect import COMPUTE, SCORES
 from ict_core.evidence.stored import SETTINGS
 from ict_core.store import records
-from ict_core.store.provenance import read_manifest
+from ict_core.store.layout import StudyFiles, cell_folder
+from ict_core.store.provenance import MANIFEST, read_manifest
 
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 
@@ -59,15 +60,17 @@ def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
 def _cells(results: Path, damaged: Container[Path]) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest."""
 
-    def manifests(pattern: str) -> list[Path]:
-        return [p for p in sorted(results.glob(pattern)) if p not in damaged and p.parent not in damaged]
+    def manifests(pattern: Path) -> list[Path]:
+        return [p for p in sorted(results.glob(pattern.as_posix())) if p not in damaged and p.parent not in damaged]
 
-    for path in manifests("*/base/model/manifest.json"):
+    files = StudyFiles(Path())
+    cell = files.cell(cell_folder("*", "*", "*"))
+    for path in manifests(files.base_model("*") / MANIFEST):
         if read_manifest(path).get("stage") == "pretrain":  # else it was downloaded
             yield _row(path, path.parts[-4], lambda manifest: _documents(manifest["config"]["model"]["pretraining"]))
-    for path in manifests("*/*/seed-*/train/manifest.json"):
+    for path in manifests(cell.train / MANIFEST):
         yield _row(path, path.parts[-5], lambda manifest: _rollouts(manifest["config"]["training"]))
-    for path in manifests("*/*/seed-*/generation.json"):
+    for path in manifests(cell.generation):
         yield _row(path, path.parts[-4], lambda manifest: manifest["completions"])
 
 

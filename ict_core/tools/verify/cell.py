@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ict_core.config import BASE_VARIANT, Cell, Study
+from ict_core.config import Cell, Study
 from ict_core.config.models import ScratchModel
 from ict_core.errors import UserError
+from ict_core.store.layout import BASE_VARIANT, CellFiles, StudyFiles, cell_folder, seed_of
 
 TRAINED_STAGES = ("train", "generate", "grade")
 BASE_STAGES = ("pretrain", "generate", "grade")
@@ -29,24 +30,24 @@ class Place:
         return self.cell.variant == BASE_VARIANT
 
     @property
-    def answers(self) -> Path:
-        """The folder of completions and grades."""
-        return self.results / self.cell.folder
+    def files(self) -> CellFiles:
+        """Its training, completions and grades."""
+        return StudyFiles(self.results).cell(self.cell.folder)
 
     @property
     def trained(self) -> Path:
         """What the cell's first stage writes: a training's folder, or the base model itself."""
-        return self.base if self.is_base else self.answers / "train"
+        return self.base if self.is_base else self.files.train
 
     @property
     def checkpoint(self) -> Path:
         """The model that answers."""
-        return self.base if self.is_base else self.trained / "model"
+        return self.base if self.is_base else self.files.model
 
     @property
     def base(self) -> Path:
         """The base model."""
-        return self.results / self.cell.model / BASE_VARIANT / "model"
+        return StudyFiles(self.results).base_model(self.cell.model)
 
 
 def place_of(folder: Path) -> Place:
@@ -60,13 +61,13 @@ def place_of(folder: Path) -> Place:
     """
     path = folder.resolve()
     if path.name == BASE_VARIANT:
-        path = path / "seed-0"
-    number = path.name.removeprefix("seed-")
-    if not path.name.startswith("seed-") or not number.isdecimal() or len(path.parts) < 5:
+        path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
+    seed = seed_of(path)
+    if seed is None or len(path.parts) < 5:
         raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; run the cell first")
-    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], int(number)))
+    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], seed))
 
 
 def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:

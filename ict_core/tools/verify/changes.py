@@ -7,6 +7,7 @@ from typing import Any
 
 from ict_core.config import Study
 from ict_core.config.differences import compare
+from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, hardware_class, hash_file, hash_weights, manifest, read_manifest
 from ict_core.store.records import content_hash
 from ict_core.tools.verify.cell import Place
@@ -18,7 +19,7 @@ _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
 
 def manifest_of(place: Place, stage: str) -> Path:
     """The manifest that a stage wrote."""
-    named = {"generate": place.answers / "generation.json", "grade": place.answers / "grading.json"}
+    named = {"generate": place.files.generation, "grade": place.files.grading}
     return named.get(stage, place.trained / MANIFEST)
 
 
@@ -43,7 +44,8 @@ def _code(loaded: dict[str, str]) -> Iterator[str]:
 
 
 def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
-    problems = place.results / "data" / ("train.parquet" if stage == "train" else "eval.parquet")
+    files = StudyFiles(place.results)
+    problems = files.train_problems if stage == "train" else files.eval_problems
     if "problems_sha256" in stored and content_hash(problems) != stored["problems_sha256"]:
         yield f"{problems}: other problems"
     if stage == "train" and hash_weights(place.base) != stored["base_sha256"]:

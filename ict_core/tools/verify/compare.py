@@ -11,6 +11,7 @@ from ict_core.statistics.metrics import samples_needed
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.runs import run_frame
 from ict_core.store import records
+from ict_core.store.layout import TrainFiles
 from ict_core.store.provenance import MANIFEST, hash_tree, hash_weights
 from ict_core.tools.verify.cell import Place
 
@@ -59,7 +60,7 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
         if stage == "train":
             yield from _training(stored, again, steps)
     elif stage == "generate":
-        files = (place.answers / "completions.parquet" for place in (stored, again))
+        files = (place.files.completions for place in (stored, again))
         ours, theirs = (records.read_frame(file, records.COMPLETIONS) for file in files)
         yield _frames("completions", records.COMPLETIONS, ours, theirs, _completions)
     else:
@@ -98,15 +99,17 @@ def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
 
 def _training(stored: Place, again: Place, steps: int | None) -> Iterator[Compared]:
     of_steps = "" if steps is None else f", steps 0 to {steps - 1}"
-    for name, columns, tell in (("log", records.LOG, _log), ("tokens", records.TOKENS, _tokens)):
-        ours, theirs = (records.read_frame(place.trained / f"{name}.parquet", columns) for place in (stored, again))
+    trained = [TrainFiles(place.trained) for place in (stored, again)]
+    logs, samples = [files.log for files in trained], [files.tokens for files in trained]
+    for files, columns, tell in ((logs, records.LOG, _log), (samples, records.TOKENS, _tokens)):
+        ours, theirs = (records.read_frame(file, columns) for file in files)
         if steps is not None:
             ours = ours[ours["step"] < steps]
-        yield _frames(f"{name}.parquet{of_steps}", columns, ours, theirs, tell)
+        yield _frames(f"{files[0].name}{of_steps}", columns, ours, theirs, tell)
 
 
 def _grades(stored: Place, again: Place) -> Iterator[Compared]:
-    ours, theirs = (records.read_frame(p.answers / "grades.parquet", records.GRADES) for p in (stored, again))
+    ours, theirs = (records.read_frame(p.files.grades, records.GRADES) for p in (stored, again))
     yield _frames("grades", records.GRADES, ours, theirs, _statuses)
     scores = [score_grades(frame, *stored.cell) for frame in (ours, theirs)]
     yield _hashes("scores", *(records.frame_hash(frame, records.SCORES) for frame in scores))

@@ -11,6 +11,7 @@ from ict_core.config import Study
 from ict_core.errors import UserError
 from ict_core.jobs.causes import cause, last_line
 from ict_core.jobs.launch import gpus, launch, processes
+from ict_core.store.layout import StudyFiles
 from ict_core.tools.verify.cell import Place
 
 # what Snakemake sets of every job: linear algebra sums in another order with another number of threads
@@ -53,7 +54,7 @@ def rerun(
             done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
         if done.returncode:
             why = cause(log) or last_line(log)
-            raise UserError(f"{stage} of {place.answers} failed again, status {done.returncode}: {why}")
+            raise UserError(f"{stage} of {place.files.folder} failed again, status {done.returncode}: {why}")
         yield stage, time.perf_counter() - started
 
 
@@ -77,15 +78,16 @@ def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages:
     """The options of a stage's command, as the workflow's rules give them."""
     model, variant, seed = place.cell
     cell = ["--model", model, "--variant", variant, "--seed", str(seed)]
-    train, held_out = (str(place.results / "data" / f"{name}.parquet") for name in ("train", "eval"))
+    study = StudyFiles(place.results)
+    train, held_out = str(study.train_problems), str(study.eval_problems)
     if stage == "pretrain":
         return ["--model", model, "--eval", held_out, "--out", str(again.base)]
     if stage == "train":
         return [*cell, "--base", str(place.base), "--problems", train, "--out", str(again.trained)]
     if stage == "generate":
         checkpoint = (again if {"train", "pretrain"} & set(stages) else place).checkpoint
-        files = ["--out", again.answers / "completions.parquet", "--manifest", again.answers / "generation.json"]
+        files = ["--out", again.files.completions, "--manifest", again.files.generation]
         return [*cell, "--checkpoint", str(checkpoint), "--problems", held_out, *map(str, files)]
-    completions = (again if "generate" in stages else place).answers / "completions.parquet"
-    files = ["--out", again.answers / "grades.parquet", "--manifest", again.answers / "grading.json"]
+    completions = (again if "generate" in stages else place).files.completions
+    files = ["--out", again.files.grades, "--manifest", again.files.grading]
     return ["--completions", str(completions), "--problems", held_out, *map(str, files)]
