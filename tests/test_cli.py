@@ -8,7 +8,7 @@ import pytest
 
 from ict_core.commands.cli import _parser, main
 from ict_core.config.load import load_methods
-from ict_core.config.repository import REPOSITORY
+from ict_core.store.repository import REPOSITORY
 from ict_core.tools import doctor
 
 STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
@@ -79,7 +79,7 @@ NEEDED = {  # a command without its inputs -> the heavy packages that it has imp
     "grade --study {study} --completions x --problems x --out x --manifest x": "pydantic pandas",
     "collect --study {study} --results x": "pydantic pandas",
     "figure --name reward --stored x --results x": "pandas scipy matplotlib",
-    "report --stored x --results x": "pandas scipy statsmodels",
+    "report --stored x --results x": "pandas",
 }
 HEAVY = [
     *("pydantic", "pandas", "scipy", "statsmodels", "matplotlib", "nbformat", "sympy", "math_verify", "snakemake"),

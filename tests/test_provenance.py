@@ -32,7 +32,7 @@ def test_a_manifest_says_what_ran_and_where():
     assert made["python"].startswith("3.")
     assert made["platform"]["cores"] >= 1 and made["platform"]["cpu"]
     assert len(made["source"]["sha256"]) == 64
-    assert made["source"]["loaded"]["provenance.py"] == hash_file(Path(provenance.__file__))[:16]
+    assert made["source"]["loaded"]["store/provenance.py"] == hash_file(Path(provenance.__file__))[:16]
     assert (made["earlier_attempts"], made["exit_status"]) == ([], 0)
     json.dumps(made, allow_nan=False)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.commands import doctor, evidence, explain, shadow, stages, tools, verify
-from ict_core.config.repository import CLAIMS, METHODS, study_file
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.process import failures, numerics
 from ict_core.process.job_log import hold_log, log_of_this
 from ict_core.process.supervise import ATTEMPTS, RETRIES, end_with_parent
+from ict_core.store.repository import CLAIMS, METHODS, study_file
 
 _CELL = {"model": str, "variant": str, "seed": int}
 _STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"

@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ict_core.config.repository import REPOSITORY
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.startup import loading
+from ict_core.store.repository import REPOSITORY
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study

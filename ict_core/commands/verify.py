@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ict_core.commands.stages import study_to_run
-from ict_core.config.repository import study_file
 from ict_core.errors import UserError
+from ict_core.store.repository import study_file
 
 if TYPE_CHECKING:
     from ict_core.config import Study
@@ -37,8 +37,8 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace) -> int:
-    from ict_core.config.repository import REPOSITORY
     from ict_core.store.provenance import read_manifest
+    from ict_core.store.repository import REPOSITORY
     from ict_core.tools.verify.against import SETTINGS, against, against_page
 
     given = [name for name in ("study", "stages", "steps", "keep") if getattr(options, name) is not None]

@@ -96,11 +96,9 @@ def run(study: "Study", results: Path, out: Path, stored: bool) -> None:
         UserError: no cell was graded anew, or a file is missing.
     """
     problems = records.read_frame(StudyFiles(results).eval_problems, records.PROBLEMS)
-    files = {
-        cell: [StudyFiles(folder).cell(cell.folder).grades for folder in (results, out)]
-        for cell in study.evaluated_cells()
-    }
-    cells = [cell for cell, both in files.items() if all(file.exists() for file in both)]
+    both = StudyFiles(results), StudyFiles(out)
+    files = {cell: [study_files.cell(cell.folder).grades for study_files in both] for cell in study.evaluated_cells()}
+    cells = [cell for cell, grades in files.items() if all(file.exists() for file in grades)]
     if not cells:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
     found, summary = [], []

@@ -17,6 +17,7 @@ INFRASTRUCTURE = (
     "store.code",
     "store.files",
     "store.layout",
+    "store.repository",
     "store.provenance",
     "store.resolved",
 )
@@ -38,14 +39,14 @@ def files_of(*modules: str) -> tuple[Path, ...]:
     Raises:
         FileNotFoundError: there is no such module.
     """
+    numbers = {_file(module) for module in _NUMBERS}
     closure: set[Path] = set()
-    waiting = [_file(module) for module in (*modules, *_NUMBERS)]
+    waiting = [file for module in modules for file in (_file(module), *_on_the_way(f"{_NAME}.{module}"))] + [*numbers]
     while waiting:
         file = waiting.pop()
-        if file in closure or (_is_infrastructure(file) and file not in map(_file, _NUMBERS)):
-            continue
-        closure.add(file)
-        waiting += _imported(file)
+        if file not in closure and (file in numbers or not is_infrastructure(name_of(file))):
+            closure.add(file)
+            waiting += _imported(file)
     return tuple(sorted(closure))
 
 
@@ -59,8 +60,8 @@ def name_of(file: Path) -> str:
     return file.relative_to(LIBRARY).as_posix()
 
 
-def _is_infrastructure(file: Path) -> bool:
-    name = name_of(file)
+def is_infrastructure(name: str) -> bool:
+    """Whether a file of that :func:`name_of` changes no number that a job writes."""
     return any(name == f"{part.replace('.', '/')}.py" or name.startswith(f"{part}/") for part in INFRASTRUCTURE)
 
 
@@ -70,16 +71,18 @@ def _file(module: str) -> Path:
 
 
 @functools.cache
-def _imported(file: Path) -> frozenset[Path]:
+def _imported(file: Path) -> set[Path]:
     """The library's files that a file names in import statements, with the packages that they lie in."""
-    found: set[Path] = set()
-    for module in _imports(ast.parse(file.read_bytes())):
-        path = LIBRARY
-        found.add(path / "__init__.py")
-        for part in module.split(".")[1:]:
-            path = path / part
-            found.update(file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file())
-    return frozenset(found)
+    return {path for name in _imports(ast.parse(file.read_bytes())) for path in _on_the_way(name)}
+
+
+def _on_the_way(name: str) -> Iterator[Path]:
+    """The files that are read when a dotted name of the library is imported; its last part need not be a module."""
+    path = LIBRARY
+    yield path / "__init__.py"
+    for part in name.split(".")[1:]:
+        path = path / part
+        yield from (file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file())
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:

@@ -14,7 +14,10 @@ from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.selection import rule_files
 from ict_core.store import records
+from ict_core.store.code import files_of, fingerprint, is_infrastructure, name_of
+from ict_core.store.provenance import read_manifest
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
@@ -104,6 +107,38 @@ def test_no_manifest_names_a_place_a_machine_or_a_user(finished, uninterrupted):
         assert re.findall(r'"[/~][^"]*"', text) == []
         for private in (str(uninterrupted), str(Path.home()), os.uname().nodename, f'"{getpass.getuser()}"'):
             assert private not in text
+
+
+@pytest.mark.slow
+def test_a_job_loads_no_file_that_its_fingerprint_does_not_cover(finished):
+    results, seen = finished.folder / "results/smoke", Counter()
+    manifests = [*results.glob("*/*/model/manifest.json"), *results.glob("*/*/seed-*/train/manifest.json")]
+    for file in [*manifests, *results.glob("*/*/seed-*/generation.json"), *results.glob("*/*/seed-*/grading.json")]:
+        said = read_manifest(file)
+        modules = [f"stages.{said['stage']}"]
+        if said["stage"] == "train":
+            modules.append(f"selection.{rule_files()[said['config']['method']['selector']]}")
+        covered = set(map(name_of, files_of(*modules)))
+        loaded = {name for name in said["source"]["loaded"] if not is_infrastructure(name)}
+        assert loaded - covered == set(), file
+        assert len(loaded) > len(covered) / 4  # else the manifest says next to nothing
+        seen[said["stage"]] += 1
+    assert min(seen[stage] for stage in ("pretrain", "train", "generate", "grade")) > 0
+
+
+@pytest.mark.slow
+def test_an_edit_of_how_models_are_read_samples_and_trains_anew(finished):
+    """Training, its checkpoints, generation and the completions' cache go by one closure each, which has this file."""
+    file = "ict_core/models/read.py"
+    before = [fingerprint(*modules) for modules in (("training.run",), ("evaluation.engines",))]
+    told = "from ict_core.store.code import fingerprint as f; print(f('training.run'), f('evaluation.engines'))"
+    assert finished.run("python", "-c", told).stdout.split() == before
+    finished.append(file)
+    rerun = {rule for rule, *_ in finished.planned(*SMOKE)}
+    after = finished.run("python", "-c", told).stdout.split()
+    restore(finished, file)
+    assert {"train", "generate"} <= rerun and "pretrain" not in rerun
+    assert not set(before) & set(after)
 
 
 @pytest.mark.slow

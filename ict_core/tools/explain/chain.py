@@ -202,7 +202,7 @@ def samples(results: Path, cell: Cell, benchmark: str, problem: str) -> Iterator
     both = texts.merge(records.read_frame(files.grades, records.GRADES)[[*key, "status"]], on=key)
     chosen = both[(both["benchmark"] == benchmark) & (both["problem"] == problem)]
     if chosen.empty:
-        raise _no_problem(folder, texts, benchmark, problem)
+        raise _no_problem(files.folder, texts, benchmark, problem)
     chosen = chosen.sort_values("sample")
     yield from zip(chosen["sample"].tolist(), chosen["status"].tolist(), chosen["text"].tolist(), strict=True)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.config.repository import CLAIMS as LEDGER
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
 from ict_core.evidence import collect
@@ -19,6 +18,7 @@ from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
 from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.store.repository import CLAIMS as LEDGER
 from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk
 from ict_core.tools.explain.claims import CLAIMS, claims_of, trace
 from ict_core.tools.explain.origins import Origin
@@ -142,9 +142,8 @@ def _runs(found: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str
 
 
 def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
-    if (results / cell.folder).is_dir() or StudyFiles(
-        results
-    ).eval_problems.parent.is_dir():  # else a stored study, which has no cells
+    data = StudyFiles(results).eval_problems.parent
+    if (results / cell.folder).is_dir() or data.is_dir():  # else a stored study, which has no cells
         return walk(results, cell, scores)
     return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
 

@@ -1,0 +1,89 @@
+"""Which files a job depends on, by its imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ict_core.selection import rule_files
+from ict_core.store import code
+from ict_core.store.code import LIBRARY, files_of, fingerprint, name_of
+
+TRAIN, GENERATE, CACHE = ("stages.train", "selection.all_tokens"), ("stages.generate",), ("evaluation.engines",)
+RESUME = ("training.run", "selection.all_tokens")
+
+
+def names(*modules: str) -> set[str]:
+    return set(map(name_of, files_of(*modules)))
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A library of a few files in place of this one: (its folder, a function that writes a file into it)."""
+    root = tmp_path / "ict_core"
+    for name in ("__init__", "seeding", "process/numerics", "process/vllm_environment", "process/startup"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / f"{name}.py").write_text("")
+    monkeypatch.setattr(code, "LIBRARY", root)
+    files_of.cache_clear()
+    yield root
+    files_of.cache_clear()
+
+
+def test_the_closure_by_hand(library):
+    for folder in ("stages", "a", "b"):
+        (library / folder).mkdir()
+        (library / folder / "__init__.py").write_text("")
+    (library / "stages/one.py").write_text("from ict_core.a.near import f\nfrom ict_core.process.startup import g\n")
+    (library / "a/near.py").write_text("def f():\n    import ict_core.b.late\n")
+    (library / "a/never.py").write_text("from ict_core import seeding\n")
+    (library / "b/late.py").write_text("from ict_core import seeding\nimport json\n")
+    expected = ["__init__", "a/__init__", "a/near", "b/__init__", "b/late", "seeding", "stages/__init__", "stages/one"]
+    always = ["process/numerics", "process/vllm_environment"]
+    assert {file.relative_to(library).as_posix() for file in files_of("stages.one")} == {
+        f"{name}.py" for name in [*expected, *always]
+    }
+
+
+def test_an_edit_changes_the_fingerprints_of_those_that_import_it_and_of_no_other(library):
+    (library / "one.py").write_text("import ict_core.two\n")
+    (library / "two.py").write_text("")
+    (library / "three.py").write_text("")
+    before = {module: fingerprint(module) for module in ("one", "two", "three")}
+    (library / "two.py").write_text("# another\n")
+    files_of.cache_clear()
+    after = {module: fingerprint(module) for module in before}
+    assert [module for module in before if before[module] != after[module]] == ["one", "two"]
+
+
+def test_how_a_checkpoint_is_read_counts_in_training_resume_sampling_and_cache():
+    for modules in (TRAIN, RESUME, GENERATE, CACHE):
+        assert {"models/read.py", "process/numerics.py", "process/vllm_environment.py"} <= names(*modules)
+
+
+def test_what_only_records_or_shows_counts_nowhere():
+    for modules in (TRAIN, RESUME, GENERATE, CACHE, ("stages.grade",)):
+        parts = {name.split("/")[0] for name in names(*modules)}
+        assert not parts & {"commands", "config", "tables", "figures", "report", "tools", "evidence"}
+
+
+@pytest.mark.parametrize("rule", rule_files())
+def test_of_the_selection_rules_a_training_depends_on_its_own(rule):
+    module = rule_files()[rule]
+    of_rules = {f"selection/{name}.py" for name in rule_files().values()}
+    assert names("stages.train", f"selection.{module}") & of_rules == {f"selection/{module}.py"}
+
+
+def test_a_training_depends_on_what_its_resume_does():
+    assert names(*RESUME) <= names(*TRAIN)
+
+
+def test_a_module_that_is_not_there_is_an_error():
+    with pytest.raises(FileNotFoundError):
+        files_of("stages.none")
+
+
+def test_a_fingerprint_imports_nothing_heavy():
+    told = "import sys, ict_core.store.code as c; c.fingerprint('stages.train'); print('torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, cwd=LIBRARY.parent, check=True)
+    assert ran.stdout.strip() == "False"
