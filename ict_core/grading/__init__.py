@@ -1,0 +1,1 @@
+"""Verdicts on answers, by their type; the only package that knows math-verify."""

@@ -1,0 +1,1 @@
+"""Base models: fetched from the hub or a folder, and read as data."""

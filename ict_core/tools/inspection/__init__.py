@@ -1,0 +1,1 @@
+"""The page that shows a cell's rollouts token by token."""
