@@ -49,8 +49,8 @@ def made(folder: Path) -> Place:
     (place.checkpoint / "config.json").write_text("{}")
     records.write_frame(log_frame(), place.trained / "log.parquet", records.LOG)
     records.write_frame(token_frame(), place.trained / "tokens.parquet", records.TOKENS)
-    records.write_frame(completion_frame(), place.answers / "completions.parquet", records.COMPLETIONS)
-    records.write_frame(grade_frame(), place.answers / "grades.parquet", records.GRADES)
+    records.write_frame(completion_frame(), place.files.completions, records.COMPLETIONS)
+    records.write_frame(grade_frame(), place.files.grades, records.GRADES)
     return place
 
 
@@ -93,7 +93,7 @@ def test_a_log_differs_from_a_step_on_by_so_much(both):
 
 def test_a_row_too_many_is_a_difference(both):
     longer = pd.concat([completion_frame(), completion_frame()[:1].assign(sample=9)])
-    records.write_frame(longer, both[1].answers / "completions.parquet", records.COMPLETIONS)
+    records.write_frame(longer, both[1].files.completions, records.COMPLETIONS)
     equal, difference = rows_of(both, "generate")["completions"]
     assert not equal and difference == "12 and 13 rows; 7.7 % of the completions differ"
 
@@ -112,7 +112,7 @@ def test_tokens_differ_in_rollouts_or_in_entropies_alone(both):
 def test_verdicts_move_the_scores(both):
     grades = grade_frame()
     grades.loc[8, "status"] = "correct"  # the first of four answers to the one hard problem
-    records.write_frame(grades, both[1].answers / "grades.parquet", records.GRADES)
+    records.write_frame(grades, both[1].files.grades, records.GRADES)
     rows = rows_of(both, "grade")
     assert rows["grades"] == (False, "8.3 % of the verdicts differ")
     assert not rows["scores"][0]
@@ -124,7 +124,7 @@ def test_verdicts_move_the_scores(both):
 def test_a_metric_for_which_too_few_answers_were_graded_is_left_out(both):
     grades = grade_frame()
     grades.loc[8, "status"] = "timeout"
-    records.write_frame(grades, both[1].answers / "grades.parquet", records.GRADES)
+    records.write_frame(grades, both[1].files.grades, records.GRADES)
     rows = rows_of(both, "grade")
     assert list(rows) == ["grades", "scores", "pass@1, average"] and rows["pass@1, average"] == (True, "")
 
@@ -132,9 +132,7 @@ def test_a_metric_for_which_too_few_answers_were_graded_is_left_out(both):
 def test_the_page_names_what_differs(both):
     equal = list(compare_stage("grade", *both, None))
     assert verdict(equal, changed=True, gpu=True) == "equal: all 4 are the same, bit by bit"
-    records.write_frame(
-        completion_frame().assign(text="5"), both[1].answers / "completions.parquet", records.COMPLETIONS
-    )
+    records.write_frame(completion_frame().assign(text="5"), both[1].files.completions, records.COMPLETIONS)
     rows = [*equal, *compare_stage("generate", *both, None)]
     assert verify_page(rows).splitlines()[-1].endswith("NO     100.0 % of the completions differ")
     assert verdict(rows, changed=False, gpu=False) == "different: completions"
