@@ -182,13 +182,13 @@ def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
         (results / f"data/{name}.parquet").touch()
     for cell in by_seed[:half]:
         writer.write(cell, base=False)
-    found["status"] = run(folder, "ict_core.commands.cli", "status")
+    found["status"] = run(folder, "ict_core", "status")
     for cell in by_seed[half:]:
         writer.write(cell, base=False)
-    found["collect"] = run(folder, "ict_core.commands.cli", "collect", "--study", STUDY, "--results", str(results))
-    run(folder, "ict_core.commands.cli", "settings", "--study", STUDY, "--out", str(results / "study.json"))
+    found["collect"] = run(folder, "ict_core", "collect", "--study", STUDY, "--results", str(results))
+    run(folder, "ict_core", "settings", "--study", STUDY, "--out", str(results / "study.json"))
     paths = ["--stored", str(results), "--results", str(results), "--claims", "configs/claims.yaml"]
-    found["statistics"] = run(folder, "ict_core.commands.cli", "statistics", *paths)
+    found["statistics"] = run(folder, "ict_core", "statistics", *paths)
     shutil.rmtree(results)
     return len(trained), found
 

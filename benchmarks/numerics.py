@@ -28,7 +28,7 @@ def cpu_seconds(folder: Path, kind: str, *arguments: str | Path) -> float:
     command = [
         sys.executable,
         "-m",
-        "ict_core.commands.cli",
+        "ict_core",
         *arguments,
         "--study",
         folder / f"configs/studies/{kind}.yaml",

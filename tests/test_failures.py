@@ -202,13 +202,13 @@ def test_the_status_of_a_command(monkeypatch, capsys, error, status, said):
     def fail(_):
         raise error
 
-    monkeypatch.setattr(stages, "settings", fail)
+    monkeypatch.setattr(stages, "load_study", fail)
     assert cli.main(["settings", "--study", "s", "--out", "o"]) == status
     assert capsys.readouterr().err.startswith(said)
 
 
 def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr(stages, "settings", lambda _: {}["missing"])
+    monkeypatch.setattr(stages, "load_study", lambda _: {}["missing"])
     with pytest.raises(KeyError):
         cli.main(["settings", "--study", "s", "--out", "o"])
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -226,7 +226,7 @@ def wait(_):
     finally:
         os.kill(os.getpid(), signal.SIGTERM)
         print("tidied", flush=True)
-stages.settings = wait
+stages.load_study = wait
 raise SystemExit(cli.main(["settings", "--study", "s", "--out", "o"]))
 """
     with subprocess.Popen(

@@ -19,7 +19,7 @@ TELL = "import json; print(json.dumps(numerics.in_force()))"
 def run(*lines: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Python in an environment without any of the variables but those given."""
     free = {name: value for name, value in os.environ.items() if name not in numerics.PINS}
-    program = "\n".join(["from ict_core import numerics", *lines])
+    program = "\n".join(["from ict_core.process import numerics", *lines])
     return subprocess.run(
         [sys.executable, "-c", program], env=free | variables, capture_output=True, text=True, check=False
     )

@@ -136,8 +136,8 @@ def test_a_rank_ends_with_its_launcher(leased):
     """Under a launcher `ict` is a grandchild: it asks the kernel to go with its own parent."""
     script = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
     rank = (
-        "import time; from ict_core import cli; from ict_core.commands import stages;"
-        "stages.settings = lambda _: (print(os.getpid(), flush=True), time.sleep(600)); import os;"
+        "import time; from ict_core.commands import cli, stages;"
+        "stages.load_study = lambda _: (print(os.getpid(), flush=True), time.sleep(600)); import os;"
         "cli.main(['settings', '--study', 's', '--out', 'o'])"
     )
     process = leased(sys.executable, "-c", script, rank)

@@ -1,45 +1,52 @@
 """The subcommands that make from stored files all that is shown; none imports torch or vLLM."""
 
-import argparse
+from ict_core.commands.app import command
+from ict_core.commands.options import Given, Name, Results, Stored
 
 
-def statistics(options: argparse.Namespace) -> None:
+@command("statistics", portable=True, writes="results")
+def statistics(stored: Stored, results: Results, claims: Given) -> None:
     """Compute runs, levels, contrasts, second views and components."""
     from ict_core.stages import statistics
 
-    statistics.run(options.stored, options.results, options.claims)
+    statistics.run(stored, results, claims)
 
 
-def tables(options: argparse.Namespace) -> None:
+@command("tables", portable=True, writes="results")
+def tables(stored: Stored, results: Results, paper: Given) -> None:
     """Make every table."""
     from ict_core.stages import tables
 
-    tables.run(options.stored, options.results, options.paper)
+    tables.run(stored, results, paper)
 
 
-def figure(options: argparse.Namespace) -> None:
+@command("figure", portable=True, writes="results")
+def figure(stored: Stored, results: Results, name: Name) -> None:
     """Make one figure."""
     from ict_core.stages import figure
 
-    figure.run(options.stored, options.results, options.name)
+    figure.run(stored, results, name)
 
 
-def claims(options: argparse.Namespace) -> None:
+@command("claims", portable=True, writes="results")
+def claims(stored: Stored, results: Results, claims: Given) -> None:
     """Test every claim of the ledger."""
-    from ict_core.stages import claims
+    from ict_core.stages import claims as stage
 
-    claims.run(options.stored, options.results, options.claims)
+    stage.run(stored, results, claims)
 
 
-def notebook(options: argparse.Namespace) -> None:
+@command("notebook", portable=True, writes="results")
+def notebook(stored: Stored, results: Results, notebook: Given) -> None:
     """Execute a notebook on the study."""
     from ict_core.report.notebook import execute
 
-    execute(options.notebook, options.stored, options.results)
+    execute(notebook, stored, results)
 
 
-def report(options: argparse.Namespace) -> None:
+@command("report", portable=True, writes="results")
+def report(stored: Stored, results: Results) -> None:
     """Write the overview, the report and the manifests' page."""
     from ict_core.report.build import write_report
 
-    write_report(options.stored, options.results)
+    write_report(stored, results)

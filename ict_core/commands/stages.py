@@ -4,11 +4,24 @@ A stage's module is imported inside its subcommand, once the study's numerics ar
 what it needs.
 """
 
-import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from ict_core.commands.app import command
+from ict_core.commands.options import (
+    Given,
+    HeldOut,
+    Name,
+    Results,
+    Seed,
+    StudyArgument,
+    StudyAsOption,
+    StudyFile,
+    chosen,
+)
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.startup import loading
@@ -41,82 +54,102 @@ def prepare() -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"
 
 
-def check(options: argparse.Namespace) -> None:
+def repository(study: Path) -> Path:
+    """The folder at which the configuration's relative paths start."""
+    from ict_core.config.mistakes import repository as of_study
+
+    return of_study(study)
+
+
+@command("check")
+def check(argument: StudyArgument = None, study: StudyAsOption = None) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
-    study = study_to_run(options.study)
+    file = chosen(argument, study)
+    loaded = study_to_run(file)
     from ict_core.config.sources import check_sources
     from ict_core.process.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(REPOSITORY / "requirements"))
-    check_trackers(study.trackers)
-    root = repository(options)
-    check_sources(study, root, root / "results" / study.name)
-    print(f"{study.name}: {len(study.cells())} cells to train, {len(study.base_cells())} base model(s)")
+    check_trackers(loaded.trackers)
+    root = repository(file)
+    check_sources(loaded, root, root / "results" / loaded.name)
+    print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
 
 
-def data(options: argparse.Namespace) -> None:
+@command("data", writes="held_out")
+def data(study: StudyFile, train: Given, held_out: HeldOut) -> None:
     """Make the training and evaluation problems."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     from ict_core.stages import data
 
-    data.run(study, _mirror(study, options), options.train, options.eval)
+    data.run(loaded, _mirror(loaded, study), train, held_out)
 
 
-def contamination(options: argparse.Namespace) -> None:
+@command("contamination", writes="counts")
+def contamination(study: StudyFile, train: Given, held_out: HeldOut, counts: Given, pairs: Given) -> None:
     """Compare the evaluation sets with the training data."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     from ict_core.stages import contamination
 
-    contamination.run(study, options.train, options.eval, options.counts, options.pairs)
+    contamination.run(loaded, train, held_out, counts, pairs)
 
 
-def repository(options: argparse.Namespace) -> Path:
-    """The folder at which the configuration's relative paths start."""
-    from ict_core.config.mistakes import repository as of_study
-
-    return of_study(options.study)
+def _mirror(loaded: "Study", file: Path) -> Path | None:
+    return repository(file) / loaded.data.mirror if loaded.data.mirror else None
 
 
-def _mirror(study: "Study", options: argparse.Namespace) -> Path | None:
-    return repository(options) / study.data.mirror if study.data.mirror else None
-
-
-def fetch_model(options: argparse.Namespace) -> None:
+@command("fetch-model")
+def fetch_model(study: StudyFile, model: Name, out: Given) -> None:
     """Fetch and check a base model."""
-    study = study_to_run(options.study)
-    _check_model(study, options)
+    loaded = study_to_run(study)
+    _check_model(loaded, study, model)
     with loading():
         from ict_core.stages import fetch_model
 
-    fetch_model.run(study, options.model, repository(options), _mirror(study, options), options.out)
+    fetch_model.run(loaded, model, repository(study), _mirror(loaded, study), out)
 
 
-def pretrain(options: argparse.Namespace) -> None:
+@command("pretrain")
+def pretrain(study: StudyFile, model: Name, held_out: HeldOut, out: Given) -> None:
     """Pretrain a base model."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     prepare()
-    _check_model(study, options)
+    _check_model(loaded, study, model)
     with loading(without=("scipy",)):
         from ict_core.stages import pretrain
 
-    pretrain.run(study, options.model, options.eval, options.out)
+    pretrain.run(loaded, model, held_out, out)
 
 
-def train(options: argparse.Namespace) -> None:
+@command("train")
+def train(
+    study: StudyFile,
+    model: Name,
+    variant: Name,
+    seed: Seed,
+    base: Given,
+    problems: Given,
+    out: Given,
+    stop_after: Annotated[
+        int | None, typer.Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
+    ] = None,
+    trackers: Annotated[
+        Path | None, typer.Option(help="a folder for the files of the trackers that the study names")
+    ] = None,
+) -> None:
     """Train one cell."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     from ict_core.process.environment import check_trackers
 
     prepare()
-    cell = _cell(study, options)
-    check_trackers(study.trackers)
-    if study.trackers and options.trackers is None:
-        raise UserError(f"{options.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
-    with loading(without=_unused(study.training_of(cell.model, cell.variant))):
+    cell = _cell(loaded, study, model, variant, seed)
+    check_trackers(loaded.trackers)
+    if loaded.trackers and trackers is None:
+        raise UserError(f"{study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
+    with loading(without=_unused(loaded.training_of(model, variant))):
         from ict_core.stages import train
 
-    trackers = options.trackers if study.trackers else None
-    train.run(study, cell, options.base, options.problems, options.out, trackers, options.stop_after)
+    train.run(loaded, cell, base, problems, out, trackers if loaded.trackers else None, stop_after)
 
 
 def _unused(training: "Training") -> tuple[str, ...]:
@@ -124,88 +157,122 @@ def _unused(training: "Training") -> tuple[str, ...]:
     return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
 
 
-def generate(options: argparse.Namespace) -> None:
+@command("generate")
+def generate(
+    study: StudyFile,
+    model: Name,
+    variant: Name,
+    seed: Seed,
+    checkpoint: Given,
+    problems: Given,
+    out: Given,
+    manifest: Given,
+    cache: Annotated[
+        Path | None, typer.Option(help="a folder: what is there is not sampled again (default: none)")
+    ] = None,
+) -> None:
     """Sample a cell's completions."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     prepare()
-    cell = _cell(study, options)
+    cell = _cell(loaded, study, model, variant, seed)
     from ict_core.stages import generate
 
-    generate.run(study, cell, options.checkpoint, options.problems, options.cache, options.out, options.manifest)
+    generate.run(loaded, cell, checkpoint, problems, cache, out, manifest)
 
 
-def completion_probe(options: argparse.Namespace) -> None:
+@command("completion-probe")
+def completion_probe(study: StudyFile, model: Name, checkpoint: Given, problems: Given, out: Given) -> None:
     """Ask a base model for the rest of partial questions."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     prepare()
-    _check_model(study, options)
+    _check_model(loaded, study, model)
     from ict_core.stages import completion_probe
 
-    completion_probe.run(study, options.model, options.checkpoint, options.problems, options.out)
+    completion_probe.run(loaded, model, checkpoint, problems, out)
 
 
-def completion_table(options: argparse.Namespace) -> None:
+@command("completion-table", writes="results")
+def completion_table(study: StudyFile, results: Results) -> None:
     """Write the table of all models' completion probes."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     from ict_core.stages import completion_table
 
-    completion_table.run(study, options.results)
+    completion_table.run(loaded, results)
 
 
-def grade(options: argparse.Namespace) -> None:
+@command("grade")
+def grade(
+    study: StudyFile,
+    completions: Given,
+    problems: Given,
+    out: Given,
+    manifest: Given,
+    workers: Annotated[int, typer.Option(help="processes of the grader")] = 1,
+) -> None:
     """Grade a cell's completions."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     prepare()
     from ict_core.stages import grade
 
-    grade.run(study, options.completions, options.problems, options.workers, options.out, options.manifest)
+    grade.run(loaded, completions, problems, workers, out, manifest)
 
 
-def settings(options: argparse.Namespace) -> None:
+@command("settings")
+def settings(study: StudyFile, out: Given) -> None:
     """Write the settings that the evidence is read by."""
     from ict_core.store.provenance import write_manifest
 
-    write_manifest(options.out, load_study(options.study).stage_config("evidence"))
+    write_manifest(out, load_study(study).stage_config("evidence"))
 
 
-def collect(options: argparse.Namespace) -> None:
+@command("collect", writes="results")
+def collect(study: StudyFile, results: Results) -> None:
     """Gather what all cells left into the study's files."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     from ict_core.evidence.collect import collect
 
-    collect(options.results, study.base_cells(), study.cells(), list(study.benchmarks))
+    collect(results, loaded.base_cells(), loaded.cells(), list(loaded.benchmarks))
 
 
-def shadow_study(options: argparse.Namespace) -> None:
+@command("shadow-study", writes="shadow")
+def shadow_study(study: StudyFile, tokens: Given, shadow: Given, overlap: Given) -> None:
     """Score every rule of a study on the tokens sampled from all its cells."""
-    study = study_to_run(options.study)
-    from ict_core.stages import shadow
+    loaded = study_to_run(study)
+    from ict_core.stages import shadow as stage
 
-    shadow.run(study, options.tokens, options.shadow, options.overlap)
+    stage.run(loaded, tokens, shadow, overlap)
 
 
-def regrade(options: argparse.Namespace) -> None:
+@command("regrade")
+def regrade(
+    study: StudyFile,
+    results: Results,
+    out: Given,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="write the study's stored files under the new grades too")
+    ] = False,
+) -> None:
     """List the answers whose verdict flipped where a study's completions were graded anew."""
-    study = study_to_run(options.study)
+    loaded = study_to_run(study)
     from ict_core.stages import regrade
 
-    regrade.run(study, options.results, options.out, options.stored)
+    regrade.run(loaded, results, out, stored)
 
 
-def _check_model(study: "Study", options: argparse.Namespace) -> None:
-    """An error if the study has no model of the name that the options give."""
-    if options.model not in study.models:
-        raise UserError(f"{options.study}: no model {options.model}; allowed: {', '.join(study.models)}")
+def _check_model(loaded: "Study", file: Path, model: str) -> None:
+    """An error if the study has no such model."""
+    if model not in loaded.models:
+        raise UserError(f"{file}: no model {model}; allowed: {', '.join(loaded.models)}")
 
 
-def _cell(study: "Study", options: argparse.Namespace) -> "Cell":
-    """The cell that the options name; an error if the study has no such cell."""
+def _cell(loaded: "Study", file: Path, model: str, variant: str, seed: int) -> "Cell":
+    """A cell of the study; an error if it has no such cell."""
     from ict_core.config import Cell
 
-    cell = Cell(options.model, options.variant, options.seed)
-    known = study.evaluated_cells()
+    cell = Cell(model, variant, seed)
+    known = loaded.evaluated_cells()
     if cell not in known:
         alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
         hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
-        raise UserError(f"{options.study}: no cell {cell.folder}; {hint}")
+        raise UserError(f"{file}: no cell {cell.folder}; {hint}")
     return cell

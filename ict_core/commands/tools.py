@@ -1,14 +1,43 @@
-"""The subcommands beside the stages: cost, state, how two arms differ, a look at tokens, a lease of GPUs for a job."""
+"""The subcommands beside the stages: the machine, cost, state, two arms compared, a number's origin, tokens, leases."""
 
-import argparse
 import shutil
 import sys
+from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from ict_core.commands.app import command
+from ict_core.commands.options import CELL, MaybeStudyFile, StudyArgument, StudyAsOption, chosen
 from ict_core.commands.stages import load_study, prepare, repository
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
+from ict_core.process.supervise import RETRIES
+from ict_core.store.repository import CLAIMS
 
 
-def plan(options: argparse.Namespace) -> None:
+@command("doctor")
+def doctor(argument: StudyArgument = None, study: StudyAsOption = None) -> int:
+    """Check whether this machine can run a study, and say what to do where it cannot; exit status 1 then."""
+    from ict_core.tools.doctor import FAULT, Patient, doctor
+
+    file = chosen(argument, study)
+    faults = 0
+    for name, finding in doctor(Patient(load_study(file), repository(file))):
+        faults += finding.level == FAULT
+        print(f"{finding.level:8} {name:9} {finding.text}", flush=True)
+    return int(faults > 0)
+
+
+@command("plan")
+def plan(
+    argument: StudyArgument = None,
+    study: StudyAsOption = None,
+    gpu: Annotated[str | None, typer.Option(help="a key of gpus in configs/plan.yaml (default: its gpu)")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="the folder of finished jobs to measure by (default: the study's)")
+    ] = None,
+    no_dag: Annotated[bool, typer.Option("--no-dag", help="do not ask Snakemake what would run")] = False,
+) -> None:
     """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
     from ict_core.jobs import outputs
     from ict_core.jobs.damage import damaged
@@ -17,77 +46,143 @@ def plan(options: argparse.Namespace) -> None:
     from ict_core.tools.plan.page import plan_page
     from ict_core.tools.plan.rerun import rule_runs
 
-    study = load_study(options.study)
-    root = repository(options)
-    plan = read_plan(root / "configs" / "plan.yaml")
-    gpu = options.gpu or plan.gpu
-    gpu_device(plan, gpu)
-    if options.results is not None and not options.results.is_dir():
-        raise UserError(f"--results {options.results}: no such folder")
-    results = options.results or root / "results" / study.name
-    faults = damaged(root, outputs.of_all(results, study.base_cells(), study.cells()))
-    rates = measured_rates(results, faults)
-    rules = None if options.no_dag else rule_runs(options.study, root)
-    print(plan_page(study, plan, gpu, results, rates, rules, faults), end="")
+    file = chosen(argument, study)
+    loaded, root = load_study(file), repository(file)
+    assumptions = read_plan(root / "configs" / "plan.yaml")
+    device = gpu or assumptions.gpu
+    gpu_device(assumptions, device)
+    if results is not None and not results.is_dir():
+        raise UserError(f"--results {results}: no such folder")
+    measured = results or root / "results" / loaded.name
+    faults = damaged(root, outputs.of_all(measured, loaded.base_cells(), loaded.cells()))
+    rates = measured_rates(measured, faults)
+    rules = None if no_dag else rule_runs(file, root)
+    print(plan_page(loaded, assumptions, device, measured, rates, rules, faults), end="")
 
 
-def status(options: argparse.Namespace) -> None:
+@command("status")
+def status(
+    argument: StudyArgument = None,
+    study: StudyAsOption = None,
+    results: Annotated[
+        Path | None, typer.Option(help="its folder (default: results/<study> of its repository)")
+    ] = None,
+) -> None:
     """Print how far each cell of a study is."""
     from ict_core.jobs import outputs
     from ict_core.jobs.damage import begun, damaged
     from ict_core.jobs.status import status, status_page, study_status
 
-    study = load_study(options.study)
-    root = repository(options)
-    results = (options.results or root / "results" / study.name).absolute()
-    if not results.is_dir():
-        raise UserError(f"{results}: no such folder; nothing of {study.name} has run, or --results names another one")
-    marked, base = begun(root), study.base_cells()
-    faults = damaged(root, outputs.of_all(results, base, study.cells()))
-    statuses = [status(results, cell, cell in base, marked, faults) for cell in study.evaluated_cells()]
-    statuses += study_status(results, outputs.of_study(results), marked, faults)
+    file = chosen(argument, study)
+    loaded, root = load_study(file), repository(file)
+    folder = (results or root / "results" / loaded.name).absolute()
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
+    marked, base = begun(root), loaded.base_cells()
+    faults = damaged(root, outputs.of_all(folder, base, loaded.cells()))
+    statuses = [status(folder, cell, cell in base, marked, faults) for cell in loaded.evaluated_cells()]
+    statuses += study_status(folder, outputs.of_study(folder), marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
 
 
-def diff(options: argparse.Namespace) -> None:
+@command("diff")
+def diff(
+    first: Annotated[str, typer.Argument(metavar="A", help="a variant of the study")],
+    second: Annotated[str, typer.Argument(metavar="B", help="a variant of the study")],
+    argument: StudyArgument = None,
+    study: StudyAsOption = None,
+) -> None:
     """Print what the trainings of two variants differ in."""
     from ict_core.config.mistakes import closest
 
-    study = load_study(options.study)
-    for variant in (options.A, options.B):
-        if variant not in study.methods:
-            raise UserError(
-                f"{options.study}: {variant!r} is no variant of its grid; {closest(variant, study.methods)}"
-            )
-    different, equal = study.compare(options.A, options.B)
-    for key, first, second in different:
-        print(f"{key}: {first} -> {second}")
+    file = chosen(argument, study)
+    loaded = load_study(file)
+    for variant in (first, second):
+        if variant not in loaded.methods:
+            raise UserError(f"{file}: {variant!r} is no variant of its grid; {closest(variant, loaded.methods)}")
+    different, equal = loaded.compare(first, second)
+    for key, ours, theirs in different:
+        print(f"{key}: {ours} -> {theirs}")
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")
 
 
-def tokens(options: argparse.Namespace) -> None:
+@command("explain")
+def explain(
+    table: Annotated[Path, typer.Argument(help="results/STUDY/tables/TABLE.csv, or results/STUDY/claims.json")],
+    cell: Annotated[
+        str,
+        typer.Option(
+            help="MODEL/VARIANT/... in the order of the columns, or COLUMN=VALUE,...; of claims.json the claim's id"
+        ),
+    ],
+    samples: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BENCHMARK/PROBLEM",
+            help="print this problem's question and gold answer, and each run's completions",
+        ),
+    ] = None,
+    claims: Annotated[
+        Path, typer.Option(help="that claims.json was made by", show_default="the repository's configs/claims.yaml")
+    ] = CLAIMS,
+) -> int:
+    """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""
+    from ict_core.jobs.damage import mend
+    from ict_core.tools.explain.explain import explain
+
+    try:
+        text, sound = explain(table, cell, samples, claims)
+    except Damaged as error:  # of the study's own files: there is nothing to walk along
+        text, sound = f"[BROKEN] {error}\n\nNOT SOUND: a file is damaged; {mend(error.output)}\n", False
+    print(text, end="")
+    return int(not sound)
+
+
+@command("tokens", portable=True)
+def tokens(
+    cell: Annotated[Path, typer.Argument(help=CELL)],
+    study: MaybeStudyFile = None,
+    problems: Annotated[
+        Path | None, typer.Option(help="a file of problems (default: the study's data/eval.parquet)")
+    ] = None,
+    benchmark: Annotated[str | None, typer.Option(help="problems of this benchmark only")] = None,
+    count: Annotated[int, typer.Option(help="prompts, drawn at random")] = 4,
+    seed: Annotated[int, typer.Option(help="of the draw and the rollouts")] = 0,
+    method: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="configs/methods/<variant>.yaml: mark what this rule keeps as well; may be given several times"
+        ),
+    ] = None,
+    alternatives: Annotated[int, typer.Option(help="likeliest tokens at each position")] = 5,
+    out: Annotated[Path | None, typer.Option(help="the page (default: CELL/tokens.html)")] = None,
+) -> None:
     """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
     from ict_core.tools.inspection.cell import inspected
 
-    cell = inspected(options.cell, options.study)
+    model = inspected(cell, study)
     prepare()
     from ict_core.store.files import write_text
     from ict_core.store.layout import StudyFiles
     from ict_core.tools.inspection.tokens import chosen_problems, tokens_page, with_rules
 
-    rules = with_rules(cell, options.method)
-    file = options.problems or StudyFiles(cell.study).eval_problems
-    problems = chosen_problems(file, options.benchmark, options.count, options.seed)
-    out = options.out or options.cell / "tokens.html"
-    write_text(out, tokens_page(cell, rules, problems, options.seed, options.alternatives))
-    print(out)
+    rules = with_rules(model, method or [])
+    asked = chosen_problems(problems or StudyFiles(model.study).eval_problems, benchmark, count, seed)
+    page = out or cell / "tokens.html"
+    write_text(page, tokens_page(model, rules, asked, seed, alternatives))
+    print(page)
 
 
-def lease(options: argparse.Namespace) -> None:
+@command("lease")
+def lease(
+    command: Annotated[list[str], typer.Argument(help="after --")],
+    gpus: Annotated[int, typer.Option(help="how many; with 0 the command sees none")] = 0,
+    retries: Annotated[int, typer.Option(help="when it dies")] = RETRIES,
+) -> int:
     """Run a command with GPUs of its own, once they are free; explain how it ends, and retry what may pass."""
     from ict_core.process.devices import run_leased
 
-    if options.retries < 0:
-        raise UserError(f"--retries {options.retries}: a number from 0 on")
-    sys.exit(run_leased(options.gpus, options.command, options.retries))
+    if retries < 0:
+        raise UserError(f"--retries {retries}: a number from 0 on")
+    return run_leased(gpus, command, retries)

@@ -1,12 +1,15 @@
 """The subcommand that runs a cell again and compares."""
 
-import argparse
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from ict_core.commands.app import command
+from ict_core.commands.options import CELL, MaybeStudyFile
 from ict_core.commands.stages import study_to_run
 from ict_core.errors import UserError
 from ict_core.store.repository import study_file
@@ -16,36 +19,51 @@ if TYPE_CHECKING:
     from ict_core.tools.verify.cell import Place
 
 
-def verify(options: argparse.Namespace) -> int:
+@command("verify")
+def verify(
+    cell: Annotated[
+        Path | None, typer.Argument(help=f"{CELL}; with --against results/STUDY (default: the stored study's)")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="STORED", help="run nothing: compare with this stored run")
+    ] = None,
+    study: MaybeStudyFile = None,
+    stages: Annotated[
+        str | None, typer.Option(help="with commas: pretrain or train, generate, grade (default: all)")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="train so many optimiser steps only, and compare these")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="an empty folder that receives the rerun (default: none is left)")
+    ] = None,
+) -> int:
     """Run a cell again, or hold a whole run against a stored one: status 0 if all is equal bit by bit, else 1."""
+    if against is not None:
+        given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
+        return _against(cell, against, [name for name, value in given.items() if value is not None])
     from ict_core.tools.verify.cell import chosen_stages, place_of
 
-    if options.against is not None:
-        return _against(options)
-    if options.cell is None:
+    if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
-    place = place_of(options.cell)
-    file = options.study or study_file(place.results.name)
-    study = study_to_run(file)
-    if place.cell not in study.evaluated_cells():
+    place = place_of(cell)
+    file = study or study_file(place.results.name)
+    loaded = study_to_run(file)
+    if place.cell not in loaded.evaluated_cells():
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
-    stages = chosen_stages(place, study, options.stages, options.steps)
-    if options.keep is not None and options.keep.exists() and any(options.keep.iterdir()):
-        raise UserError(f"--keep {options.keep}: there are files in it; allowed: a new or an empty folder")
+    chosen = chosen_stages(place, loaded, stages, steps)
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        raise UserError(f"--keep {keep}: there are files in it; allowed: a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
-        return _verify(place, study, file, stages, options.steps, options.keep or Path(folder))
+        return _verify(place, loaded, file, chosen, steps, keep or Path(folder))
 
 
-def _against(options: argparse.Namespace) -> int:
+def _against(run: Path | None, stored: Path, given: list[str]) -> int:
     from ict_core.store.provenance import read_manifest
     from ict_core.store.repository import REPOSITORY
     from ict_core.tools.verify.against import SETTINGS, against, against_page
 
-    given = [name for name in ("study", "stages", "steps", "keep") if getattr(options, name) is not None]
     if given:
         raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
-    stored = options.against
-    results = options.cell or REPOSITORY / "results" / read_manifest(stored / SETTINGS)["study"]
+    results = run or REPOSITORY / "results" / read_manifest(stored / SETTINGS)["study"]
     found = against(results, stored)
     print(against_page(found, results, stored), end="")
     return int(not found.same)

@@ -70,7 +70,7 @@ def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(
     end = result.stdout[result.stdout.rindex("failed: ") :]
     assert end.startswith("failed: pretrain of mini-xs: RuntimeError: no such luck\n")
     assert "Study smoke: 1 failed job(s); logs in results/smoke/logs/. What is finished is kept" in end
-    full = "from ict_core import failures; failures.LEAST_MIB = 10**9; "
+    full = "from ict_core.process import failures; failures.LEAST_MIB = 10**9; "
     common = fresh.folder / "workflow/rules/common.smk"
     common.write_text(common.read_text().replace("ROOT = (", f"{full}\nROOT = (", 1))
     result = fresh.snakemake(*SMOKE)

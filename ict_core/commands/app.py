@@ -1,0 +1,98 @@
+"""How a subcommand of `ict` is declared and run, and what its end means."""
+
+import functools
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from ict_core.errors import Damaged, Transient, UserError
+from ict_core.process import failures, numerics
+from ict_core.process.job_log import hold_log, log_of_this
+from ict_core.process.supervise import ATTEMPTS, end_with_parent
+
+app = typer.Typer(
+    help="One subcommand a stage of a study, and those that people use beside.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 120},
+)
+Command = TypeVar("Command", bound=Callable[..., int | None])
+
+
+def command(name: str, *, portable: bool = False, writes: str = "out") -> Callable[[Command], Command]:
+    """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
+
+    Args:
+        portable: whether its numerics are portable. A command that reads a study takes the study's instead
+            (:func:`ict_core.commands.stages.study_to_run`); most others compute nothing.
+        writes: its parameter that names what it writes, for the message where that cannot be written.
+    """
+
+    def declare(function: Command) -> Command:
+        @functools.wraps(function)
+        def run(**options: Any) -> None:
+            once = functools.partial(function, **options)
+            raise typer.Exit(_run(once, function.__name__, portable, options.get(writes)))
+
+        app.command(name)(run)
+        return function
+
+    return declare
+
+
+def _run(function: Callable[[], int | None], name: str, portable: bool, written: Path | None) -> int:
+    """Run one subcommand.
+
+    A :class:`UserError`, and what :mod:`ict_core.process.failures` can explain, is printed without a traceback and
+    gives status 2, or 75 where it may pass; an interrupt gives 130, SIGTERM 143, each after what was begun has been
+    cleared away.
+    """
+    if ATTEMPTS in os.environ:
+        end_with_parent()
+    hold_log()
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        if portable:
+            numerics.use("portable")
+        status = function() or 0
+        numerics.check()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Exception as error:
+        told = error if isinstance(error, UserError) else failures.explain(error, name, written)
+        if told is None:
+            raise
+        then = f"; {_mended(told.output)}" if isinstance(told, Damaged) else ""
+        print(f"error: {told}{then}", file=sys.stderr)
+        return os.EX_TEMPFAIL if isinstance(told, Transient) else 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
+    return status
+
+
+def _mended(output: Path) -> str:
+    """What to do about a damaged output; a job of its own study sets it aside, and nothing else touches it."""
+    from ict_core.jobs.damage import mend, set_aside
+    from ict_core.store.layout import study_of
+
+    log = log_of_this()
+    study = study_of(log) if log else None
+    if study is None or not output.resolve().is_relative_to(study):
+        return mend(output)
+    return f"set aside as {set_aside(output)}: run snakemake again, which makes {output} anew from the stage before"
+
+
+def _end(number: int, _frame: Any) -> None:
+    """End in order on SIGTERM, as if by an exception; a second one changes nothing."""
+    signal.signal(number, signal.SIG_IGN)
+    print("ended by SIGTERM", file=sys.stderr)
+    sys.exit(128 + number)
