@@ -70,11 +70,10 @@ def contamination(options: argparse.Namespace) -> None:
     """Compare the evaluation sets with the training data."""
     study = study_to_run(options.study)
     from ict_core.contamination.audit import audit
-    from ict_core.contamination.questions import templates
     from ict_core.store import records
 
     train, held_out = (records.read_frame(path, records.PROBLEMS) for path in (options.train, options.eval))
-    counts, pairs = audit(train, held_out, templates(study), study.grading.dump())
+    counts, pairs = audit(train, held_out, study.grading.dump())
     records.write_frame(pairs, options.pairs, records.NEAR_DUPLICATES)
     records.write_frame(counts, options.counts, records.CONTAMINATION)
     print(counts.to_string(index=False))
@@ -234,8 +233,7 @@ def completion_probe(options: argparse.Namespace) -> None:
     """Ask a base model for the rest of partial questions."""
     study = study_to_run(options.study)
     prepare()
-    from ict_core.contamination.completion_probe import completion_probe
-    from ict_core.contamination.questions import templates
+    from ict_core.contamination.completion_probe import completion_probe, templates
     from ict_core.evaluation.engines import engine_version, load_engine
     from ict_core.evaluation.generate import context_length, stop_token_ids
     from ict_core.store import records

@@ -125,9 +125,7 @@ def facts(**more: object) -> dict[str, object]:
 def study(tmp_path) -> Path:
     """A study of one made-up cell with all the files that a run leaves."""
     results = tmp_path / "results/made"
-    prompts = pd.DataFrame(
-        {"benchmark": "b", "problem": ["p", "q"], "prompt": "?", "answer": "4", "answer_type": "number"}
-    )
+    prompts = pd.DataFrame([("b", p, "?", "[]", "?", "4", "number") for p in "pq"], columns=list(records.PROBLEMS))
     for name in ("train", "eval"):
         records.write_frame(prompts, results / f"data/{name}.parquet", records.PROBLEMS)
     problems = records.frame_hash(prompts, records.PROBLEMS)

@@ -13,7 +13,8 @@ LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}
 
 
 def problems(*rows):
-    return pd.DataFrame([("aime", name, "What?", answer, kind) for name, answer, kind in rows], columns=list(PROBLEMS))
+    made = [("aime", name, "What?", "[]", "What?", answer, kind) for name, answer, kind in rows]
+    return pd.DataFrame(made, columns=list(PROBLEMS))
 
 
 def completions(*rows):

@@ -1,5 +1,6 @@
 """Fetches a published set through `datasets`, from the hub or from a mirror folder: the same problems either way."""
 
+import json
 import tempfile
 from collections.abc import Iterable
 from importlib import import_module
@@ -97,11 +98,19 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
     if published.drawn < len(items):
         drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
         items = [items[index] for index in sorted(drawn)]
-    template, kind = published.prompt.template, published.answer_type
-    return pd.DataFrame(
-        [(published.name, item.id, prompt(template, item), item.answer, kind) for item in items],
-        columns=list(records.PROBLEMS),
-    )
+    rows = [
+        {
+            "benchmark": published.name,
+            "problem": item.id,
+            "question": item.question,
+            "options": json.dumps(item.choices or (), ensure_ascii=False),
+            "prompt": prompt(published.prompt.template, item),
+            "answer": item.answer,
+            "answer_type": published.answer_type,
+        }
+        for item in items
+    ]
+    return pd.DataFrame(rows, columns=list(records.PROBLEMS))
 
 
 def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:
