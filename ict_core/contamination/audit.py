@@ -16,8 +16,8 @@ from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, simil
 from ict_core.contamination.text import but_for_numbers, tokens
 from ict_core.grading.answers import grade_answer
 from ict_core.grading.boxes import Verdict
+from ict_core.grading.gold import LETTERS
 from ict_core.grading.pool import GradingPool
-from ict_core.problems.published.item import LETTERS
 from ict_core.store import records
 
 _SAME = {"correct": "yes", "wrong": "no"}
@@ -85,8 +85,8 @@ def audit(
             "problems": True,
             "repeated": _repeated(ours),
             "exact": [tokens(one.question) in exact for one in ours],
-            "ngram": [found is True for found in shared],
-            "short": [found is None for found in shared],
+            "ngram": [shares is True for shares in shared],
+            "short": [shares is None for shares in shared],
             "but_for_numbers": [but_for_numbers(one.question) in wording for one in ours],
         }
     )
@@ -115,8 +115,9 @@ def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
 
 
 def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
-    found = similar_pairs([shingles(one.question) for one in ours], [shingles(one.question) for one in theirs], SIMILAR)
-    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in found]
+    held_out, training = ([shingles(one.question) for one in problems] for problems in (ours, theirs))
+    similar = similar_pairs(held_out, training, SIMILAR)
+    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in similar]
     answers = [(f"\\boxed{{{theirs.answer}}}", ours.answer, "latex") for ours, theirs, _ in pairs]
     with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
         verdicts = pool.grade(answers)

@@ -63,9 +63,11 @@ def common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
     return len(left) - column.bit_count()
 
 
-def rouge_l(found: Sequence[str], wanted: Sequence[str]) -> float:
+def rouge_l(completed: Sequence[str], wanted: Sequence[str]) -> float:
     """ROUGE-L of Lin 2004: the harmonic mean of the common subsequence's shares of both texts, 0 to 1."""
-    return 2 * common_subsequence(found, wanted) / (len(found) + len(wanted)) if found or wanted else 1.0
+    if not completed and not wanted:
+        return 1.0
+    return 2 * common_subsequence(completed, wanted) / (len(completed) + len(wanted))
 
 
 def completion_probe(
@@ -111,8 +113,8 @@ def completion_probe(
     probed = []
     for row, text, rest in zip(rows, texts, rests, strict=True):
         wanted = _words(rest)
-        found = _words(text)[: len(wanted)]
-        probed.append((*row, found == wanted, rouge_l(found, wanted)))
+        completed = _words(text)[: len(wanted)]
+        probed.append((*row, completed == wanted, rouge_l(completed, wanted)))
     return pd.DataFrame(probed, columns=list(records.COMPLETION_PROBE))
 
 

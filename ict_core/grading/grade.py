@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import ANSWER_TYPES, refusal
 from ict_core.grading.canaries import check_canaries
+from ict_core.grading.gold import ANSWER_TYPES, refusal
 from ict_core.grading.pool import GradingPool
 from ict_core.process.progress import Progress
 from ict_core.store.records import GRADES, SCORES, STATUSES, STATUSES_GRADED

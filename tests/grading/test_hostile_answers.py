@@ -7,7 +7,8 @@ from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, given, settings
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import _TYPES, ANSWER_TYPES
+from ict_core.grading.answers import _TYPES
+from ict_core.grading.gold import ANSWER_TYPES
 from ict_core.grading.grade import grade_completions
 from ict_core.grading.pool import GradingPool
 from ict_core.store.records import COMPLETIONS, PROBLEMS, write_frame

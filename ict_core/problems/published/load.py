@@ -28,7 +28,8 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
 
     Args:
         sets: all that will be read.
-        mirror: the folder that stands for the hub, or None.
+        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub, or
+            None.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
@@ -47,17 +48,16 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
 
 
 def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
-    """All problems of a set in order of their ids, checked against its YAML file.
+    """All problems of a set, to which there is access, in order of their ids, checked against its YAML file.
 
     Args:
         published: the set.
-        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub.
+        mirror: see :func:`check_access`.
 
     Raises:
-        UserError: see :func:`check_access`; the rows cannot be had, lack a column, are not as published, or differ from
-            the row count or the content hash that the file states.
+        UserError: the rows cannot be had, lack a column, are not as published, or differ from the row count or the
+            content hash that the file states.
     """
-    check_access([published], mirror)
     read = _reader(published.reader)
     items: list[Item] = []
     for config in published.configs:
@@ -88,7 +88,7 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
 
     Args:
         published: the set; its name becomes the column `benchmark`, its `problems` are drawn from all rows.
-        mirror: see :func:`load_items`.
+        mirror: see :func:`check_access`.
         seed: draws the problems where not all are used; the draw depends on the set's name and nothing else.
 
     Raises:

@@ -2,7 +2,8 @@
 
 import re
 
-from ict_core.problems.published.item import LETTERS, Item
+from ict_core.grading.gold import LETTERS
+from ict_core.problems.published.item import Item
 
 _PLACE = re.compile(r"\{(question|options)\}")
 
