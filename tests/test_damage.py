@@ -41,7 +41,7 @@ def write_checkpoint(folder: Path) -> None:
 
 
 def write_frames(stage: outputs.Stage) -> None:
-    prompts = pd.DataFrame({"benchmark": ["b"], "problem": "p", "prompt": "?", "answer": "4", "answer_type": "number"})
+    prompts = pd.DataFrame([("b", "p", "?", "[]", "?", "4", "number")], columns=list(records.PROBLEMS))
     if stage.name == "data":
         for output in stage.outputs:
             records.write_frame(prompts, output, records.PROBLEMS)

@@ -86,7 +86,7 @@ def engine(folder: Path) -> None:
 
 
 def inspect(folder: Path) -> None:
-    problems = pd.DataFrame([("b", "p", "1+1=", "2", "math")], columns=list(PROBLEMS))
+    problems = pd.DataFrame([("b", "p", "1+1", "[]", "1+1=", "2", "math")], columns=list(PROBLEMS))
     options = {"group_size": 2, "temperature": 1.0, "max_new_tokens": 4, "seed": 0, "known_forks": False}
     sample_groups(folder, problems, grading={"seconds": 5, "memory_mib": 512}, **options)
 

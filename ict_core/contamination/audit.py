@@ -4,32 +4,61 @@ It warns and removes nothing. What it says of a question says nothing of what th
 `completion_probe.py`.
 """
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
-from ict_core.contamination.questions import Asked, asked
 from ict_core.contamination.text import but_for_numbers, tokens
 from ict_core.grading.answers import grade_answer
 from ict_core.grading.boxes import Verdict
+from ict_core.grading.gold import LETTERS
 from ict_core.grading.pool import GradingPool
 from ict_core.store import records
 
 _SAME = {"correct": "yes", "wrong": "no"}
 
 
+class Asked(NamedTuple):
+    """A problem as the audit sees it.
+
+    Attributes:
+        benchmark: the evaluation or training set.
+        problem: its id there.
+        question: without options and without the instruction that all prompts share.
+        options: of a multiple choice, in the order of their letters; else none.
+        answer: the gold answer; of a problem with options the right option's text.
+    """
+
+    benchmark: str
+    problem: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+
+def asked(problems: pd.DataFrame) -> list[Asked]:
+    """The problems of a frame of ``records.PROBLEMS``, in its order."""
+    rows = []
+    columns = (problems[name] for name in ("benchmark", "problem", "question", "options", "answer"))
+    for benchmark, problem, question, written, answer in zip(*columns, strict=True):
+        options = tuple(json.loads(written))
+        meant = options[LETTERS.index(answer)] if options else answer
+        rows.append(Asked(benchmark, problem, question, options, meant))
+    return rows
+
+
 def audit(
-    training: pd.DataFrame, held_out: pd.DataFrame, template: Mapping[str, str], grading: Mapping[str, Any]
+    training: pd.DataFrame, held_out: pd.DataFrame, grading: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compare every evaluation problem with every training problem.
 
     Args:
         training, held_out: frames of ``records.PROBLEMS``.
-        template: as :func:`ict_core.contamination.questions.templates`.
         grading: `seconds` and `memory_mib` of one answer.
 
     Returns:
@@ -43,7 +72,7 @@ def audit(
         :func:`overlap.shingles` have a Jaccard similarity of at least ``overlap.SIMILAR``, hence all exact matches
         too. `same_answer` is the verdict of the grader of mathematical answers: yes, no, or unknown.
     """
-    ours, theirs = asked(held_out, template), asked(training, template)
+    ours, theirs = asked(held_out), asked(training)
     near = _near_duplicates(ours, theirs, grading)
     questions = [one.question for one in theirs]
     exact = {tokens(question) for question in questions}
@@ -56,8 +85,8 @@ def audit(
             "problems": True,
             "repeated": _repeated(ours),
             "exact": [tokens(one.question) in exact for one in ours],
-            "ngram": [found is True for found in shared],
-            "short": [found is None for found in shared],
+            "ngram": [shares is True for shares in shared],
+            "short": [shares is None for shares in shared],
             "but_for_numbers": [but_for_numbers(one.question) in wording for one in ours],
         }
     )
@@ -86,8 +115,9 @@ def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
 
 
 def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
-    found = similar_pairs([shingles(one.question) for one in ours], [shingles(one.question) for one in theirs], SIMILAR)
-    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in found]
+    held_out, training = ([shingles(one.question) for one in problems] for problems in (ours, theirs))
+    similar = similar_pairs(held_out, training, SIMILAR)
+    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in similar]
     answers = [(f"\\boxed{{{theirs.answer}}}", ours.answer, "latex") for ours, theirs, _ in pairs]
     with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
         verdicts = pool.grade(answers)

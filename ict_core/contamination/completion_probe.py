@@ -13,14 +13,23 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.contamination.questions import asked
+from ict_core.config.published import PublishedSet
+from ict_core.config.study import Study
+from ict_core.errors import UserError
 from ict_core.evaluation.engine import Engine, Request, Sampling
+from ict_core.problems.mini.problems import TEMPLATE
 from ict_core.store import records
 
 PERCENTS = (40, 60, 80)
 """Of a question, given to the model."""
 
 _PIECE = re.compile(r"\s*(?:\w+|[^\w\s])")  # a word, number or sign with the whitespace before it
+
+
+def templates(study: Study) -> dict[str, str]:
+    """The prompt template of every benchmark of a study, by its name."""
+    sets = study.benchmarks.values()
+    return {one.name: one.prompt.template if isinstance(one, PublishedSet) else TEMPLATE for one in sets}
 
 
 def split(question: str, percent: int) -> tuple[str, str] | None:
@@ -54,9 +63,11 @@ def common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:
     return len(left) - column.bit_count()
 
 
-def rouge_l(found: Sequence[str], wanted: Sequence[str]) -> float:
+def rouge_l(completed: Sequence[str], wanted: Sequence[str]) -> float:
     """ROUGE-L of Lin 2004: the harmonic mean of the common subsequence's shares of both texts, 0 to 1."""
-    return 2 * common_subsequence(found, wanted) / (len(found) + len(wanted)) if found or wanted else 1.0
+    if not completed and not wanted:
+        return 1.0
+    return 2 * common_subsequence(completed, wanted) / (len(completed) + len(wanted))
 
 
 def completion_probe(
@@ -71,29 +82,39 @@ def completion_probe(
     Args:
         engine: holds the base model.
         problems: a frame of ``records.PROBLEMS``.
-        template: as :func:`ict_core.contamination.questions.templates`; its words before the question are given too.
+        template: of every benchmark, as :func:`templates`; its words before the question are given too.
         stop_token_ids: the model's.
         max_new_tokens: the most that is decoded, where the rest has more bytes than that.
 
     Returns:
         A frame of ``records.COMPLETION_PROBE``, one row a problem and percentage; questions of a single word have none.
         `exact`: the completion begins with the rest. `rouge_l`: of as many words and signs as the rest has.
+
+    Raises:
+        UserError: a benchmark has no template, or a prompt was not made from it: the frame is older than the
+            configuration.
     """
     rows, requests, rests = [], [], []
-    for one in asked(problems, template):
-        head = template[one.benchmark].partition("{question}")[0]
+    columns = (problems[name] for name in ("benchmark", "problem", "question", "prompt"))
+    for benchmark, problem, question, prompt in zip(*columns, strict=True):
+        head = template.get(benchmark, "").partition("{question}")[0]
+        if benchmark not in template or not prompt.startswith(head + question):
+            raise UserError(
+                f"the prompt of {benchmark} {problem} was not made from the template that the study's configuration "
+                "gives this set; run `ict data` anew"
+            )
         for percent in PERCENTS:
-            parts = split(one.question, percent)
+            parts = split(question, percent)
             if parts is not None:
-                rows.append((one.benchmark, one.problem, percent))
+                rows.append((benchmark, problem, percent))
                 requests.append(Request(head + parts[0], seed=0))
                 rests.append(parts[1])
     texts = _decode(engine, requests, rests, stop_token_ids, max_new_tokens)
     probed = []
     for row, text, rest in zip(rows, texts, rests, strict=True):
         wanted = _words(rest)
-        found = _words(text)[: len(wanted)]
-        probed.append((*row, found == wanted, rouge_l(found, wanted)))
+        completed = _words(text)[: len(wanted)]
+        probed.append((*row, completed == wanted, rouge_l(completed, wanted)))
     return pd.DataFrame(probed, columns=list(records.COMPLETION_PROBE))
 
 

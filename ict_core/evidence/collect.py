@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.grading.grade import score_grades
+from ict_core.evidence.scores import score_grades
 from ict_core.statistics.names import BASE
 from ict_core.store import records
 from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
@@ -59,8 +59,8 @@ def collect(
     for cell in [*base, *trained]:
         file = graded / cell.folder / "grades.parquet"
         grades = records.read_frame(file, records.GRADES)
-        of_cell = score_grades(grades, *cell)
-        scores.append(of_cell.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
+        scored = score_grades(grades, cell)
+        scores.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
     logs, tokens = [], []
     for cell in trained:
         train = results / cell.folder / "train"

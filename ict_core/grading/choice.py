@@ -21,8 +21,7 @@ first line (``tasks/mmlu/generative``). None of them reads boxes, which the prom
 import re
 
 from ict_core.grading.boxes import Verdict, last_box, last_match
-
-CHOICES = ("A", "B", "C", "D")
+from ict_core.grading.gold import LETTERS
 
 _DECLARED = re.compile(
     r"[Aa]nswer(?:\s{1,3}is)?(?:\\[a-z]{1,10}|\s(?:option|choice)\s|[\s$*({:]){1,20}([A-D])(?![A-Za-z0-9'’])"
@@ -46,10 +45,10 @@ def grade_choice(text: str, gold: str) -> Verdict:
 
     Args:
         text: what the model wrote.
-        gold: one of :data:`CHOICES`.
+        gold: one of ``gold.LETTERS``.
     """
     box = last_box(text)
     letter = _DRESS.sub("", box.answer if box else _answer(text)).upper()
-    if letter not in CHOICES:
+    if letter not in LETTERS:
         return Verdict("no_answer")
     return Verdict("correct" if letter == gold else "wrong", letter)

@@ -1,15 +1,15 @@
-"""The grading stage: completions to grades, and grades to scores."""
+"""The grading stage: completions to grades."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import ANSWER_TYPES, refusal
 from ict_core.grading.canaries import check_canaries
+from ict_core.grading.gold import ANSWER_TYPES, refusal
 from ict_core.grading.pool import GradingPool
 from ict_core.process.progress import Progress
-from ict_core.store.records import GRADES, SCORES, STATUSES, STATUSES_GRADED
+from ict_core.store.records import GRADES
 
 _PROBLEM = ["benchmark", "problem"]
 
@@ -69,29 +69,3 @@ def grade_completions(
         status=[verdict.status for verdict in verdicts], extracted=[verdict.extracted for verdict in verdicts]
     )
     return grades[list(GRADES)]
-
-
-def score_grades(grades: pd.DataFrame, model: str, variant: str, seed: int) -> pd.DataFrame:
-    """Count the grades of one cell.
-
-    Args:
-        grades: a frame of ``records.GRADES``.
-        model, variant, seed: the cell.
-
-    Returns:
-        a frame of ``records.SCORES``, one row a problem in order of first appearance. Ungraded samples count in
-        ``sampled`` and not in ``n``.
-
-    Raises:
-        UserError: a status that is not one of ``records.STATUSES``.
-    """
-    _reject(grades[~grades["status"].isin(STATUSES)], [*_PROBLEM, "sample", "status"], "the status is unknown")
-    counted = grades[_PROBLEM].assign(
-        sampled=1,
-        **{status: (grades["status"] == status).astype("int64") for status in STATUSES},
-        truncated=(grades["finish_reason"] == "length").astype("int64"),
-        tokens=grades["tokens"],
-    )
-    scores = counted.groupby(_PROBLEM, sort=False, as_index=False).sum()
-    scores = scores.assign(model=model, variant=variant, seed=seed, n=scores[list(STATUSES_GRADED)].sum(axis=1))
-    return scores[list(SCORES)]

@@ -22,8 +22,6 @@ from ict_core.grading.boxes import Verdict, last_box, last_match
 from ict_core.grading.math import grade_math
 from ict_core.grading.numerals import canonical, undress
 
-LARGEST = 999
-
 _DECLARED = re.compile(
     r"[Aa]nswer(?:\s{1,3}is)?(?:\\[a-z]{1,10}|[\s$*({:]){1,20}"
     r"([+-]?[0-9]+(?:,[0-9]{3})*(?:\.0+)?)(?![0-9A-Za-z^/+\\_(-]|[.,:][0-9]|\*(?!\*)|\*\*[0-9])"
@@ -38,7 +36,7 @@ def _read(answer: str) -> str | None:
 
 
 def is_integer_gold(gold: str) -> bool:
-    """Whether a gold answer is an integer from 0 to :data:`LARGEST`, zero-padded or not."""
+    """Whether a gold answer can be read as an integer from 0 to 999, zero-padded or not; `gold` says which is legal."""
     form = _read(gold)
     return form is not None and form.isdecimal() and len(form) <= 3
 

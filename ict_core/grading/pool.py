@@ -17,8 +17,9 @@ from types import TracebackType
 from typing import Self
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import ANSWER_TYPES, SETTLED_LIMIT, Grader, Item, grade_answer, settle
+from ict_core.grading.answers import SETTLED_LIMIT, Grader, Item, grade_answer, settle
 from ict_core.grading.boxes import Verdict, last_box
+from ict_core.grading.gold import ANSWER_TYPES
 from ict_core.grading.worker import EXIT_MEMORY
 from ict_core.store.records import STATUSES
 

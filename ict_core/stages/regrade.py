@@ -9,8 +9,8 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.evidence.collect import collect
+from ict_core.evidence.scores import count_grades
 from ict_core.evidence.stored import SETTINGS
-from ict_core.grading.grade import score_grades
 from ict_core.statistics.pass_at_k import pass_at_k
 from ict_core.store import records
 from ict_core.store.files import appearing, write_text
@@ -76,8 +76,8 @@ def _both(old: pd.DataFrame, new: pd.DataFrame) -> list[tuple[str, pd.DataFrame]
 
 
 def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
-    scores = score_grades(grades, "", "", 0)
-    known = scores[scores["n"] > 0]
+    counts = count_grades(grades)
+    known = counts[counts["n"] > 0]
     values = pd.Series(pass_at_k(known["n"], known["correct"], 1), index=known.index)
     return values.groupby(known["benchmark"], sort=False).mean()
 

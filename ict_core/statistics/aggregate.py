@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ict_core.errors import UserError
 from ict_core.statistics.bootstrap import RESAMPLES, Bootstrapped, percentile
 from ict_core.statistics.intervals import LEVEL, ROUNDING
 
@@ -78,15 +77,15 @@ def stratified_bootstrap(
         level: nominal coverage.
 
     Raises:
-        UserError: an arm without runs, arms of different benchmarks, or fewer than 2 resamples.
+        ValueError: an arm without runs, arms of different benchmarks, or fewer than 2 resamples.
     """
     if ours.shape[-1] != theirs.shape[-1] or 0 in ours.shape or 0 in theirs.shape:
-        raise UserError(
+        raise ValueError(
             f"two arms need at least one run each and the same benchmarks, shape (runs, benchmarks), not {ours.shape} "
             f"and {theirs.shape}"
         )
     if resamples < 2:
-        raise UserError(f"a bootstrap needs at least 2 resamples, not {resamples}")
+        raise ValueError(f"a bootstrap needs at least 2 resamples, not {resamples}")
     benchmark = np.arange(ours.shape[-1])
 
     def resample(arm: NDArray[np.float64]) -> NDArray[np.float64]:

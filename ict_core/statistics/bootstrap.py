@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ict_core.errors import UserError
-from ict_core.statistics.intervals import LEVEL, without_spread
+from ict_core.statistics.intervals import LEVEL, check_level, without_spread
 
 RESAMPLES = 1000
 
@@ -34,10 +33,9 @@ def percentile(estimate: NDArray[np.float64], resampled: NDArray[np.float64], le
         level: nominal coverage in (0, 1).
 
     Raises:
-        UserError: a level outside (0, 1).
+        ValueError: a level outside (0, 1).
     """
-    if not 0 < level < 1:
-        raise UserError(f"an interval's level must lie in (0, 1), not {level}")
+    check_level(level)
     limits = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=-1)
     low, high = np.where(without_spread(resampled), np.nan, limits)
     return Bootstrapped(estimate, low, high)
@@ -82,15 +80,15 @@ def crossed_bootstrap(
         problems: likewise for problems.
 
     Raises:
-        UserError: no block, blocks of different numbers of runs, an empty block, or fewer than 2 resamples.
+        ValueError: no block, blocks of different numbers of runs, an empty block, or fewer than 2 resamples.
     """
     if not blocks or len({b.shape[:-1] for b in blocks}) != 1 or any(b.ndim < 2 or b.size == 0 for b in blocks):
-        raise UserError(
+        raise ValueError(
             "a crossed bootstrap needs at least one benchmark and the same runs on every benchmark, shape (runs, "
             f"problems) each, not {[b.shape for b in blocks]}"
         )
     if resamples < 2:
-        raise UserError(f"a bootstrap needs at least 2 resamples, not {resamples}")
+        raise ValueError(f"a bootstrap needs at least 2 resamples, not {resamples}")
     number = blocks[0].shape[-2]
     of_runs = resampling_counts(generator, resamples, number) if runs else np.ones((resamples, number))
     by_run = np.zeros((*blocks[0].shape[:-1], resamples))

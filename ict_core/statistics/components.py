@@ -56,7 +56,7 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
         The standard deviations, in the values' unit, and the contributions to the variance of the mean, in its square.
 
     Raises:
-        UserError: no block, an empty one, blocks with other numbers of runs, or a value that is not finite.
+        ValueError: no block, an empty one, blocks with other numbers of runs, or a value that is not finite.
     """
     parts = variance_parts(blocks)
     runs, sizes = parts.sizes

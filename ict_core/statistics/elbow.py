@@ -24,13 +24,13 @@ def elbow(sorted_scores: ArrayLike) -> float:
         is no elbow: fewer than three scores, or a curve that is level, straight, or nowhere below its chord.
 
     Raises:
-        UserError: scores that are not a list, not finite, or rise.
+        ValueError: scores that are not a list, not finite, or rise.
     """
     scores = np.asarray(sorted_scores, dtype=np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():
-        raise UserError(f"an elbow needs a list of finite scores, not an array of shape {scores.shape} or with NaN")
+        raise ValueError(f"an elbow needs a list of finite scores, not an array of shape {scores.shape} or with NaN")
     if (np.diff(scores) > 0).any():
-        raise UserError("an elbow needs scores sorted from the largest to the smallest")
+        raise ValueError("an elbow needs scores sorted from the largest to the smallest")
     if scores.size < 3 or scores[0] == scores[-1]:
         return float("nan")
     rank = np.linspace(0.0, 1.0, scores.size)
@@ -54,11 +54,14 @@ def mean_sorted_curve(scores: ArrayLike, sequences: ArrayLike, points: int = POI
         The curve, shape (points,), falling; it is what :func:`elbow` takes.
 
     Raises:
-        UserError: no tokens, other shapes, or a score that is not finite.
+        UserError: a score is not finite.
+        ValueError: no tokens, or other shapes.
     """
     values, groups = np.asarray(scores, dtype=np.float64), np.asarray(sequences)
-    if values.ndim != 1 or values.shape != groups.shape or values.size == 0 or not np.isfinite(values).all():
-        raise UserError(f"a curve needs one finite score a token: {values.shape} scores, {groups.shape} sequences")
+    if values.ndim != 1 or values.shape != groups.shape or values.size == 0:
+        raise ValueError(f"a curve needs one score a token: {values.shape} scores, {groups.shape} sequences")
+    if not np.isfinite(values).all():
+        raise UserError("a curve needs finite scores; a sampled token has another")
     _, of_token, lengths = np.unique(groups, return_inverse=True, return_counts=True)
     ordered = values[np.lexsort((-values, of_token))]
     starts = np.cumsum(lengths) - lengths

@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ict_core.errors import UserError
-
 LEVEL = 0.95
 ROUNDING = 1e-12  # values (shares, about 1) closer than this differ by rounding alone
 
@@ -33,9 +31,9 @@ class Estimate:
 
 
 def check_level(level: float) -> None:
-    """Raise a UserError unless 0 < level < 1."""
+    """Raise a ValueError unless 0 < level < 1."""
     if not 0 < level < 1:
-        raise UserError(f"an interval's level must lie in (0, 1), not {level}")
+        raise ValueError(f"an interval's level must lie in (0, 1), not {level}")
 
 
 def student(mean: ArrayLike, variance: ArrayLike, df: ArrayLike, level: float = LEVEL, scale: float = 1.0) -> Estimate:
@@ -49,7 +47,7 @@ def student(mean: ArrayLike, variance: ArrayLike, df: ArrayLike, level: float = 
         scale: the size of the values; a standard error below `ROUNDING` times it is rounding and counts as none.
 
     Raises:
-        UserError: a level outside (0, 1).
+        ValueError: a level outside (0, 1).
     """
     check_level(level)
     centre, spread, degrees = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (mean, variance, df)))
@@ -80,11 +78,11 @@ def over_runs(values: ArrayLike, level: float = LEVEL) -> Estimate:
         Arrays of shape (...).
 
     Raises:
-        UserError: no values, a value that is not finite, or a level outside (0, 1).
+        ValueError: no values, a value that is not finite, or a level outside (0, 1).
     """
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim == 0 or sample.size == 0 or not np.isfinite(sample).all():
-        raise UserError(f"an interval needs at least one finite value, not {values!r}")
+        raise ValueError(f"an interval needs at least one finite value, not {values!r}")
     runs, mean = sample.shape[-1], sample.mean(axis=-1)
     if runs == 1:
         return student(mean, np.nan, np.nan, level)
@@ -106,6 +104,6 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     """:func:`over_runs` of one sample, shape (n,)."""
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1:
-        raise UserError(f"an interval needs a list of at least one finite value, not {values!r}")
+        raise ValueError(f"an interval needs a list of at least one finite value, not {values!r}")
     found = over_runs(sample, level)
     return Interval(float(found.mean), float(found.low), float(found.high), sample.size)

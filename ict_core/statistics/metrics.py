@@ -72,7 +72,8 @@ def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.f
         Shares in [0, 1], of the broadcast shape.
 
     Raises:
-        UserError: no metric has that name, n is 0 or the counts are impossible.
+        UserError: no metric has that name.
+        ValueError: n is 0, or the counts are impossible.
     """
     return np.mean([_pass_at(k, n, correct) for k in ks_of(metric)], axis=0)
 
@@ -116,7 +117,8 @@ def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[
         Shape as broadcast, a share squared; NaN where n is below twice what the metric needs.
 
     Raises:
-        UserError: no metric has that name, or the counts are impossible.
+        UserError: no metric has that name.
+        ValueError: the counts are impossible.
     """
     graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
     ks, variance = ks_of(metric), np.full(graded.shape, np.nan)

@@ -4,15 +4,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.errors import UserError
-
 
 def _adjusted(p: ArrayLike, method: str) -> NDArray[np.float64]:
     """Adjusted p values; a missing one counts as 1 and stays missing."""
     raw = np.asarray(p, dtype=np.float64)
     absent = np.isnan(raw)
     if ((raw < 0) | (raw > 1)).any():
-        raise UserError(f"p values must lie in [0, 1]: {raw[~absent].min()} to {raw[~absent].max()}")
+        raise ValueError(f"p values must lie in [0, 1]: {raw[~absent].min()} to {raw[~absent].max()}")
     if raw.size == 0:
         return raw
     adjusted = multipletests(np.where(absent, 1.0, raw), method=method)[1]
@@ -32,7 +30,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
         Adjusted p values, shape (tests,), NaN where `p` is.
 
     Raises:
-        UserError: a p value lies outside [0, 1].
+        ValueError: a p value lies outside [0, 1].
     """
     return _adjusted(p, "holm")
 
@@ -50,6 +48,6 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
         Adjusted p values, shape (tests,), NaN where `p` is.
 
     Raises:
-        UserError: a p value lies outside [0, 1].
+        ValueError: a p value lies outside [0, 1].
     """
     return _adjusted(p, "fdr_bh")

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from statsmodels.stats.proportion import proportion_confint
 
-from ict_core.errors import UserError
 from ict_core.statistics.intervals import LEVEL, Estimate, check_level, student
 from ict_core.statistics.two_way import check_blocks
 
@@ -26,7 +25,7 @@ def over_problems(blocks: Sequence[NDArray[np.float64]], level: float = LEVEL) -
         Arrays of shape (...). With a benchmark of one problem, or without any spread, there is no interval.
 
     Raises:
-        UserError: no block, an empty one, blocks whose leading shapes differ, a value that is not finite, or a level
+        ValueError: no block, an empty one, blocks whose leading shapes differ, a value that is not finite, or a level
             outside (0, 1).
     """
     arrays = check_blocks(blocks, 1)
@@ -53,12 +52,12 @@ def wilson(values: ArrayLike, level: float = LEVEL) -> Estimate:
         Arrays of shape (...); the standard error and the degrees of freedom are NaN.
 
     Raises:
-        UserError: a value other than 0 and 1, no value, or a level outside (0, 1).
+        ValueError: a value other than 0 and 1, no value, or a level outside (0, 1).
     """
     check_level(level)
     trials = np.asarray(values, dtype=np.float64)
     if trials.ndim == 0 or trials.size == 0 or not np.isin(trials, (0, 1)).all():
-        raise UserError("Wilson's interval needs one yes or no (1 or 0) of each problem: one sample a problem")
+        raise ValueError("Wilson's interval needs one yes or no (1 or 0) of each problem: one sample a problem")
     low, high = proportion_confint(trials.sum(axis=-1), trials.shape[-1], alpha=1 - level, method="wilson")
     mean = trials.mean(axis=-1)
     none = np.full(mean.shape, np.nan)

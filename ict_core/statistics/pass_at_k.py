@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ict_core.errors import UserError
-
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
     """Probability that at least one of k samples, drawn without return from the n at hand, is correct.
@@ -21,18 +19,18 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
         Shares in [0, 1], of the broadcast shape.
 
     Raises:
-        UserError: k < 1, n < k, c < 0, c > n, or a count is not an integer.
+        ValueError: k < 1, n < k, c < 0, c > n, or a count is not an integer.
     """
     graded, correct = np.asarray(n), np.asarray(c)
     if graded.dtype.kind not in "iu" or correct.dtype.kind not in "iu":
-        raise UserError(f"pass@{k}: n and c are counts and must be integers, not {graded.dtype} and {correct.dtype}")
+        raise ValueError(f"pass@{k}: n and c are counts and must be integers, not {graded.dtype} and {correct.dtype}")
     graded, correct = np.broadcast_arrays(graded.astype(np.int64), correct.astype(np.int64))
     if k < 1:
-        raise UserError(f"pass@{k}: k must be at least 1")
+        raise ValueError(f"pass@{k}: k must be at least 1")
     if (graded < k).any():
-        raise UserError(f"pass@{k}: needs n >= k samples of every problem, the smallest n is {graded.min()}")
+        raise ValueError(f"pass@{k}: needs n >= k samples of every problem, the smallest n is {graded.min()}")
     if (correct < 0).any() or (correct > graded).any():
-        raise UserError(f"pass@{k}: 0 <= c <= n is broken, c reaches from {correct.min()} to {correct.max()}")
+        raise ValueError(f"pass@{k}: 0 <= c <= n is broken, c reaches from {correct.min()} to {correct.max()}")
     none_correct = np.ones(graded.shape)
     for drawn in range(k):  # a loop over k, so that no array of k times the size is formed
         none_correct *= np.maximum(graded - correct - drawn, 0) / (graded - drawn)

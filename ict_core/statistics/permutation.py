@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ict_core.errors import UserError
 from ict_core.statistics.intervals import ROUNDING
 
 EXACT_PAIRS = 16  # sign-flips of up to so many pairs are counted: 65,536
@@ -76,13 +75,13 @@ def _share_as_extreme(values: Floats, observed: Floats, weights: Floats, drawn: 
 def _values(values: ArrayLike, what: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or array.size == 0 or not np.isfinite(array).all():
-        raise UserError(f"{what} needs at least one finite value, not {values!r}")
+        raise ValueError(f"{what} needs at least one finite value, not {values!r}")
     return array
 
 
 def _generator(generator: np.random.Generator | None, what: str) -> np.random.Generator:
     if generator is None:
-        raise UserError(f"{what}: too many arrangements to count; give a generator to draw {DRAWN} of them")
+        raise ValueError(f"{what}: too many arrangements to count; give a generator to draw {DRAWN} of them")
     return generator
 
 
@@ -99,7 +98,7 @@ def sign_flip(differences: ArrayLike, generator: np.random.Generator | None = No
         p, shape (...); 1 where the differences are all 0.
 
     Raises:
-        UserError: no value, one that is not finite, or too many pairs without a generator.
+        ValueError: no value, one that is not finite, or too many pairs without a generator.
     """
     array = _values(differences, "a sign-flip test")
     pairs = array.shape[-1]
@@ -128,11 +127,12 @@ def two_sample(ours: ArrayLike, theirs: ArrayLike, generator: np.random.Generato
         p, shape (...); 1 where all values are equal.
 
     Raises:
-        UserError: no value, one that is not finite, leading shapes that differ, or too many splits without a generator.
+        ValueError: no value, one that is not finite, leading shapes that differ, or too many splits without a
+            generator.
     """
     a, b = _values(ours, "a permutation test"), _values(theirs, "a permutation test")
     if a.shape[:-1] != b.shape[:-1]:
-        raise UserError(f"a permutation test: shapes {a.shape} and {b.shape} differ before the last axis")
+        raise ValueError(f"a permutation test: shapes {a.shape} and {b.shape} differ before the last axis")
     n, m = a.shape[-1], b.shape[-1]
     flat = np.concatenate([a, b], axis=-1).reshape(-1, n + m)
     drawn = comb(n + m, n) > EXACT_SPLITS
@@ -159,7 +159,7 @@ def signed_rank(differences: ArrayLike, generator: np.random.Generator | None = 
         p, shape (...); 1 where the differences are all 0.
 
     Raises:
-        UserError: no value, one that is not finite, or too many pairs without a generator.
+        ValueError: no value, one that is not finite, or too many pairs without a generator.
     """
     array = _values(differences, "a signed-rank test")
     size = np.round(np.abs(array), 12)  # so that differences which are equal but for rounding tie

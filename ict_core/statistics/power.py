@@ -12,9 +12,12 @@ ALPHA = 0.05
 MOST_SEEDS = 10_000  # a study that needs more seeds than this is out of reach: reported as infinity
 
 
-def _check(alpha: float, strata: int, power: float = 0.5) -> None:
-    if not (0 < alpha < 1 and alpha < power < 1 and strata >= 1):
-        raise UserError(f"power {power}, alpha {alpha}, {strata} strata: need 0 < alpha < power < 1 and a stratum")
+def _check(alpha: float, strata: int, power: float | None = None) -> None:
+    """The caller chooses alpha and strata (ValueError), the study its power (UserError)."""
+    if not (0 < alpha < 1 and strata >= 1):
+        raise ValueError(f"alpha {alpha}, {strata} strata: need 0 < alpha < 1 and a stratum")
+    if power is not None and not alpha < power < 1:
+        raise UserError(f"power {power}: must lie between alpha, {alpha:g}, and 1")
 
 
 def _power(noncentrality: ArrayLike, df: ArrayLike, alpha: float) -> NDArray[np.float64]:
@@ -45,12 +48,12 @@ def power(
         Shape as broadcast; NaN where sd is NaN or 0.
 
     Raises:
-        UserError: fewer than 2 seeds, or alpha or strata out of range.
+        ValueError: fewer than 2 seeds, or alpha or strata out of range.
     """
-    _check(alpha, strata, (1 + alpha) / 2)
+    _check(alpha, strata)
     pairs, spread = np.asarray(seeds, dtype=np.float64), np.asarray(sd, dtype=np.float64)
     if (pairs < 2).any():
-        raise UserError(f"power: a paired test needs at least 2 seeds, not {pairs.min():g}")
+        raise ValueError(f"power: a paired test needs at least 2 seeds, not {pairs.min():g}")
     ratio = np.abs(np.asarray(effect, dtype=np.float64)) / np.where(spread > 0, spread, np.nan)
     return _power(ratio * np.sqrt(pairs), strata * (pairs - 1), alpha)
 
@@ -82,7 +85,8 @@ def detectable(sd: ArrayLike, seeds: int, power: float, alpha: float = ALPHA, st
         Shape (...), in the unit of `sd`; NaN where sd is NaN or 0, or with fewer than 2 seeds.
 
     Raises:
-        UserError: power, alpha or strata out of range.
+        UserError: power out of range.
+        ValueError: alpha or strata out of range.
     """
     _check(alpha, strata, power)
     spread = np.asarray(sd, dtype=np.float64)
@@ -108,7 +112,8 @@ def seeds_needed(
         Whole numbers from 2, shape as broadcast; infinity above :data:`MOST_SEEDS`; NaN where sd is NaN or 0.
 
     Raises:
-        UserError: power, alpha or strata out of range.
+        UserError: power out of range.
+        ValueError: alpha or strata out of range.
     """
     _check(alpha, strata, power)
     size, spread = np.broadcast_arrays(np.abs(np.asarray(effect, np.float64)), np.asarray(sd, np.float64))

@@ -24,11 +24,14 @@ def stratified_t(differences: Sequence[NDArray[np.float64]], level: float = LEVE
         Arrays of shape (); no interval where a stratum has one seed, or without any spread.
 
     Raises:
-        UserError: no stratum, one without values, a value that is not finite, or a level outside (0, 1).
+        UserError: a value of a run is not finite.
+        ValueError: no stratum, one without values, or a level outside (0, 1).
     """
     strata = [np.asarray(values, dtype=np.float64) for values in differences]
-    if not strata or any(s.ndim != 1 or s.size == 0 or not np.isfinite(s).all() for s in strata):
-        raise UserError("a mean over strata needs a list of at least one finite value in each stratum")
+    if not strata or any(s.ndim != 1 or s.size == 0 for s in strata):
+        raise ValueError(f"a mean over strata needs a list of values in each stratum, not {[s.shape for s in strata]}")
+    if not all(np.isfinite(s).all() for s in strata):
+        raise UserError("a mean over strata needs finite values; a run has another")
     mean = np.mean([s.mean() for s in strata])
     if min(s.size for s in strata) == 1:
         return student(mean, np.nan, np.nan, level)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ict_core.errors import UserError
 from ict_core.statistics.intervals import LEVEL, Estimate, student
 
 Block = NDArray[np.float64]
@@ -42,18 +41,18 @@ def check_blocks(blocks: Sequence[Block], axes: int) -> list[Block]:
     """The blocks as float arrays, each with `axes` axes or more and the same shape but for the last.
 
     Raises:
-        UserError: no block, an empty one, shapes that do not fit, or a value that is not finite.
+        ValueError: no block, an empty one, shapes that do not fit, or a value that is not finite.
     """
     arrays = [np.asarray(block, dtype=np.float64) for block in blocks]
     if not arrays:
-        raise UserError("an interval needs the values of at least one benchmark")
+        raise ValueError("an interval needs the values of at least one benchmark")
     for i, array in enumerate(arrays):
         if array.ndim < axes or array.size == 0 or array.shape[:-1] != arrays[0].shape[:-1]:
-            raise UserError(
+            raise ValueError(
                 f"benchmark {i}: values of shape {array.shape} do not fit shape {arrays[0].shape} of the first"
             )
         if not np.isfinite(array).all():
-            raise UserError(f"benchmark {i}: a value is not finite")
+            raise ValueError(f"benchmark {i}: a value is not finite")
     return arrays
 
 
@@ -71,7 +70,7 @@ def variance_parts(blocks: Sequence[Block]) -> VarianceParts:
         blocks: one a benchmark, each of shape (..., runs, problems of the benchmark), finite.
 
     Raises:
-        UserError: no block, an empty one, blocks whose leading shapes differ, or a value that is not finite.
+        ValueError: no block, an empty one, blocks whose leading shapes differ, or a value that is not finite.
     """
     arrays = check_blocks(blocks, 2)
     weight, runs = 1 / len(arrays) ** 2, arrays[0].shape[-2]
@@ -107,7 +106,7 @@ def two_way(blocks: Sequence[Block], level: float = LEVEL) -> Estimate:
         Arrays of shape (...). With one run, a benchmark of one problem, or a variance of 0 there is no interval.
 
     Raises:
-        UserError: no block, an empty one, blocks whose leading shapes differ, a value that is not finite, or a level
+        ValueError: no block, an empty one, blocks whose leading shapes differ, a value that is not finite, or a level
             outside (0, 1).
     """
     parts = variance_parts(blocks)

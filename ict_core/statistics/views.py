@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ict_core.errors import UserError
 from ict_core.statistics.aggregate import interquartile_difference, probability_of_improvement, stratified_bootstrap
 from ict_core.statistics.bootstrap import RESAMPLES, crossed_bootstrap
 from ict_core.statistics.calibrated import coverage
@@ -19,7 +18,7 @@ Row = dict[str, str | float]
 def _check(ours: Sequence[NDArray[np.float64]], theirs: Sequence[NDArray[np.float64]], pair: str) -> None:
     shapes = [[a.shape for a in arm] for arm in (ours, theirs)]
     if not ours or shapes[0] != shapes[1] or len({a.shape[0] for a in ours if a.ndim == 2}) != 1:
-        raise UserError(
+        raise ValueError(
             f"{pair}: second views need the same seeds and problems in both arms, one array (seeds, problems) a "
             f"benchmark, not {shapes[0]} and {shapes[1]}"
         )
@@ -55,7 +54,7 @@ def second_views(
         Rows of `schemas.VIEWS`; `coverage` is that of the view's nominal 95 % interval as the calibration found it.
 
     Raises:
-        UserError: no benchmark, or arrays that do not fit each other.
+        ValueError: no benchmark, or arrays that do not fit each other.
     """
     _check(ours, theirs, f"{model}: {variant} against {baseline}")
     paired = [a - b for a, b in zip(ours, theirs, strict=True)]

@@ -18,7 +18,7 @@ def welch(ours: NDArray[np.float64], theirs: NDArray[np.float64], level: float =
         level: coverage in (0, 1).
 
     Raises:
-        UserError: no runs, a value that is not finite, or a level outside (0, 1).
+        ValueError: no runs, a value that is not finite, or a level outside (0, 1).
     """
     a, b = over_runs(ours, level), over_runs(theirs, level)
     mean, free = a.mean - b.mean, (ours.shape[-1] - 1, theirs.shape[-1] - 1)

@@ -24,7 +24,15 @@ STATUSES = STATUSES_GRADED + STATUSES_UNGRADED
 
 _CELL = {"model": "str", "variant": "str", "seed": "int"}
 
-PROBLEMS = {"benchmark": "str", "problem": "str", "prompt": "str", "answer": "str", "answer_type": "str"}
+PROBLEMS = {
+    "benchmark": "str",
+    "problem": "str",
+    "question": "str",  # without the instruction that all prompts of its set share
+    "options": "str",  # of a multiple choice: JSON, a list of texts in the order of their letters; else []
+    "prompt": "str",  # question and options in the template of their set
+    "answer": "str",
+    "answer_type": "str",
+}
 CONTAMINATION = {
     "benchmark": "str",
     **dict.fromkeys(

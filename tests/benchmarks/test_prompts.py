@@ -1,52 +1,47 @@
-"""A problem is put into its set's template and taken out of it again."""
+"""A problem keeps its parts: question and options stand beside the prompt that was made of them."""
+
+import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from published_sets import MIRROR, OPEN, SETS, real_rows
+from published_sets import MIRROR, OPEN, SETS, gpqa_row, real_rows, write_rows
 
+from ict_core.problems.mini.corpus import evaluation_problems
 from ict_core.problems.mini.problems import FAMILIES, TEMPLATE
 from ict_core.problems.published.item import Item
-from ict_core.problems.published.prompts import prompt, unfilled
-from ict_core.seeding import generator
-
-CHOICE, OPEN_ENDED = (SETS[name].prompt.template for name in ("gpqa", "math-500"))
-ONE_LINE = st.text(st.characters(exclude_characters="\n"))
+from ict_core.problems.published.load import load_items, load_problems
+from ict_core.problems.published.prompts import prompt
+from ict_core.problems.published.readers import gpqa
 
 
-@given(st.text())
-def test_any_question_comes_back(question):
-    assert unfilled(OPEN_ENDED, prompt(OPEN_ENDED, Item("1", question, "2"))) == (question, ())
+def kept(problems) -> list[tuple[str, tuple[str, ...]]]:
+    """Question and options of each row, as they are read back."""
+    options = map(tuple, map(json.loads, problems["options"]))
+    return list(zip(problems["question"], options, strict=True))
 
 
-@given(st.text(), st.tuples(ONE_LINE, ONE_LINE, ONE_LINE, ONE_LINE))
-def test_any_question_and_options_of_one_line_come_back(question, options):
-    assert unfilled(CHOICE, prompt(CHOICE, Item("1", question, "A", options))) == (question, options)
-
-
-def test_a_question_may_hold_options_and_words_of_the_template():
-    options = ("{question}", "{options}", "B) b", "Let's think step by step")
-    question = "Which?\n\nA) 1\nB) 2\nC) 3\nD) 4\n\nAnswer with the letter of the right option."
-    assert unfilled(CHOICE, prompt(CHOICE, Item("1", question, "A", options))) == (question, options)
+@pytest.mark.parametrize("question", ["Which?", "Which?\n\nA) 1\nB) 2\nC) 3\nD) 4", "{options} é \\boxed{} \u2028"])
+def test_any_question_and_options_are_kept_as_they_are(question, tmp_path):
+    """Also those that the prompt alone does not give back: lines and places of the template, options of two lines."""
+    row = gpqa_row(0) | {"Question": question, "Incorrect Answer 1": "A) a\nB) b", "Incorrect Answer 2": "{question}"}
+    write_rows(tmp_path, "Idavidrein/gpqa/gpqa_diamond/train", [row])
+    problems = load_problems(SETS["gpqa"].model_copy(update={"rows": 1}), tmp_path, 0)
+    item = gpqa.read(row)
+    assert kept(problems) == [(question.strip(), item.choices)]
+    assert list(problems["prompt"]) == [prompt(SETS["gpqa"].prompt.template, item)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_generated_question_comes_back(family):
-    problem = FAMILIES[family](generator(0, "test"))
-    assert unfilled(TEMPLATE, problem.prompt) == (problem.question, ())
-
-
-def test_a_prompt_of_another_template_is_refused_without_its_words():
-    with pytest.raises(ValueError) as error:
-        unfilled(CHOICE, prompt(OPEN_ENDED, Item("1", "a secret", "2")))
-    assert "secret" not in str(error.value)
+def test_a_generated_question_is_kept(family):
+    problems = evaluation_problems(0, {"made": (family, 3)})
+    assert [TEMPLATE.format(question=question) for question in problems["question"]] == list(problems["prompt"])
+    assert set(problems["options"]) == {"[]"}
 
 
 @real_rows
 @pytest.mark.parametrize("name", OPEN)
-def test_every_real_problem_comes_back(name):
-    from ict_core.problems.published.load import load_items
-
-    template = SETS[name].prompt.template
-    for item in load_items(SETS[name], MIRROR):
-        assert unfilled(template, prompt(template, item)) == (item.question, item.choices or ())
+def test_every_real_problem_is_kept(name):
+    items = load_items(SETS[name], MIRROR)
+    problems = load_problems(SETS[name], MIRROR, 0)
+    assert kept(problems) == [(item.question, item.choices or ()) for item in items]
+    made = [Item("", question, "", options) for question, options in kept(problems)]
+    assert [prompt(SETS[name].prompt.template, item) for item in made] == list(problems["prompt"])

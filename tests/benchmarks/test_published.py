@@ -11,7 +11,7 @@ from ict_core.errors import UserError
 from ict_core.problems.published.answers import boxed, integer, number
 from ict_core.problems.published.check import content_hash
 from ict_core.problems.published.item import Item, distinct
-from ict_core.problems.published.load import load_items, load_problems
+from ict_core.problems.published.load import check_access, load_items, load_problems
 from ict_core.problems.published.prompts import prompt
 from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 
@@ -36,6 +36,7 @@ def no_hub(monkeypatch):
 
 def message(published, mirror) -> str:
     with pytest.raises(UserError) as caught:
+        check_access([published], mirror)
         load_items(published, mirror)
     assert "\n" not in str(caught.value)
     return str(caught.value)

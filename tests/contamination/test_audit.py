@@ -1,7 +1,7 @@
 """The audit's counts and pairs: a study made by hand, the study in miniature, the real rows."""
 
+import json
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,9 +10,7 @@ from published_sets import MIRROR, OPEN, SETS, real_rows
 
 from ict_core.commands.cli import main
 from ict_core.config import load_study
-from ict_core.contamination.audit import audit, grade_unlogged
-from ict_core.contamination.questions import Asked, asked, templates
-from ict_core.errors import UserError
+from ict_core.contamination.audit import Asked, asked, audit, grade_unlogged
 from ict_core.grading import math
 from ict_core.problems.assemble import study_problems
 from ict_core.problems.published.item import Item
@@ -27,12 +25,14 @@ LONG = "How many pens has Ann if she had 12 pens at first and then found 30 more
 
 def problems(name, *rows):
     """A frame of records.PROBLEMS from (id, question, answer[, options])."""
-    template, kind = SETS[name].prompt.template, SETS[name].answer_type
-    made = [(name, row[0], prompt(template, Item(*row)), row[2], kind) for row in rows]
+    published, made = SETS[name], []
+    for item in [Item(*row) for row in rows]:
+        shown = prompt(published.prompt.template, item)
+        written = json.dumps(item.choices or ())
+        made.append((name, item.id, item.question, written, shown, item.answer, published.answer_type))
     return pd.DataFrame(made, columns=list(records.PROBLEMS))
 
 
-TEMPLATES = {name: published.prompt.template for name, published in SETS.items()}
 TRAINING = pd.concat(
     [
         problems("gsm8k-train", ("t1", f"{LONG}?", "42"), ("t2", "What is 1 + 2?", "3")),
@@ -55,7 +55,7 @@ def test_counts_and_pairs_by_hand():
         ],
         ignore_index=True,
     )
-    counts, near = audit(TRAINING, held_out, TEMPLATES, GRADING)
+    counts, near = audit(TRAINING, held_out, GRADING)
     expected = [
         # benchmark, problems, training, repeated, exact, ngram, short, similar, same answer, but for numbers
         ("mmlu-stem", 4, 4, 1, 3, 0, 4, 3, 2, 3),
@@ -78,14 +78,14 @@ def test_counts_and_pairs_by_hand():
 
 def test_the_shared_instruction_is_no_overlap():
     held_out = problems("math-500", ("a", "Name a prime.", "2"))
-    counts, near = audit(TRAINING, held_out, TEMPLATES, GRADING)
+    counts, near = audit(TRAINING, held_out, GRADING)
     assert counts.drop(columns=["benchmark", "problems", "training", "short"]).to_numpy().sum() == 0 and near.empty
 
 
 def test_an_answer_that_cannot_be_compared_is_unknown():
     held_out = problems("math-500", ("a", "Find x", "\\frac{1}{2}"))
     training = problems("math-train", ("t", "Find x", "\\frac{1}{2"))
-    assert audit(training, held_out, TEMPLATES, GRADING)[1]["same_answer"].tolist() == ["unknown"]
+    assert audit(training, held_out, GRADING)[1]["same_answer"].tolist() == ["unknown"]
 
 
 def test_a_failed_comparison_shows_no_answer_in_a_log(monkeypatch, caplog):
@@ -101,29 +101,15 @@ def test_a_failed_comparison_shows_no_answer_in_a_log(monkeypatch, caplog):
     assert math.grade_math("\\boxed{x+1}", "a secret").status == "error" and "secret" in caplog.text
 
 
-def test_a_prompt_of_another_template_is_an_error_that_names_the_problem_only():
-    held_out = problems("gpqa", ("rec1", "a secret", "A", ("1", "2", "3", "4")))
-    for known in ({**TEMPLATES, "gpqa": "{question}?"}, {}):
-        with pytest.raises(UserError, match="gpqa rec1 .*`ict data` anew") as error:
-            asked(held_out, known)
-        assert "secret" not in str(error.value)
-
-
 def test_a_problem_is_asked_without_its_instruction():
     options = ("one", "two", "three", "four")
-    (found,) = asked(problems("gpqa", ("rec1", "Which?", "C", options)), TEMPLATES)
+    (found,) = asked(problems("gpqa", ("rec1", "Which?", "C", options)))
     assert found == Asked("gpqa", "rec1", "Which?", options, "three")
-
-
-def test_every_set_of_a_study_has_its_template():
-    study = replace(MINI, train_sets={"gsm8k-train": SETS["gsm8k-train"]})
-    assert templates(study)["gsm8k-train"] == SETS["gsm8k-train"].prompt.template
-    assert templates(study)["mini-word"] == templates(study)["train"] == "Q: {question}\nA:"
 
 
 def test_generated_training_problems_are_new_and_their_templates_are_not():
     train, held_out = study_problems(MINI, None)
-    counts = audit(train, held_out, templates(MINI), GRADING)[0].set_index("benchmark")
+    counts = audit(train, held_out, GRADING)[0].set_index("benchmark")
     assert counts["problems"].sum() == 250 and (counts["training"] == 2000).all()
     assert (counts[["exact", "repeated"]] == 0).all(axis=None)
     assert counts.loc["mini-symbolic", "but_for_numbers"] == 40 and counts.loc["mini-word", "but_for_numbers"] > 20
@@ -152,7 +138,7 @@ def real():
         pd.concat([frame for name, frame in frames.items() if name.endswith("train") == is_training])
         for is_training in (True, False)
     )
-    return audit(training, held_out, TEMPLATES, GRADING)
+    return audit(training, held_out, GRADING)
 
 
 @real_rows

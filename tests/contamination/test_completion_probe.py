@@ -1,15 +1,25 @@
 """The completion probe: its cuts and scores by hand, a model that knows every question, a model that knows none."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published_sets import SETS
 
 from ict_core.commands.cli import main
-from ict_core.contamination.completion_probe import PERCENTS, common_subsequence, completion_probe, rouge_l, split
-from ict_core.contamination.questions import asked
+from ict_core.config import load_study
+from ict_core.contamination.completion_probe import (
+    PERCENTS,
+    common_subsequence,
+    completion_probe,
+    rouge_l,
+    split,
+    templates,
+)
+from ict_core.errors import UserError
 from ict_core.evaluation.engine import Completion
 from ict_core.evaluation.engines import load_engine
 from ict_core.evaluation.generate import stop_token_ids
@@ -93,10 +103,25 @@ def test_a_model_that_knows_none_completes_none():
 
 
 def test_what_comes_after_the_rest_and_its_whitespace_do_not_count():
-    question = asked(PROBLEMS[:1], TEMPLATES)[0].question
+    question = PROBLEMS.loc[0, "question"]
     spaced = Reciting([f"Q: {question}".replace("more", " more\n").replace("How many", "How  many")])
     probe = completion_probe(spaced, PROBLEMS[:1], TEMPLATES, (0,), 500)
     assert probe.loc[probe["percent"] == 40, "exact"].all()
+
+
+def test_a_prompt_of_another_template_is_an_error_that_names_the_problem_only():
+    asked = PROBLEMS.iloc[:1].assign(benchmark="gpqa", problem="rec1", question="a secret", prompt="Q: a secret\nA:")
+    for known in ({"gpqa": "{question}?"}, {}):
+        with pytest.raises(UserError, match="gpqa rec1 .*`ict data` anew") as error:
+            completion_probe(Reciting([]), asked, known, (0,), 50)
+        assert "secret" not in str(error.value)
+
+
+def test_every_benchmark_of_a_study_has_its_template():
+    study = load_study(STUDIES / "mini.yaml")
+    assert templates(study)["mini-word"] == "Q: {question}\nA:"
+    published = replace(study, benchmarks={"gsm8k": SETS["gsm8k"]})
+    assert templates(published) == {"gsm8k": SETS["gsm8k"].prompt.template}
 
 
 @pytest.mark.parametrize("name", ["transformers", pytest.param("vllm", marks=pytest.mark.slow)])

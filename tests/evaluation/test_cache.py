@@ -40,7 +40,7 @@ class Fake(Engine):
 
 
 def problems(*benchmarks):
-    rows = [(b, f"{i}", f"{b} prompt {i} é\n", "1", "integer") for b in benchmarks for i in range(3)]
+    rows = [(b, f"{i}", f"{i} é", "[]", f"{b} prompt {i} é\n", "1", "integer") for b in benchmarks for i in range(3)]
     return pd.DataFrame(rows, columns=list(records.PROBLEMS))
 
 

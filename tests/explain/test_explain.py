@@ -11,7 +11,7 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.grading.grade import score_grades
+from ict_core.evidence.scores import score_grades
 from ict_core.store import records
 from ict_core.store.provenance import file_hashes, hash_weights, read_manifest, write_manifest
 from ict_core.tables.titles import TITLES
@@ -130,9 +130,7 @@ def facts(**more: object) -> dict[str, object]:
 def study(tmp_path) -> Path:
     """A study of one made-up cell with all the files that a run leaves."""
     results = tmp_path / "results/made"
-    prompts = pd.DataFrame(
-        {"benchmark": "b", "problem": ["p", "q"], "prompt": "?", "answer": "4", "answer_type": "number"}
-    )
+    prompts = pd.DataFrame([("b", p, "?", "[]", "?", "4", "number") for p in "pq"], columns=list(records.PROBLEMS))
     for name in ("train", "eval"):
         records.write_frame(prompts, results / f"data/{name}.parquet", records.PROBLEMS)
     problems = records.frame_hash(prompts, records.PROBLEMS)
@@ -160,7 +158,7 @@ def study(tmp_path) -> Path:
     write_manifest(folder / "generation.json", generated)
     graded = facts(**completions, grades_sha256=records.frame_hash(grades, records.GRADES))
     write_manifest(folder / "grading.json", graded)
-    records.write_frame(score_grades(grades, *CELL), results / "scores.parquet", records.SCORES)
+    records.write_frame(score_grades(grades, CELL), results / "scores.parquet", records.SCORES)
     (results / "tables").mkdir()
     (results / "tables/statuses.csv").write_text("model,variant,seed,sampled,correct\nm,ict-10,3,2,0.5\n")
     return results

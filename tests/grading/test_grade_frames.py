@@ -5,15 +5,16 @@ from real_rows import math_train, rows
 from ict_core.errors import UserError
 from ict_core.grading import grade as grade_module
 from ict_core.grading.boxes import last_box
-from ict_core.grading.grade import grade_completions, score_grades
+from ict_core.grading.grade import grade_completions
 from ict_core.grading.math import _equal, grade_math
-from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, SCORES, read_frame, write_frame
+from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, write_frame
 
 LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}
 
 
 def problems(*rows):
-    return pd.DataFrame([("aime", name, "What?", answer, kind) for name, answer, kind in rows], columns=list(PROBLEMS))
+    made = [("aime", name, "What?", "[]", "What?", answer, kind) for name, answer, kind in rows]
+    return pd.DataFrame(made, columns=list(PROBLEMS))
 
 
 def completions(*rows):
@@ -43,39 +44,10 @@ def test_grades_in_the_order_of_the_completions(tmp_path):
     pd.testing.assert_frame_equal(grades[kept], TEXTS[kept])
     write_frame(grades, tmp_path / "grades.parquet", GRADES)
 
-    scores = score_grades(grades, "m", "v", 3)
-    write_frame(scores, tmp_path / "scores.parquet", SCORES)
-    assert list(read_frame(tmp_path / "scores.parquet", SCORES)["problem"]) == ["q", "p", "r"]
-    assert (scores["n"] == 2).all() and (scores["correct"] == 1).all() and (scores["seed"] == 3).all()
-    assert list(scores["tokens"]) == [21, 21, 21]
-
 
 def test_no_completions_of_no_problems():
     grades = grade_completions(TEXTS[:0], GOLD[:0], **LIMITS)
     assert list(grades) == list(GRADES) and grades.empty
-    assert list(score_grades(grades, "m", "v", 0)) == list(SCORES)
-
-
-def test_ungraded_samples_do_not_count_in_n():
-    statuses = ["correct", "wrong", "no_answer", "timeout", "memory", "error", "correct"]
-    grades = pd.DataFrame(
-        {
-            "benchmark": "b",
-            "problem": "p",
-            "sample": range(7),
-            "status": statuses,
-            "extracted": "",
-            "finish_reason": ["stop"] * 5 + ["length"] * 2,
-            "tokens": 10,
-        }
-    )
-    (row,) = score_grades(grades, "m", "v", 0).to_dict("records")
-    assert row == {
-        "model": "m", "variant": "v", "seed": 0, "benchmark": "b", "problem": "p", "sampled": 7, "n": 4, "correct": 2,
-        "wrong": 1, "no_answer": 1, "timeout": 1, "memory": 1, "error": 1, "truncated": 2, "tokens": 70,
-    }  # fmt: skip
-    with pytest.raises(UserError, match="sample 0, status maybe: the status is unknown"):
-        score_grades(grades.replace({"status": {"correct": "maybe"}}), "m", "v", 0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, given, settings
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import _TYPES, ANSWER_TYPES
+from ict_core.grading.answers import _TYPES
+from ict_core.grading.gold import ANSWER_TYPES
 from ict_core.grading.grade import grade_completions
 from ict_core.grading.pool import GradingPool
 from ict_core.store.records import COMPLETIONS, PROBLEMS, write_frame
@@ -103,7 +104,7 @@ def test_the_frame_holds_no_missing_text(tmp_path):
     texts = pd.DataFrame([("b", "p", 0, 7, None, 1, "stop", -1.0)], columns=list(COMPLETIONS))
     with pytest.raises(UserError, match="null"):
         write_frame(texts, tmp_path / "completions.parquet", COMPLETIONS)
-    problems = pd.DataFrame([("b", "p", "?", None, "number")], columns=list(PROBLEMS))
+    problems = pd.DataFrame([("b", "p", "?", "[]", "?", None, "number")], columns=list(PROBLEMS))
     with pytest.raises(UserError, match="problem p: its answer is empty"):
         grade_completions(texts, problems, workers=1, seconds=1, memory_mib=MEMORY_MIB)
 

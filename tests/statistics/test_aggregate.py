@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from ict_core.errors import UserError
 from ict_core.statistics.aggregate import (
     interquartile_difference,
     interquartile_mean,
@@ -94,7 +93,7 @@ def test_arms_that_never_overlap_have_no_interval():
     [((2, 3), (2, 4), 10, "same benchmarks"), ((0, 3), (2, 3), 10, "at least one run"), ((2, 3), (2, 3), 1, "2 res")],
 )
 def test_refuses(ours, theirs, resamples, what):
-    with pytest.raises(UserError, match=what):
+    with pytest.raises(ValueError, match=what):
         stratified_bootstrap(
             interquartile_difference, np.zeros(ours), np.zeros(theirs), np.random.default_rng(0), resamples
         )

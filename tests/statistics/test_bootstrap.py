@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.errors import UserError
 from ict_core.statistics.bootstrap import crossed_bootstrap, percentile, resampling_counts
 
 
@@ -106,7 +105,7 @@ def test_only_the_generator_counts():
     ],
 )
 def test_refuses(blocks, resamples, level, what):
-    with pytest.raises(UserError, match=what):
+    with pytest.raises(ValueError, match=what):
         crossed_bootstrap(blocks, np.random.default_rng(0), resamples, level)
 
 

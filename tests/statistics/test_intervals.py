@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from student_t import critical_t, two_sided_p
 
-from ict_core.errors import UserError
 from ict_core.statistics.intervals import over_runs, student, t_interval
 
 
@@ -61,20 +60,20 @@ def test_a_variance_that_is_rounding_is_none():
 
 @pytest.mark.parametrize("values", [[], [1.0, float("nan")], [[1.0, float("inf")]], 1.0])
 def test_what_is_no_sample_is_refused(values):
-    with pytest.raises(UserError, match="finite"):
+    with pytest.raises(ValueError, match="finite"):
         over_runs(values)
 
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, 2.0]])
 def test_a_level_outside_its_range_is_refused(values):
-    with pytest.raises(UserError, match="95"):
+    with pytest.raises(ValueError, match="95"):
         over_runs(values, level=95)
 
 
 def test_one_sample_in_plain_numbers():
     found, oracle = t_interval([0.2, 0.5, 0.4]), over_runs([0.2, 0.5, 0.4])
     assert (found.mean, found.low, found.high, found.n) == (oracle.mean, oracle.low, oracle.high, 3)
-    with pytest.raises(UserError, match="list"):
+    with pytest.raises(ValueError, match="list"):
         t_interval([[0.2, 0.5]])
 
 

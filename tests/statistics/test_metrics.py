@@ -35,7 +35,7 @@ def test_the_fewest_samples_drawn_say_which_metrics_there_are(sampled, metrics):
 @pytest.mark.parametrize(("metric", "needed"), [("pass@1", 1), ("pass@16", 16), ("total", 4)])
 def test_samples_needed(metric, needed):
     assert samples_needed(metric) == needed
-    with pytest.raises(UserError, match="smallest n is 0"):
+    with pytest.raises(ValueError, match="smallest n is 0"):
         metric_values(metric, [needed, 0], 0)
 
 

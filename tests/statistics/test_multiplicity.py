@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.errors import UserError
 from ict_core.statistics.multiplicity import benjamini_hochberg, holm
 
 
@@ -58,5 +57,5 @@ def test_a_family_without_any_test_has_none(correct):
 @BOTH
 @pytest.mark.parametrize("p", [[-0.1], [0.5, 1.1], [np.nan, 2]])
 def test_what_is_no_p_value_is_refused(correct, p):
-    with pytest.raises(UserError, match="p values"):
+    with pytest.raises(ValueError, match="p values"):
         correct(p)

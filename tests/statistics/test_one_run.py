@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from student_t import critical_t
 
-from ict_core.errors import UserError
 from ict_core.statistics.one_run import over_problems, wilson
 
 
@@ -46,7 +45,7 @@ def test_one_problem_or_no_spread_have_no_interval():
 
 @pytest.mark.parametrize("blocks", [[], [np.array([])], [np.array([0.1, np.nan])], [np.zeros((2, 3)), np.zeros(3)]])
 def test_what_is_no_sample_is_refused(blocks):
-    with pytest.raises(UserError, match="benchmark"):
+    with pytest.raises(ValueError, match="benchmark"):
         over_problems(blocks)
 
 
@@ -67,5 +66,5 @@ def test_wilson_of_none_right_begins_at_zero():
 
 @pytest.mark.parametrize("values", [[0.5, 1], [], 1])
 def test_wilson_takes_yes_and_no_only(values):
-    with pytest.raises(UserError, match="one sample a problem"):
+    with pytest.raises(ValueError, match="one sample a problem"):
         wilson(values)

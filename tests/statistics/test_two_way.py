@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 from student_t import critical_t
 
-from ict_core.errors import UserError
 from ict_core.statistics.two_way import two_way, variance_parts
 
 BY_HAND = np.array([[0.0, 2.0], [1.0, 5.0]])
@@ -148,12 +147,12 @@ def test_no_spread_one_run_or_one_problem_have_no_interval():
     ],
 )
 def test_what_is_no_layout_is_refused(blocks, message):
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(ValueError, match=message):
         two_way(blocks)
 
 
 def test_a_level_outside_its_range_is_refused():
-    with pytest.raises(UserError, match="95"):
+    with pytest.raises(ValueError, match="95"):
         two_way([BY_HAND], level=95)
 
 

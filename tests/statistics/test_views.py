@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ict_core.errors import UserError
 from ict_core.statistics.calibrated import stored
 from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.views import second_views
@@ -142,5 +141,5 @@ def test_refuses_arms_that_do_not_fit(cut):
         "benchmarks": theirs[:2],
         "all": [],
     }[cut]
-    with pytest.raises(UserError, match="tiny: ict-10 against grpo: second views need the same seeds and problems"):
+    with pytest.raises(ValueError, match="tiny: ict-10 against grpo: second views need the same seeds and problems"):
         views_of(ours if cut != "all" else [], theirs)

@@ -79,6 +79,8 @@ def _row(benchmark: str, identifier: str, problem: Problem) -> dict[str, str]:
     return {
         "benchmark": benchmark,
         "problem": identifier,
+        "question": problem.question,
+        "options": "[]",  # a choice's ranges stand in the question
         "prompt": problem.prompt,
         "answer": problem.answer,
         "answer_type": "choice" if problem.letter else "math",

@@ -3,6 +3,7 @@ r"""Gold answers as their publishers write them, normalised: integers, numbers, 
 import re
 
 from ict_core.grading.boxes import last_box
+from ict_core.grading.gold import refusal
 
 _INTEGER = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
@@ -15,9 +16,10 @@ def integer(written: object) -> str:
         ValueError: it is something else.
     """
     shown = str(written).strip() if isinstance(written, str | int) and not isinstance(written, bool) else ""
-    if not _INTEGER.fullmatch(shown) or int(shown) > 999:
+    plain = str(int(shown)) if _INTEGER.fullmatch(shown) else ""
+    if refusal(plain, "integer"):
         raise ValueError(f"the answer {written!r} is no integer from 0 to 999")
-    return str(int(shown))
+    return plain
 
 
 def number(written: str) -> str:

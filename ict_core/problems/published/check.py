@@ -2,20 +2,14 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 
 from ict_core.config.published import PublishedSet
 from ict_core.errors import UserError
-from ict_core.problems.published.item import LETTERS, Item
+from ict_core.grading.gold import refusal
+from ict_core.problems.published.item import Item
 
 _MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
-_FORMS = {
-    "integer": re.compile(r"0|[1-9][0-9]{0,2}"),
-    "number": re.compile(r"-?[0-9]+(?:\.[0-9]+)?"),
-    "latex": re.compile(r".*\S.*", re.DOTALL),
-    "choice": re.compile("|".join(LETTERS)),
-}
 
 
 def content_hash(items: Sequence[Item]) -> str:
@@ -43,13 +37,13 @@ def check_content(published: PublishedSet, items: Sequence[Item], origin: str) -
     """
     if len(items) != published.rows:
         raise UserError(f"{published.file}: rows: {published.rows} stated, but {origin} has {len(items)}; {_MEND}")
-    form = _FORMS[published.answer_type]
     for item in items:
-        if not form.fullmatch(item.answer) or (item.choices is None) != (published.answer_type != "choice"):
+        has_choices = item.choices is not None
+        if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
             raise UserError(
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
                 f"{origin}; allowed: the answer type of the reader {published.reader}"
             )
-    found = content_hash(items)
-    if published.sha256 is not None and found != published.sha256:
-        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {origin} has {found}; {_MEND}")
+    sha256 = content_hash(items)
+    if published.sha256 is not None and sha256 != published.sha256:
+        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {origin} has {sha256}; {_MEND}")

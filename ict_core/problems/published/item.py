@@ -5,8 +5,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-LETTERS = ("A", "B", "C", "D")
-
 
 class Item(NamedTuple):
     """One problem of a published set.

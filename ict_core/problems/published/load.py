@@ -1,5 +1,6 @@
 """Fetches a published set through `datasets`, from the hub or from a mirror folder: the same problems either way."""
 
+import json
 import tempfile
 from collections.abc import Iterable
 from importlib import import_module
@@ -27,7 +28,8 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
 
     Args:
         sets: all that will be read.
-        mirror: the folder that stands for the hub, or None.
+        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub, or
+            None.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
@@ -46,17 +48,16 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
 
 
 def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
-    """All problems of a set in order of their ids, checked against its YAML file.
+    """All problems of a set, to which there is access, in order of their ids, checked against its YAML file.
 
     Args:
         published: the set.
-        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub.
+        mirror: see :func:`check_access`.
 
     Raises:
-        UserError: see :func:`check_access`; the rows cannot be had, lack a column, are not as published, or differ from
-            the row count or the content hash that the file states.
+        UserError: the rows cannot be had, lack a column, are not as published, or differ from the row count or the
+            content hash that the file states.
     """
-    check_access([published], mirror)
     read = _reader(published.reader)
     items: list[Item] = []
     for config in published.configs:
@@ -87,7 +88,7 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
 
     Args:
         published: the set; its name becomes the column `benchmark`, its `problems` are drawn from all rows.
-        mirror: see :func:`load_items`.
+        mirror: see :func:`check_access`.
         seed: draws the problems where not all are used; the draw depends on the set's name and nothing else.
 
     Raises:
@@ -97,11 +98,19 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
     if published.drawn < len(items):
         drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
         items = [items[index] for index in sorted(drawn)]
-    template, kind = published.prompt.template, published.answer_type
-    return pd.DataFrame(
-        [(published.name, item.id, prompt(template, item), item.answer, kind) for item in items],
-        columns=list(records.PROBLEMS),
-    )
+    rows = [
+        {
+            "benchmark": published.name,
+            "problem": item.id,
+            "question": item.question,
+            "options": json.dumps(item.choices or (), ensure_ascii=False),
+            "prompt": prompt(published.prompt.template, item),
+            "answer": item.answer,
+            "answer_type": published.answer_type,
+        }
+        for item in items
+    ]
+    return pd.DataFrame(rows, columns=list(records.PROBLEMS))
 
 
 def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:

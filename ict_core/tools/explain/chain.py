@@ -9,7 +9,7 @@ import pandas as pd
 
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import UserError
-from ict_core.grading.grade import score_grades
+from ict_core.evidence.scores import score_grades
 from ict_core.store import records
 from ict_core.store.layout import StudyFiles, trained_model
 from ict_core.store.provenance import MANIFEST, check_files, hash_weights, read_manifest
@@ -60,7 +60,7 @@ def _grades(found: Walk, results: Path, cell: Cell, scores: pd.DataFrame) -> Non
     grades = records.read_frame(file, records.GRADES)
     found.steps.append((_short(file), f"{len(grades)} verdicts, {_hash(records.content_hash(file))}"))
     order = ["benchmark", "problem"]
-    counted = [f.sort_values(order, ignore_index=True) for f in (score_grades(grades, *cell), scores)]
+    counted = [f.sort_values(order, ignore_index=True) for f in (score_grades(grades, cell), scores)]
     found.links.append(("scores.parquet counts these verdicts", counted[0].equals(counted[1][counted[0].columns])))
     _equal(found, "grades.parquet is what grading.json says", records.content_hash(file), said["grades_sha256"])
     found.steps.append((_short(files.grading), _code(said)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from ict_core.grading.grade import score_grades
+from ict_core.evidence.scores import score_grades
 from ict_core.statistics.metrics import samples_needed
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.runs import run_frame
@@ -111,7 +111,7 @@ def _training(stored: Place, again: Place, steps: int | None) -> Iterator[Compar
 def _grades(stored: Place, again: Place) -> Iterator[Compared]:
     ours, theirs = (records.read_frame(p.files.grades, records.GRADES) for p in (stored, again))
     yield _frames("grades", records.GRADES, ours, theirs, _statuses)
-    scores = [score_grades(frame, *stored.cell) for frame in (ours, theirs)]
+    scores = [score_grades(frame, stored.cell) for frame in (ours, theirs)]
     yield _hashes("scores", *(records.frame_hash(frame, records.SCORES) for frame in scores))
     enough = min(int(frame["n"].min()) for frame in scores)  # graded samples of every problem
     for metric in (metric for metric in _METRICS if samples_needed(metric) <= enough):
