@@ -16,6 +16,7 @@ from ict_core.errors import UserError
 from ict_core.figures.panels import draw_interval, row_panels, seed_range, sentence
 from ict_core.figures.style import RC, label, style
 from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.pairing import paired_differences
 
 METRICS = ("pass@1", "pass@4")
 DECLARED = "declared"
@@ -50,7 +51,7 @@ def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
     ours, theirs = (
         of_metric[of_metric["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline")
     )
-    return 100 * (ours - theirs).dropna().sort_index().to_numpy(np.float64)
+    return 100 * paired_differences(ours, theirs).to_numpy(np.float64)
 
 
 def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndarray) -> None:

@@ -22,7 +22,6 @@ LEVELS = {
     "seeds": "int",
     "problems": "int",
 }
-VERDICTS = ("better", "worse", "equivalent", "no spread", "underpowered", "identical", "one seed")
 FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
 CONTRASTS = {
     "model": "str",
@@ -48,7 +47,7 @@ CONTRASTS = {
     "p_equivalence": "float",  # the larger of two one-sided p values
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power
-    "verdict": "str",
+    "verdict": "str",  # one of deciding.VERDICTS
 }
 VIEWS = {
     "model": "str",

@@ -13,9 +13,9 @@ import synthetic
 from statsmodels.stats.multitest import multipletests
 
 from ict_core.evidence.claims import Claim, Difference, Largest, Measure, read_claims
-from ict_core.evidence.decide import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.evidence.ledger import Evidence, as_json, describe, ledger
 from ict_core.evidence.values import searched, values_of
+from ict_core.statistics.deciding import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.runs import run_frame
 from ict_core.statistics.schemas import RUNS
