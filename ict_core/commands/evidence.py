@@ -6,10 +6,11 @@ from ict_core.errors import UserError
 
 
 def statistics(options: argparse.Namespace) -> None:
-    """Compute runs, levels, contrasts, second views and components."""
+    """Compute runs, levels, contrasts, second views, components and what is said of tokens."""
     from ict_core.evidence.claims import declared_pairs, read_claims
     from ict_core.evidence.collect import SCORES
     from ict_core.evidence.stored import STATISTICS, Stored
+    from ict_core.evidence.token_statistics import token_frames
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
     from ict_core.statistics.design import check_scores
@@ -30,8 +31,10 @@ def statistics(options: argparse.Namespace) -> None:
         generator(0, "second views"),
         settings.reruns(),
     )
-    for name, columns in SCHEMAS.items():
-        records.write_frame(getattr(analysis, name), options.results / STATISTICS / f"{name}.parquet", columns)
+    log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
+    of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
+    for name, frame in (vars(analysis) | of_tokens).items():
+        records.write_frame(frame, options.results / STATISTICS / f"{name}.parquet", SCHEMAS[name])
 
 
 def tables(options: argparse.Namespace) -> None:
@@ -75,8 +78,8 @@ def claims(options: argparse.Namespace) -> None:
 
     study = Stored(options.stored, options.results)
     settings = study.settings
-    runs, log, tokens, scores = (study.frame(name) for name in ("runs", "log", "tokens", "scores"))
-    evidence = Evidence(runs, log, tokens, settings.mirrors, Graded(scores))
+    runs, quantities, scores = (study.frame(name) for name in ("runs", "quantities", "scores"))
+    evidence = Evidence(runs, quantities, settings.mirrors, Graded(scores))
     claims = as_json(ledger(read_claims(options.claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, study.note, claims, settings.margin, settings.power)
     write_text(options.results / "claims.md", text)

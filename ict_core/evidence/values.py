@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ict_core.evidence.claims import Difference, Largest, Measure
-from ict_core.evidence.measures import of_runs
+from ict_core.evidence.measures import runs_of
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.pairing import paired_differences
 
@@ -16,21 +16,20 @@ Strata = dict[str, pd.Series]
 def values_of(
     test: Difference | Measure,
     runs: pd.DataFrame,
-    log: pd.DataFrame,
-    tokens: pd.DataFrame,
+    quantities: pd.DataFrame,
     mirrors: Mapping[str, str],
 ) -> Strata:
     """The values that a test is about; empty where the study did not run its variants or benchmarks.
 
     Args:
-        runs, log, tokens: frames of `schemas.RUNS`, `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        runs, quantities: frames of `schemas.RUNS` and `schemas.QUANTITIES`.
         mirrors: benchmark -> the paper's benchmark whose place it takes.
     """
     if isinstance(test, Measure):
-        values = _by_model(of_runs(test.quantity, test.of, log, tokens))
+        values = _by_model(runs_of(quantities, test.quantity, test.of))
         if test.minus is None:
             return values
-        less = _by_model(of_runs(test.quantity, test.minus, log, tokens))
+        less = _by_model(runs_of(quantities, test.quantity, test.minus))
         gaps = {model: paired_differences(values[model], less[model]) for model in values if model in less}
         return {model: gap for model, gap in gaps.items() if len(gap)}
     benchmarks = benchmarks_of(test, mirrors)

@@ -9,7 +9,6 @@ from ict_core.evidence.stored import Stored
 from ict_core.figures.captions import CAPTIONS, TITLES
 from ict_core.statistics.graded import Graded
 
-Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components", "shadow", "overlap"]
 Setting = Literal["margin", "arms", "variants", "baselines"]
 
 
@@ -25,7 +24,7 @@ class Entry(NamedTuple):
     """
 
     name: str
-    inputs: tuple[Frame, ...]
+    inputs: tuple[str, ...]
     title: str
     caption: str
     settings: tuple[Setting, ...] = ()
@@ -36,20 +35,20 @@ class Entry(NamedTuple):
         return figure
 
 
-_INPUTS: dict[str, tuple[Frame, ...]] = {
+_INPUTS: dict[str, tuple[str, ...]] = {
     "reward": ("log",),
     "entropy": ("log",),
     "pass_at_k": ("levels", "runs"),
     "thresholds": ("levels", "runs"),
     "forest": ("contrasts", "runs"),
     "ablations": ("contrasts", "runs"),
-    "elbow": ("tokens",),
+    "elbow": ("quantities", "curves"),
     "purity": ("tokens",),
-    "statements": ("log", "tokens"),
+    "statements": ("quantities", "quantity_means"),
     "forks": ("shadow",),
     "overlap": ("overlap",),
-    "single_logit": ("tokens",),
-    "update": ("tokens",),
+    "single_logit": ("quantities", "single_logit", "single_logit_bins"),
+    "update": ("quantities", "agreement", "agreement_means"),
     "components": ("components",),
     "length": ("log",),
 }

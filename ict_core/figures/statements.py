@@ -7,8 +7,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ict_core.evidence.measures import of_study
-from ict_core.figures.panels import draw_seeds, present, variant_panels
+from ict_core.figures.panels import draw_seeds, limits_by, present, variant_panels
 from ict_core.figures.style import RC
 
 LINE = 0.16  # inches a variant
@@ -33,25 +32,27 @@ STATEMENTS = {
 }
 
 
-def draw(log: pd.DataFrame, tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
+def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw each run's value of every statement, with a t interval over the seeds.
 
     Args:
-        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        quantities, quantity_means: frames of `schemas.QUANTITIES` and `schemas.QUANTITY_MEANS`.
         variants: the variants to show, from top to bottom; those without rows (base) are left out.
 
     Raises:
         UserError: none of the variants has rows.
     """
-    shown, models = present(log, variants), [str(model) for model in log["model"].unique()]
-    values = of_study(list(STATEMENTS), shown, log, tokens)
+    shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
+    limits = limits_by(quantity_means, ["model", "variant", "quantity"])
     with rc_context(RC):
         figure, panels = variant_panels(models, shown, [s.title for s in STATEMENTS.values()], LINE)
         for model, axes in panels.items():
             for axis, (quantity, statement) in zip(axes, STATEMENTS.items(), strict=True):
-                of_panel = values[(values["model"] == model) & (values["quantity"] == quantity)]
+                rows = quantities[(quantities["model"] == model) & (quantities["quantity"] == quantity)]
                 for row, variant in enumerate(shown):
-                    draw_seeds(axis, row, 100 * of_panel.loc[of_panel["variant"] == variant, "value"], variant)
+                    if (model, variant, quantity) in limits:
+                        runs = 100 * rows.loc[rows["variant"] == variant, "value"]
+                        draw_seeds(axis, row, runs, limits[model, variant, quantity], variant)
                 if len(statement.paper) == 2:
                     axis.axvspan(*statement.paper, color="#DDDDDD", linewidth=0)
                 else:

@@ -30,9 +30,11 @@ class Frames:
     compute: pd.DataFrame
     contamination: pd.DataFrame
     near_duplicates: pd.DataFrame
-    log: pd.DataFrame
-    tokens: pd.DataFrame
-    shadow: pd.DataFrame
+    quantity_means: pd.DataFrame
+    agreement_means: pd.DataFrame
+    single_logit: pd.DataFrame
+    rule_means: pd.DataFrame
+    fork_means: pd.DataFrame
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence.settings import Arm
+from ict_core.evidence.token_statistics import token_frames
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
@@ -102,13 +103,25 @@ def shadow_row(**values):
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
     found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
-    cells = list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
+    cells = cells_of(scores)
     parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
     log = synthetic.log(variants=variants, **study)
     sample = figure_frames.tokens(variants=[v for v in variants if v in ("grpo", "ict-10")], **study)
-    stored = (contamination(scores["benchmark"].unique()), near_duplicates(), log, sample, shadow(cells, variants))
-    return Frames(scores, *parts, *stored)
+    stored = (contamination(scores["benchmark"].unique()), near_duplicates())
+    of_tokens = token_frames(log, sample, shadow(cells, variants), variants, variants, baselines[0])
+    means = ("quantity_means", "agreement_means", "single_logit", "rule_means", "fork_means")
+    return Frames(scores, *parts, *stored, *(of_tokens[name] for name in means))
+
+
+def cells_of(scores):
+    """(model, variant, seed) of every cell."""
+    return list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
+
+
+def shadow_of(study):
+    """The frame of records.STUDY_SHADOW of a study of :func:`frames` with all variants."""
+    return shadow(cells_of(study.scores), synthetic.VARIANTS)
 
 
 def levels(*rows):

@@ -20,6 +20,7 @@ from ict_core.process.failures import check_room, explain
 from ict_core.figures.captions import CAPTIONS
 from ict_core.figures.captions import TITLES as FIGURE_TITLES
 from ict_core.store.provenance import hash_tree
+from ict_core.statistics.schemas import STATISTICS as STATISTICS_FRAMES
 from ict_core.tables.titles import TITLES as TABLE_TITLES
 from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError

@@ -2,7 +2,7 @@
 # receives what is made from it. Nothing here needs torch, vLLM or a GPU.
 STATISTICS = expand(
     f"{RESULTS}/statistics/{{name}}.parquet",
-    name=["runs", "levels", "contrasts", "views", "components"],
+    name=STATISTICS_FRAMES,
 )
 TABLE_FILES = expand(
     f"{RESULTS}/tables/{{name}}.{{suffix}}",
@@ -29,13 +29,24 @@ FIGURES = {
         f"{STORED}/scores.parquet",
         *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
     ],
-    "elbow": [f"{STORED}/tokens.parquet"],
+    "elbow": [
+        f"{RESULTS}/statistics/{name}.parquet" for name in ("quantities", "curves")
+    ],
     "purity": [f"{STORED}/tokens.parquet"],
-    "statements": [f"{STORED}/train_log.parquet", f"{STORED}/tokens.parquet"],
+    "statements": [
+        f"{RESULTS}/statistics/{name}.parquet"
+        for name in ("quantities", "quantity_means")
+    ],
     "forks": [f"{STORED}/shadow.parquet"],
     "overlap": [f"{STORED}/overlap.parquet"],
-    "single_logit": [f"{STORED}/tokens.parquet"],
-    "update": [f"{STORED}/tokens.parquet"],
+    "single_logit": [
+        f"{RESULTS}/statistics/{name}.parquet"
+        for name in ("quantities", "single_logit", "single_logit_bins")
+    ],
+    "update": [
+        f"{RESULTS}/statistics/{name}.parquet"
+        for name in ("quantities", "agreement", "agreement_means")
+    ],
     "components": [
         f"{STORED}/scores.parquet",
         f"{RESULTS}/statistics/components.parquet",
@@ -65,6 +76,9 @@ EVIDENCE = [
 rule statistics:
     input:
         scores=f"{STORED}/scores.parquet",
+        log=f"{STORED}/train_log.parquet",
+        tokens=f"{STORED}/tokens.parquet",
+        shadow=f"{STORED}/shadow.parquet",
         settings=f"{STORED}/study.json",
         claims=local("configs/claims.yaml"),
     output:
@@ -87,9 +101,6 @@ rule make_tables:
         compute=f"{STORED}/compute.parquet",
         contamination=f"{STORED}/contamination.parquet",
         near_duplicates=f"{STORED}/near_duplicates.parquet",
-        log=f"{STORED}/train_log.parquet",
-        tokens=f"{STORED}/tokens.parquet",
-        shadow=f"{STORED}/shadow.parquet",
         settings=f"{STORED}/study.json",
         manifest=f"{STORED}/manifest.json",
         paper=local("configs/paper.yaml"),
@@ -164,11 +175,10 @@ for figure in FIGURES:
 rule claims:
     input:
         scores=f"{STORED}/scores.parquet",
-        log=f"{STORED}/train_log.parquet",
-        tokens=f"{STORED}/tokens.parquet",
         settings=f"{STORED}/study.json",
         manifest=f"{STORED}/manifest.json",
         runs=f"{RESULTS}/statistics/runs.parquet",
+        quantities=f"{RESULTS}/statistics/quantities.parquet",
         claims=local("configs/claims.yaml"),
     output:
         f"{RESULTS}/claims.json",
