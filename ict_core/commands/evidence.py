@@ -8,8 +8,8 @@ from ict_core.errors import UserError
 def statistics(options: argparse.Namespace) -> None:
     """Compute runs, levels, contrasts, second views, components and what is said of tokens."""
     from ict_core.evidence.claims import declared_pairs, read_claims
-    from ict_core.evidence.collect import SCORES
-    from ict_core.evidence.stored import STATISTICS, Stored
+    from ict_core.evidence.files import MADE, MEASURED
+    from ict_core.evidence.stored import Stored
     from ict_core.evidence.token_statistics import token_frames
     from ict_core.seeding import generator
     from ict_core.statistics.analysis import analyse
@@ -19,7 +19,7 @@ def statistics(options: argparse.Namespace) -> None:
 
     study = Stored(options.stored)
     settings, scores = study.settings, study.frame("scores")
-    check_scores(scores, settings.design, options.stored / SCORES)
+    check_scores(scores, settings.design, options.stored / MEASURED["scores"])
     analysis = analyse(
         scores,
         settings.variants,
@@ -34,22 +34,21 @@ def statistics(options: argparse.Namespace) -> None:
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
     for name, frame in (vars(analysis) | of_tokens).items():
-        records.write_frame(frame, options.results / STATISTICS / f"{name}.parquet", SCHEMAS[name])
+        records.write_frame(frame, options.results / MADE[name], SCHEMAS[name])
 
 
 def tables(options: argparse.Namespace) -> None:
     """Make every table."""
-    from dataclasses import fields
-
     from ict_core.evidence.stored import Stored
     from ict_core.tables.build import build_tables
-    from ict_core.tables.frames import Frames, TableSettings
-    from ict_core.tables.paper import read_paper
+    from ict_core.tables.frames import TableSettings
+    from ict_core.tables.published import read_paper
+    from ict_core.tables.registry import INPUTS
 
     study = Stored(options.stored, options.results)
     s = study.settings
     shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(options.paper), s.arms)
-    frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
+    frames = {name: study.frame(name) for name in INPUTS}
     build_tables(frames, shown, study.note, options.results / "tables", study.mixed)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ict_core.errors import UserError
+from ict_core.evidence.files import MEASURED
 from ict_core.grading.grade import score_grades
 from ict_core.statistics.names import BASE
 from ict_core.store import records
@@ -15,7 +16,7 @@ from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
-SCORES, LOG, TOKENS, COMPUTE = "scores.parquet", "train_log.parquet", "tokens.parquet", "compute.parquet"
+SCORES, LOG, TOKENS, COMPUTE = (MEASURED[name] for name in ("scores", "log", "tokens", "compute"))
 # keys of a job's manifest that the study's has otherwise, or not at all
 _APART = {
     *("config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"),

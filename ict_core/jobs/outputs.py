@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ict_core.figures.captions import TITLES as FIGURES
-from ict_core.statistics.schemas import STATISTICS
-from ict_core.tables.titles import TITLES as TABLES
+from ict_core.evidence.files import MADE, MEASURED, SETTINGS
+from ict_core.figures.registry import FIGURES
+from ict_core.tables.registry import TABLES
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
-_COLLECTED = ("scores.parquet", "train_log.parquet", "tokens.parquet", "compute.parquet", "manifest.json")
+_COLLECTED = [*(MEASURED[name] for name in ("scores", "log", "tokens", "compute")), "manifest.json"]
 
 
 class Stage(NamedTuple):
@@ -66,11 +66,11 @@ def of_study(results: Path) -> list[Stage]:
     tables = [f"tables/{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "html")]
     return [
         of_data(results),
-        _stage(results, "contamination", ["contamination.parquet", "near_duplicates.parquet"]),
+        _stage(results, "contamination", [MEASURED["contamination"], MEASURED["near_duplicates"]]),
         _stage(results, "collect", _COLLECTED),
-        _stage(results, "shadow", ["shadow.parquet", "overlap.parquet"]),
-        _stage(results, "study_settings", ["study.json"], "settings"),
-        _stage(results, "statistics", [f"statistics/{name}.parquet" for name in STATISTICS]),
+        _stage(results, "shadow", [MEASURED["shadow"], MEASURED["overlap"]]),
+        _stage(results, "study_settings", [SETTINGS], "settings"),
+        _stage(results, "statistics", MADE.values()),
         _stage(results, "make_tables", tables, "tables"),
         *(
             _stage(results, f"figure_{name}", [f"figures/{name}.pdf", f"figures/{name}.png"], f"figures/{name}")

@@ -5,9 +5,22 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core.evidence.rules import CHANCE, OWN, WHEN
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, percent_interval, seed_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=7,
+    title="Known forks among the kept tokens",
+    inputs=("fork_means",),
+    keys=("model", "rollouts", "rule", "when", "measure"),
+    made="the mean over runs of how many known forks the rule keeps of the rollouts of the variant `rollouts`",
+    module="evidence/rules.py",
+    doc="docs/methods.md#rules-on-the-same-rollouts",
+    source="shadow.parquet",
+    runs=("rollouts",),
+)
 
 
 def fork_numbers(fork_means: pd.DataFrame, variants: Sequence[str], baseline: str) -> pd.DataFrame:
@@ -16,7 +29,7 @@ def fork_numbers(fork_means: pd.DataFrame, variants: Sequence[str], baseline: st
     return in_order(fork_means, model=list(fork_means["model"]), rollouts=[baseline, OWN], rule=rules)
 
 
-def fork_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
+def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
     """The readable recall and precision."""
     baseline = settings.baselines[0]
     numbers = fork_numbers(fork_means, settings.variants, baseline)

@@ -3,9 +3,22 @@
 import pandas as pd
 
 from ict_core.evidence.rules import QUANTITIES
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, percent_interval, seed_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=6,
+    title="Rules on the same rollouts",
+    inputs=("rule_means",),
+    keys=("model", "rollouts", "rule", "quantity"),
+    made="the mean over runs of the rule's quantity on the sampled rollouts of the variant `rollouts`",
+    module="shadow/score.py",
+    doc="docs/methods.md#rules-on-the-same-rollouts",
+    source="shadow.parquet",
+    runs=("rollouts",),
+)
 
 
 def shadow_numbers(rule_means: pd.DataFrame) -> pd.DataFrame:

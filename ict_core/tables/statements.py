@@ -3,9 +3,21 @@
 import pandas as pd
 
 from ict_core.evidence.measures import QUANTITIES
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order, limits_by
 from ict_core.tables.layout import NONE, with_half
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=8,
+    title="What the paper says of kept tokens and of entropy",
+    inputs=("quantity_means",),
+    keys=("model", "variant", "quantity"),
+    made="the mean over runs, t interval over seeds, of a quantity of each run's log and token sample",
+    module="evidence/measures.py",
+    doc="docs/methods.md#statements",
+    source="tokens.parquet",
+)
 
 _COLUMNS = {  # quantity -> heading, decimals of its percentage
     "distance_from_beta": ("|p − beta|, kept less dropped", 2),

@@ -2,11 +2,23 @@
 
 import pandas as pd
 
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order, limits_by
 from ict_core.tables.layout import NONE, percent, with_half
 from ict_core.tables.table import Table
 from ict_core.theory.regimes import LEAST
 from ict_core.theory.update import LESS_CHANCE
+
+TABLE = Declaration(
+    place=10,
+    title="An update's change of the entropies",
+    inputs=("agreement_means",),
+    keys=("model", "variant", "set", "regime", "measure"),
+    made="the mean over runs of what an update did to its sampled tokens",
+    module="theory/update.py",
+    doc="docs/methods.md#statements",
+    source="tokens.parquet",
+)
 
 _COLUMNS = {  # heading -> (measure, regime, factor, decimals)
     "tokens": ("tokens", "all", 1, 0),

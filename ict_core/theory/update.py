@@ -119,8 +119,8 @@ def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
         A row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN where fewer than
         `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The measures: tokens;
         h1_change and h2_change, means in nats; moved, the share whose H2 changed by `regimes.RESOLUTION` or more; those
-        of :data:`SAME_SIGN`, each with its share by chance, and less that; rank (Spearman's) and slope of the changes on
-        each prediction.
+        of :data:`SAME_SIGN`, each with its share by chance, and less that; rank (Spearman's) and slope of the changes
+        on each prediction.
     """
     found = []
     for key, rows in updates(tokens).groupby([*CELL, "kept"], sort=False):

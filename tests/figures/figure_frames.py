@@ -1,6 +1,7 @@
 """Small frames of every kind that the figures read, drawn from a known hierarchy."""
 
 from functools import cache
+from importlib import import_module
 from itertools import combinations
 
 import numpy as np
@@ -204,9 +205,10 @@ def frames(**study):
 def drawn(name, frames, variants=synthetic.VARIANTS):
     """The figure of that name, with the settings that it cannot do without."""
     entry = FIGURES[name]
+    module = import_module(f"ict_core.figures.{name}")
     known = {"baselines": synthetic.BASELINES, "arms": ARMS}
     more = {setting: known[setting] for setting in entry.settings if setting in known}
-    return entry.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
+    return module.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
 
 
 ARMS = {

@@ -12,8 +12,9 @@ from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
-from ict_core.tables.frames import Frames, TableSettings
-from ict_core.tables.paper import read_paper
+from ict_core.tables.frames import TableSettings
+from ict_core.tables.published import read_paper
+from ict_core.tables.registry import INPUTS
 
 NAN = float("nan")
 PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
@@ -32,8 +33,8 @@ VARIED = [(variant, arm.of) for variant, arm in ARMS.items()]
 DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES, "random-10")]
 
 
-def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS):
-    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER, ARMS)
+def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS, arms=ARMS):
+    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER, arms)
 
 
 def compute(cells):
@@ -104,14 +105,14 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     """All frames of a study, its statistics computed."""
     found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
     cells = cells_of(scores)
-    parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
     log = synthetic.log(variants=variants, **study)
     sample = figure_frames.tokens(variants=[v for v in variants if v in ("grpo", "ict-10")], **study)
-    stored = (contamination(scores["benchmark"].unique()), near_duplicates())
     of_tokens = token_frames(log, sample, shadow(cells, variants), variants, variants, baselines[0])
-    means = ("quantity_means", "agreement_means", "single_logit", "rule_means", "fork_means")
-    return Frames(scores, *parts, *stored, *(of_tokens[name] for name in means))
+    measured = {"scores": scores, "compute": compute(cells), "near_duplicates": near_duplicates()}
+    measured["contamination"] = contamination(scores["benchmark"].unique())
+    frames = {**vars(found), **of_tokens, **measured}
+    return {name: frames[name] for name in INPUTS}
 
 
 def cells_of(scores):
@@ -121,7 +122,7 @@ def cells_of(scores):
 
 def shadow_of(study):
     """The frame of records.STUDY_SHADOW of a study of :func:`frames` with all variants."""
-    return shadow(cells_of(study.scores), synthetic.VARIANTS)
+    return shadow(cells_of(study["scores"]), synthetic.VARIANTS)
 
 
 def levels(*rows):

@@ -5,7 +5,7 @@ import pytest
 import table_frames as made
 
 from ict_core.evidence.rules import fork_means, of_tokens, pooled
-from ict_core.tables.forks import fork_numbers, fork_table
+from ict_core.tables.forks import fork_numbers, forks_table
 
 NAN = float("nan")
 
@@ -57,8 +57,8 @@ def test_first_last_and_all_of_the_shared_rollouts_and_of_each_methods_own():
 
 
 def test_the_readable_table_has_chance_beside_recall_and_precision(study):
-    shadow, cells = made.shadow_of(study), made.cells_of(study.scores)
-    table = fork_table(fork_means(shadow, made.tokens(cells), "grpo"), made.settings())
+    shadow, cells = made.shadow_of(study), made.cells_of(study["scores"])
+    table = forks_table(fork_means(shadow, made.tokens(cells), "grpo"), made.settings())
     assert list(table.shown.columns) == [
         *("model", "rollouts", "rule"),
         *("kept %", "recall first", "recall last", "recall all"),
@@ -70,6 +70,6 @@ def test_the_readable_table_has_chance_beside_recall_and_precision(study):
 
 
 def test_problems_without_known_forks_have_a_sentence(study):
-    tokens = made.tokens(made.cells_of(study.scores)).assign(fork=NAN)
-    table = fork_table(fork_means(made.shadow_of(study).assign(forks=NAN), tokens, "grpo"), made.settings())
+    tokens = made.tokens(made.cells_of(study["scores"])).assign(fork=NAN)
+    table = forks_table(fork_means(made.shadow_of(study).assign(forks=NAN), tokens, "grpo"), made.settings())
     assert table.shown.empty and table.numbers.empty and table.caption.startswith("No decision points are known")

@@ -36,7 +36,7 @@ def test_what_no_run_has_is_a_dash():
 
 
 def test_rules_keep_their_order_and_models_stand_together(study):
-    table = shadow_table(study.rule_means, made.settings())
+    table = shadow_table(study["rule_means"], made.settings())
     rules = list(made.shadow_of(study)["rule"].unique())
     assert table.shown["rule"].tolist() == rules * 2
     assert list(table.shown.columns) == ["model", "rule", *QUANTITIES.values()]

@@ -81,7 +81,7 @@ def test_without_a_state_after_an_update_the_table_says_so(tokens):
 
 
 def test_the_single_logit_has_a_row_a_source_regime_and_direction(tokens):
-    table = single_logit_table(frames(tokens)["single_logit"])
+    table = single_logit_table(frames(tokens)["single_logit"], made.settings())
     shown = table.shown
     assert shown.groupby(["states", "tokens"])["logit"].apply(list).map(lambda x: x == ["raised", "lowered"]).all()
     tiny = shown[shown["states"] == "tiny"].set_index(["tokens", "logit"])

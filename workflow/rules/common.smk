@@ -14,14 +14,18 @@ from ict_core.config.mistakes import repository
 from ict_core.config.published import READERS, PublishedSet
 from ict_core.config.sources import check_sources
 from ict_core.jobs.damage import damaged, mend, set_aside
-from ict_core.process.environment import applicable_lock, check_environment, check_trackers
+from ict_core.process.environment import (
+    applicable_lock,
+    check_environment,
+    check_trackers,
+)
 from ict_core.errors import Damaged, UserError
 from ict_core.process.failures import check_room, explain
-from ict_core.figures.captions import CAPTIONS
-from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.evidence.files import MADE, MEASURED
+from ict_core.figures.registry import FIGURES, reads
 from ict_core.store.provenance import hash_tree
-from ict_core.statistics.schemas import STATISTICS as STATISTICS_FRAMES
-from ict_core.tables.titles import TITLES as TABLE_TITLES
+from ict_core.tables.registry import INPUTS as TABLE_INPUTS
+from ict_core.tables.registry import TABLES
 from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -181,11 +185,11 @@ def results_folder(wildcards, output):
     return Path(output[0]).parents[1].as_posix()
 
 
-def numbered(titles):
+def numbered(declared):
     """Each title with its place in the report, by which a reader's list is sorted."""
     return {
-        name: f"{i:02} {title}"
-        for i, (name, title) in enumerate(titles.items(), start=1)
+        name: f"{i:02} {shown.title}"
+        for i, (name, shown) in enumerate(declared.items(), start=1)
     }
 
 
@@ -222,7 +226,8 @@ def grading_memory(wildcards, threads):
 
 def state_of(paths):
     """The content of frames, by their own checksums; None of one that is not there."""
-    from ict_core.store.records import content_hash  # its imports take longer than a job
+    # here, as its imports take longer than a job
+    from ict_core.store.records import content_hash
 
     try:
         return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]

@@ -1,58 +1,21 @@
 # From the study's stored files to all that is shown. STORED holds what was measured (scores, logs, settings), RESULTS
 # receives what is made from it. Nothing here needs torch, vLLM or a GPU.
-STATISTICS = expand(
-    f"{RESULTS}/statistics/{{name}}.parquet",
-    name=STATISTICS_FRAMES,
-)
+STATISTICS = [f"{RESULTS}/{file}" for file in MADE.values()]
 TABLE_FILES = expand(
     f"{RESULTS}/tables/{{name}}.{{suffix}}",
-    name=TABLE_TITLES,
+    name=TABLES,
     suffix=["csv", "md", "tex", "html"],
 )
-# Each figure with the files that it is drawn from; its module is ict_core/figures/<name>.py.
-FIGURES = {
-    "reward": [f"{STORED}/train_log.parquet"],
-    "entropy": [f"{STORED}/train_log.parquet"],
-    "pass_at_k": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")),
-    ],
-    "thresholds": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")),
-    ],
-    "forest": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
-    ],
-    "ablations": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
-    ],
-    "elbow": [
-        f"{RESULTS}/statistics/{name}.parquet" for name in ("quantities", "curves")
-    ],
-    "purity": [f"{STORED}/tokens.parquet"],
-    "statements": [
-        f"{RESULTS}/statistics/{name}.parquet"
-        for name in ("quantities", "quantity_means")
-    ],
-    "forks": [f"{STORED}/shadow.parquet"],
-    "overlap": [f"{STORED}/overlap.parquet"],
-    "single_logit": [
-        f"{RESULTS}/statistics/{name}.parquet"
-        for name in ("quantities", "single_logit", "single_logit_bins")
-    ],
-    "update": [
-        f"{RESULTS}/statistics/{name}.parquet"
-        for name in ("quantities", "agreement", "agreement_means")
-    ],
-    "components": [
-        f"{STORED}/scores.parquet",
-        f"{RESULTS}/statistics/components.parquet",
-    ],
-    "length": [f"{STORED}/train_log.parquet"],
-}
+
+
+def frames(names):
+    """The files of frames: measured ones lie in STORED, those of the statistics stage in RESULTS."""
+    return [
+        f"{RESULTS}/{MADE[name]}" if name in MADE else f"{STORED}/{MEASURED[name]}"
+        for name in names
+    ]
+
+
 ALSO = {  # library files that a figure computes with
     "ablations": ["figures/forest.py"],
     "elbow": ["evidence/measures.py", "statistics/elbow.py"],
@@ -97,14 +60,10 @@ rule statistics:
 
 rule make_tables:
     input:
-        scores=f"{STORED}/scores.parquet",
-        compute=f"{STORED}/compute.parquet",
-        contamination=f"{STORED}/contamination.parquet",
-        near_duplicates=f"{STORED}/near_duplicates.parquet",
+        frames(TABLE_INPUTS),
         settings=f"{STORED}/study.json",
         manifest=f"{STORED}/manifest.json",
         paper=local("configs/paper.yaml"),
-        statistics=STATISTICS,
     output:
         [path for path in TABLE_FILES if not path.endswith(".html")],
         [
@@ -114,7 +73,7 @@ rule make_tables:
                 caption="../report/table.rst",
                 labels={"table": title},
             )
-            for name, title in numbered(TABLE_TITLES).items()
+            for name, title in numbered(TABLES).items()
         ],
     log:
         f"{RESULTS}/logs/tables.log",
@@ -143,7 +102,7 @@ for figure in FIGURES:
         name:
             f"figure_{figure}"
         input:
-            FIGURES[figure],
+            frames(reads(figure)),
             settings=f"{STORED}/study.json",
         output:
             f"{RESULTS}/figures/{figure}.pdf",
@@ -151,7 +110,7 @@ for figure in FIGURES:
                 f"{RESULTS}/figures/{figure}.png",
                 category="4 Figures",
                 caption="../report/figure.rst",
-                labels={"figure": numbered(FIGURE_TITLES)[figure]},
+                labels={"figure": numbered(FIGURES)[figure]},
             ),
         log:
             f"{RESULTS}/logs/figures/{figure}.log",
@@ -161,7 +120,7 @@ for figure in FIGURES:
             figure=figure,
             stored=stored_folder,
             results=results_folder,
-            caption=CAPTIONS[figure],
+            caption=FIGURES[figure].caption,
             code=code(
                 *STORED_CODE,
                 *FIGURE_CODE,

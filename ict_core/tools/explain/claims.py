@@ -16,7 +16,7 @@ from ict_core.evidence.stored import Stored
 from ict_core.evidence.values import benchmarks_of, searched, values_of
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.runs import run_frame
-from ict_core.tools.explain.origins import Origin
+from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.runs import Checked, Entering, agrees, checked
 
 CLAIMS = "claims.json"

@@ -11,6 +11,7 @@ from ict_core.config.repository import CLAIMS as LEDGER
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
 from ict_core.evidence import collect
+from ict_core.evidence.files import MADE
 from ict_core.jobs.damage import lost
 from ict_core.jobs.outputs import Stage, of_base, of_cell, of_study
 from ict_core.process.columns import columns
@@ -18,9 +19,9 @@ from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
 from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk
 from ict_core.tools.explain.claims import CLAIMS, claims_of, trace
-from ict_core.tools.explain.origins import Origin
 from ict_core.tools.explain.runs import Checked, Entering, entering, recomputed
 from ict_core.tools.explain.selection import chosen_row, table_of
 
@@ -93,11 +94,11 @@ def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
 def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
     """The test, in words, and the rows of the statistics."""
     yield "What made it"
-    yield f"  {origin.made}"
+    yield f"  {origin.words}"
     yield f"  ict_core/{origin.module}; {origin.doc}"
     yield f"  from {results / origin.source}"
     for name in _frames(origin, row):
-        file = results / "statistics" / f"{name}.parquet"
+        file = results / MADE[name]
         if not file.exists():
             yield f"  {file}: not here; the workflow makes it anew from scores.parquet"
             continue

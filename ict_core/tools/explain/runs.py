@@ -10,7 +10,7 @@ import pandas as pd
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.pairing import shared_seeds
 from ict_core.statistics.runs import run_frame
-from ict_core.tools.explain.origins import Origin
+from ict_core.tables.declaration import Origin
 
 _DIGITS = 1e-9  # relative: a table has ten significant digits
 _NOTHING = 1e-12  # what a table prints as 0
