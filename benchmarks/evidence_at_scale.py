@@ -21,10 +21,9 @@ import pandas as pd
 import psutil
 import report
 
-from ict_core.evidence import collect
-from ict_core.evidence.stored import SETTINGS
 from ict_core.seeding import generator
 from ict_core.store import records
+from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
 
 MODELS = ("qwen-0.5b", "qwen-1.5b", "qwen-7b")
@@ -137,7 +136,7 @@ def compute(size: Size) -> pd.DataFrame:
 
 def settings(size: Size) -> dict[str, object]:
     """`study.json`, with the keys and the methods of the stored run of the study in miniature."""
-    whole = read_manifest(REFERENCE / SETTINGS)
+    whole = read_manifest(StudyFiles(REFERENCE).settings)
     any_model = next(iter(whole["models"].values()))
     return whole | {
         "study": "synthetic",
@@ -155,16 +154,16 @@ def settings(size: Size) -> dict[str, object]:
 def write_study(folder: Path, size: Size) -> int:
     """Write the study's files; returns the rows of its scores."""
     frame = scores(size)
-    records.write_frame(frame, folder / collect.SCORES, records.SCORES)
-    records.write_frame(log(size), folder / collect.LOG, records.STUDY_LOG)
-    records.write_frame(tokens(size), folder / collect.TOKENS, records.STUDY_TOKENS)
-    records.write_frame(compute(size), folder / collect.COMPUTE, records.COMPUTE)
+    records.write_frame(frame, StudyFiles(folder).frame("scores"), records.SCORES)
+    records.write_frame(log(size), StudyFiles(folder).frame("log"), records.STUDY_LOG)
+    records.write_frame(tokens(size), StudyFiles(folder).frame("tokens"), records.STUDY_TOKENS)
+    records.write_frame(compute(size), StudyFiles(folder).frame("compute"), records.COMPUTE)
     records.write_frame(contamination(size), folder / "contamination.parquet", records.CONTAMINATION)
     for name, columns in (("shadow", records.STUDY_SHADOW), ("overlap", records.STUDY_OVERLAP)):
         records.write_frame(of_every_cell(size, f"{name}.parquet", columns), folder / f"{name}.parquet", columns)
     none = pd.DataFrame(columns=[*records.NEAR_DUPLICATES])
     records.write_frame(none, folder / "near_duplicates.parquet", records.NEAR_DUPLICATES)
-    write_manifest(folder / SETTINGS, settings(size))
+    write_manifest(StudyFiles(folder).settings, settings(size))
     write_manifest(folder / MANIFEST, read_manifest(REFERENCE / MANIFEST))
     return len(frame)
 

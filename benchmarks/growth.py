@@ -24,8 +24,8 @@ import pandas as pd
 import report
 
 from ict_core.config import Cell, Study, load_study
-from ict_core.evidence import collect
 from ict_core.store import records
+from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -101,7 +101,7 @@ class Cells:
     def __init__(self, results: Path) -> None:
         self.results = results
         self.scores, self.log, self.tokens = (
-            pd.read_parquet(REFERENCE / name) for name in (collect.SCORES, collect.LOG, collect.TOKENS)
+            pd.read_parquet(StudyFiles(REFERENCE).frame(name)) for name in ("scores", "log", "tokens")
         )
         self.manifests = read_manifest(REFERENCE / MANIFEST)
 

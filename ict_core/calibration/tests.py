@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ict_core.calibration.intervals import PRIMARY, SECOND, UNSAFE, Block, Question, runs_of
 from ict_core.calibration.simulate import Draw
-from ict_core.statistics.contrasts import ALPHA, SIGN_FLIP_FROM
+from ict_core.statistics.deciding import ALPHA, SIGN_FLIP_FROM
 from ict_core.statistics.equivalence import two_one_sided
 from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.one_run import over_problems

@@ -6,7 +6,7 @@ from ict_core.commands.options import Given, Name, Results, Stored
 
 @command("statistics", portable=True, writes="results")
 def statistics(stored: Stored, results: Results, claims: Given) -> None:
-    """Compute runs, levels, contrasts, second views and components."""
+    """Compute runs, levels, contrasts, second views, components and what is said of tokens."""
     from ict_core.stages import statistics
 
     statistics.run(stored, results, claims)

@@ -10,12 +10,12 @@ from ict_core.errors import UserError
 from ict_core.evidence.scores import score_grades
 from ict_core.statistics.names import BASE
 from ict_core.store import records
-from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.store.layout import MANIFEST, StudyFiles, TrainFiles
+from ict_core.store.provenance import read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
-SCORES, LOG, TOKENS, COMPUTE = "scores.parquet", "train_log.parquet", "tokens.parquet", "compute.parquet"
 # keys of a job's manifest that the study's has otherwise, or not at all
 _APART = {
     *("config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"),
@@ -53,28 +53,28 @@ def collect(
         UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
         Damaged: a cell's file does not hold what was written.
     """
-    graded = out = results if regraded is None else regraded
+    study = StudyFiles(results)
+    graded = written = StudyFiles(results if regraded is None else regraded)
     order = {name: position for position, name in enumerate(benchmarks)}
     scores = []
     for cell in [*base, *trained]:
-        file = graded / cell.folder / "grades.parquet"
-        grades = records.read_frame(file, records.GRADES)
+        grades = records.read_frame(graded.cell(cell.folder).grades, records.GRADES)
         scored = score_grades(grades, cell)
         scores.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
     logs, tokens = [], []
     for cell in trained:
-        train = results / cell.folder / "train"
-        log = records.read_frame(train / "log.parquet", records.LOG, train)
-        sample = records.read_frame(train / "tokens.parquet", records.TOKENS, train)
+        train = TrainFiles(study.cell(cell.folder).train)
+        log = records.read_frame(train.log, records.LOG, train.folder)
+        sample = records.read_frame(train.tokens, records.TOKENS, train.folder)
         logs.append(_of_cell(log, cell))
         tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
-    manifests = [*_manifests(results, graded, base, trained)]
+    manifests = [*_manifests(study, graded, base, trained)]
     check_chain(manifests)
-    records.write_frame(pd.concat(scores), out / SCORES, records.SCORES)
-    records.write_frame(pd.concat(logs), out / LOG, records.STUDY_LOG)
-    records.write_frame(pd.concat(tokens), out / TOKENS, records.STUDY_TOKENS)
-    records.write_frame(compute_frame(manifests), out / COMPUTE, records.COMPUTE)
-    write_manifest(out / MANIFEST, merge_manifests(manifests))
+    records.write_frame(pd.concat(scores), written.frame("scores"), records.SCORES)
+    records.write_frame(pd.concat(logs), written.frame("log"), records.STUDY_LOG)
+    records.write_frame(pd.concat(tokens), written.frame("tokens"), records.STUDY_TOKENS)
+    records.write_frame(compute_frame(manifests), written.frame("compute"), records.COMPUTE)
+    write_manifest(written.manifest, merge_manifests(manifests))
 
 
 def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
@@ -82,16 +82,17 @@ def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
 
 
 def _manifests(
-    results: Path, graded: Path, base: Sequence["Cell"], trained: Sequence["Cell"]
+    study: StudyFiles, graded: StudyFiles, base: Sequence["Cell"], trained: Sequence["Cell"]
 ) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    made = [(cell, results / cell.model / "base" / "model") for cell in base]
-    made += [(cell, results / cell.folder / "train") for cell in trained]
+    made = [(cell, study.base_model(cell.model)) for cell in base]
+    made += [(cell, study.cell(cell.folder).train) for cell in trained]
     for cell, folder in made:
         yield {**cell._asdict(), **read_manifest(folder / MANIFEST, folder)}
-    for folder, name in ((results, "generation.json"), (graded, "grading.json")):
-        for cell in [*base, *trained]:
-            yield {**cell._asdict(), **read_manifest(folder / cell.folder / name)}
+    for cell in [*base, *trained]:
+        yield {**cell._asdict(), **read_manifest(study.cell(cell.folder).generation)}
+    for cell in [*base, *trained]:
+        yield {**cell._asdict(), **read_manifest(graded.cell(cell.folder).grading)}
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:

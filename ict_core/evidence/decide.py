@@ -9,13 +9,19 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ict_core.evidence.claims import Difference, Measure
+from ict_core.statistics.deciding import (
+    BETTER,
+    EQUIVALENT,
+    PREDICTED,
+    UNDERPOWERED,
+    WORSE,
+    claim_verdict,
+    finding,
+    p_of_strata,
+)
 from ict_core.statistics.equivalence import two_one_sided
 from ict_core.statistics.intervals import LEVEL, Estimate
 from ict_core.statistics.stratified import stratified_t
-
-SUPPORTED, CONTRADICTED = "supported", "contradicted"
-NOT_RESOLVED, NOT_TESTED = "not resolved", "not tested in this study"
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -24,8 +30,9 @@ class Outcome:
 
     Attributes:
         estimate, low, high: in the unit of the values; the limits are NaN where there is no interval.
-        p: of the hypothesis against which `toward` stands; NaN where there is no test.
-        toward: the verdict if p, corrected, is below 0.05.
+        p: of the hypothesis against which `found` stands; NaN where there is no test.
+        found: the finding if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within.
+        predicted: the finding that the claim predicts.
         p_equivalence: of a claimed difference: two one-sided tests for lying within the margin; else NaN.
         sd: of one run's value; the standard error is sd / sqrt(seeds) for `strata` models.
         effect: the distance that a test would have to find, where the claim itself names none.
@@ -38,7 +45,8 @@ class Outcome:
     low: float
     high: float
     p: float
-    toward: str
+    found: str
+    predicted: str
     p_equivalence: float
     sd: float
     effect: float
@@ -46,58 +54,73 @@ class Outcome:
     strata: int
     searched: int = 1
 
+    @property
+    def toward(self) -> str:
+        """The claim's verdict if p, corrected, is below 0.05."""
+        return claim_verdict(self.predicted, self.found)
 
-def within(found: Estimate, low: float, high: float) -> tuple[float, str]:
-    """The p value and the verdict it would give, of a value claimed to lie in [low, high].
+
+def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
+    """The p value and what it would find, of a value claimed to lie in [low, high].
 
     Inside, the larger of the two one-sided p values for lying inside; outside, the one-sided p for lying beyond the
     nearer limit. Whichever way the estimate falls, a wrong verdict has at most the level's chance.
     """
-    mean, se = float(found.mean), float(found.se)
+    mean, se = float(value.mean), float(value.se)
     if low <= mean <= high:
-        return float(two_one_sided(mean, se, found.df, low, high)), SUPPORTED
+        return float(two_one_sided(mean, se, value.df, low, high)), EQUIVALENT
     beyond = mean - high if mean > high else low - mean
-    return float(stats.t.sf(beyond / se, found.df)), CONTRADICTED
+    return float(stats.t.sf(beyond / se, value.df)), BETTER if mean > high else WORSE
 
 
 def outcome(test: Difference | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
-    """Apply a claim's decision rule to its values.
+    """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
 
     Args:
         test: a difference or a measure.
         values: model -> one value a run, shape (seeds,); at least one model.
         margin: within it a difference counts as none; a share.
     """
+    strata = list(values.values())
     if isinstance(test, Difference) and test.every_model:
-        return _weakest(test, list(values.values()), margin)
-    found = stratified_t(list(values.values()))
-    mean, seeds = float(found.mean), min(map(len, values.values()))
-    equivalence, effect = math.nan, margin
+        return _weakest(test, strata, margin)
     if isinstance(test, Measure) and test.within is not None:
-        p, toward = within(found, *test.within)
-        effect = min(abs(mean - limit) for limit in test.within)
-    elif test.direction == "equal":
-        p, toward = within(found, -margin, margin)
-    else:
-        right = (mean > 0) == (test.direction == "higher")
-        p, toward = float(found.p), SUPPORTED if right else CONTRADICTED
-        if isinstance(test, Difference):
-            equivalence = _equivalence(found, margin)
-        else:
-            effect = abs(mean)
-    return _outcome(found, p, toward, equivalence, effect, seeds, len(values))
+        result = _in_range(strata, test.within, margin)
+        return replace(result, effect=min(abs(result.estimate - limit) for limit in test.within))
+    if test.direction == "equal":
+        return _in_range(strata, (-margin, margin), margin)
+    value = stratified_t(strata)
+    result = _outcome(value, strata, _p(strata, value), _sign(value), PREDICTED[str(test.direction)], margin)
+    if isinstance(test, Difference):
+        return replace(result, p_equivalence=_equivalence(value, margin))
+    return replace(result, effect=abs(result.estimate))
 
 
 def _outcome(
-    found: Estimate, p: float, toward: str, p_equivalence: float, effect: float, seeds: int, strata: int = 1
+    value: Estimate, strata: Sequence[NDArray[np.float64]], p: float, found: str, predicted: str, effect: float
 ) -> Outcome:
-    mean, low, high, sd = (float(x) for x in (found.mean, found.low, found.high, found.se * math.sqrt(seeds)))
-    return Outcome(mean, low, high, p, toward, p_equivalence, sd, effect, seeds, strata)
+    seeds = min(map(len, strata))
+    mean, low, high, sd = (float(x) for x in (value.mean, value.low, value.high, value.se * math.sqrt(seeds)))
+    return Outcome(mean, low, high, p, found, predicted, math.nan, sd, effect, seeds, len(strata))
 
 
-def _equivalence(found: Estimate, margin: float) -> float:
-    p, toward = within(found, -margin, margin)
-    return p if toward == SUPPORTED else math.nan
+def _in_range(strata: Sequence[NDArray[np.float64]], limits: tuple[float, float], effect: float) -> Outcome:
+    value = stratified_t(strata)
+    p, found = within(value, *limits)
+    return _outcome(value, strata, p, found, EQUIVALENT, effect)
+
+
+def _p(strata: Sequence[NDArray[np.float64]], value: Estimate) -> float:
+    return p_of_strata(strata, float(value.p))
+
+
+def _sign(value: Estimate) -> str:
+    return BETTER if value.mean > 0 else WORSE
+
+
+def _equivalence(value: Estimate, margin: float) -> float:
+    p, found = within(value, -margin, margin)
+    return p if found == EQUIVALENT else math.nan
 
 
 def _weakest(test: Difference, models: Sequence[NDArray[np.float64]], margin: float) -> Outcome:
@@ -109,12 +132,12 @@ def _weakest(test: Difference, models: Sequence[NDArray[np.float64]], margin: fl
     sign = 1 if test.direction == "higher" else -1
     each = [stratified_t([values]) for values in models]
     index = min(range(len(each)), key=lambda i: sign * float(each[i].mean))
-    weakest = each[index]
-    right = sign * weakest.mean > 0
-    p = np.max([found.p for found in each]) if right else np.minimum(1.0, len(each) * weakest.p)  # NaN stays NaN
-    equivalence = float(np.minimum(1.0, len(each) * _equivalence(weakest, margin)))
-    toward = SUPPORTED if right else CONTRADICTED
-    return _outcome(weakest, float(p), toward, equivalence, margin, len(models[index]))
+    p = np.array([_p([values], value) for values, value in zip(models, each, strict=True)])
+    predicted, found = PREDICTED[test.direction], _sign(each[index])
+    decisive = p.max() if found == predicted else np.minimum(1.0, len(each) * p[index])  # NaN stays NaN
+    equivalence = float(np.minimum(1.0, len(each) * _equivalence(each[index], margin)))
+    result = _outcome(each[index], [models[index]], float(decisive), found, predicted, margin)
+    return replace(result, p_equivalence=equivalence)
 
 
 def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:
@@ -125,24 +148,20 @@ def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: f
     """
     count = len(gains)
     key = max(gains, key=lambda k: float(gains[k].mean()))
-    found = stratified_t([gains[key]], level=1 - (1 - LEVEL) / count)
-    p = float(np.minimum(1.0, count * found.p))
-    toward = SUPPORTED if found.mean > 0 else CONTRADICTED
+    strata = [gains[key]]
+    value = stratified_t(strata, level=1 - (1 - LEVEL) / count)
+    p = float(np.minimum(1.0, count * _p(strata, value)))
     model, baseline, benchmark = key
-    place = f"{model}, {benchmark}, over {baseline}"
-    return replace(_outcome(found, p, toward, math.nan, margin, len(gains[key])), searched=count), place
+    result = _outcome(value, strata, p, _sign(value), BETTER, margin)
+    return replace(result, searched=count), f"{model}, {benchmark}, over {baseline}"
 
 
 def no_value(seeds: int, strata: int) -> Outcome:
     """The outcome of a claim about a quantity that not every run has."""
     nan = math.nan
-    return Outcome(nan, nan, nan, nan, NOT_RESOLVED, nan, nan, nan, seeds, strata)
+    return Outcome(nan, nan, nan, nan, UNDERPOWERED, EQUIVALENT, nan, nan, nan, seeds, strata)
 
 
 def verdict(result: Outcome, p_adjusted: float) -> str:
     """The verdict, given the p value corrected for the number of claims."""
-    if p_adjusted < ALPHA:
-        return result.toward
-    if result.p_equivalence < ALPHA:
-        return CONTRADICTED
-    return NOT_RESOLVED
+    return claim_verdict(result.predicted, str(finding(result.found, p_adjusted, result.p_equivalence)))

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence.claims import Claim, Difference, Largest, Measure, Test
-from ict_core.evidence.decide import ALPHA, CONTRADICTED, NOT_TESTED, Outcome, largest, no_value, outcome, verdict
+from ict_core.evidence.decide import Outcome, largest, no_value, outcome, verdict
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.evidence.values import benchmarks_of, searched, values_of
+from ict_core.statistics.deciding import ALPHA, CONTRADICTED, NOT_TESTED
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.multiplicity import holm
 from ict_core.statistics.names import AVERAGE
@@ -57,7 +58,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The frames that claims are tested on: `schemas.RUNS`, `STUDY_LOG` and `STUDY_TOKENS`, and what they stand for.
+    """The frames that claims are tested on, `schemas.RUNS` and `schemas.QUANTITIES`, and what they stand for.
 
     Attributes:
         mirrors: benchmark -> the paper's benchmark whose place it takes.
@@ -65,8 +66,7 @@ class Evidence:
     """
 
     runs: pd.DataFrame
-    log: pd.DataFrame
-    tokens: pd.DataFrame
+    quantities: pd.DataFrame
     mirrors: Mapping[str, str]
     graded: Graded
 
@@ -110,7 +110,7 @@ def _tested(claim: Claim, evidence: Evidence, margin: float) -> _Tested | None:
         models = list(dict.fromkeys(model for model, _, _ in gains))
         most = {m: max(float(g.mean()) for (model, _, _), g in gains.items() if model == m) for m in models}
         return _Tested(result, most, _joined(f"the largest of {len(gains)}: {place}", _notice(test, models, evidence)))
-    values = values_of(test, evidence.runs, evidence.log, evidence.tokens, evidence.mirrors)
+    values = values_of(test, evidence.runs, evidence.quantities, evidence.mirrors)
     if not values:
         return None
     arrays = {model: series.to_numpy(np.float64) for model, series in values.items()}

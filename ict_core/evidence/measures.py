@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.statistics.elbow import elbow, mean_sorted_curve
+from ict_core.statistics.elbow import POINTS, elbow, mean_sorted_curve
 from ict_core.statistics.names import CELL
+from ict_core.statistics.schemas import CURVES
 from ict_core.theory.regimes import regimes
 from ict_core.theory.update import same_sign, updates
 
@@ -107,7 +108,7 @@ QUANTITIES = {
 }
 
 
-def of_study(
+def run_quantities(
     quantities: Sequence[str], variants: Sequence[str], log: pd.DataFrame, tokens: pd.DataFrame
 ) -> pd.DataFrame:
     """Quantities of every run of some variants.
@@ -137,6 +138,28 @@ def of_study(
     return pd.DataFrame(values, columns=[*CELL, "quantity", "value"]).astype({"value": "float64"})
 
 
-def of_runs(quantity: str, variant: str, log: pd.DataFrame, tokens: pd.DataFrame) -> pd.Series:
-    """:func:`of_study` of one quantity and variant, indexed by (model, seed)."""
-    return of_study([quantity], [variant], log, tokens).set_index(["model", "seed"])["value"]
+def runs_of(quantities: pd.DataFrame, quantity: str, variant: str) -> pd.Series:
+    """One quantity of one variant's runs, indexed by (model, seed).
+
+    Args:
+        quantities: a frame of `schemas.QUANTITIES`.
+    """
+    rows = quantities[(quantities["quantity"] == quantity) & (quantities["variant"] == variant)]
+    return rows.set_index(["model", "seed"])["value"]
+
+
+def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
+    """:func:`sorted_curve` of every run, where the rule selects.
+
+    Args:
+        tokens: a frame of `records.STUDY_TOKENS`.
+
+    Returns:
+        A frame of `schemas.CURVES`, runs as they first come, shares rising.
+    """
+    share = np.arange(1, POINTS + 1) / POINTS
+    curves = [
+        pd.DataFrame({**dict(zip(CELL, run, strict=True)), "share": share, "score": sorted_curve(rows)})
+        for run, rows in tokens[tokens["selecting"]].groupby(CELL, sort=False)
+    ]
+    return pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=list(CURVES))

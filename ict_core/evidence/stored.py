@@ -6,23 +6,22 @@ from pathlib import Path
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence import collect
 from ict_core.evidence.origins import mixture_note
 from ict_core.evidence.settings import Settings, read_settings
-from ict_core.statistics.schemas import STATISTICS as SCHEMAS
+from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
-from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.store.layout import StudyFiles
+from ict_core.store.provenance import read_manifest
 
-SETTINGS, STATISTICS = "study.json", "statistics"
-_STORED = {
-    "scores": (collect.SCORES, records.SCORES),
-    "log": (collect.LOG, records.STUDY_LOG),
-    "tokens": (collect.TOKENS, records.STUDY_TOKENS),
-    "shadow": ("shadow.parquet", records.STUDY_SHADOW),
-    "overlap": ("overlap.parquet", records.STUDY_OVERLAP),
-    "compute": (collect.COMPUTE, records.COMPUTE),
-    "contamination": ("contamination.parquet", records.CONTAMINATION),
-    "near_duplicates": ("near_duplicates.parquet", records.NEAR_DUPLICATES),
+MEASURED = {
+    "scores": records.SCORES,
+    "log": records.STUDY_LOG,
+    "tokens": records.STUDY_TOKENS,
+    "shadow": records.STUDY_SHADOW,
+    "overlap": records.STUDY_OVERLAP,
+    "compute": records.COMPUTE,
+    "contamination": records.CONTAMINATION,
+    "near_duplicates": records.NEAR_DUPLICATES,
 }
 
 
@@ -43,7 +42,7 @@ class Stored:
     @property
     def settings(self) -> Settings:
         """The study's settings."""
-        return read_settings(self._stored / SETTINGS)
+        return read_settings(StudyFiles(self._stored).settings)
 
     @property
     def note(self) -> str:
@@ -53,17 +52,16 @@ class Stored:
     @cached_property
     def mixed(self) -> str:
         """A sentence if the study's jobs are of several kinds, else an empty text."""
-        return mixture_note(read_manifest(self._stored / MANIFEST))
+        return mixture_note(read_manifest(StudyFiles(self._stored).manifest))
 
     def _read(self, name: str) -> pd.DataFrame:
-        """A study's frame: one of :data:`_STORED` or of `schemas.STATISTICS`.
+        """A study's frame: one of :data:`MEASURED` or of `schemas.STATISTICS`.
 
         Raises:
             UserError: there is no such frame, or its file is missing or of another schema.
         """
-        if name in _STORED:
-            file, columns = _STORED[name]
-            return records.read_frame(self._stored / file, columns)
-        if name in SCHEMAS and self._results is not None:
-            return records.read_frame(self._results / STATISTICS / f"{name}.parquet", SCHEMAS[name])
-        raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*_STORED, *SCHEMAS])}")
+        if name in MEASURED:
+            return records.read_frame(StudyFiles(self._stored).frame(name), MEASURED[name])
+        if name in STATISTICS and self._results is not None:
+            return records.read_frame(StudyFiles(self._results).statistics(name), STATISTICS[name])
+        raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*MEASURED, *STATISTICS])}")

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ict_core.evidence.claims import Difference, Largest, Measure
-from ict_core.evidence.measures import of_runs
-from ict_core.statistics.runs import AVERAGE, BASE
+from ict_core.evidence.measures import runs_of
+from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.pairing import paired_differences
 
 Strata = dict[str, pd.Series]
 """For each model that ran what a test compares: one value a run, indexed by seed, rising."""
@@ -15,21 +16,22 @@ Strata = dict[str, pd.Series]
 def values_of(
     test: Difference | Measure,
     runs: pd.DataFrame,
-    log: pd.DataFrame,
-    tokens: pd.DataFrame,
+    quantities: pd.DataFrame,
     mirrors: Mapping[str, str],
 ) -> Strata:
     """The values that a test is about; empty where the study did not run its variants or benchmarks.
 
     Args:
-        runs, log, tokens: frames of `schemas.RUNS`, `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        runs, quantities: frames of `schemas.RUNS` and `schemas.QUANTITIES`.
         mirrors: benchmark -> the paper's benchmark whose place it takes.
     """
     if isinstance(test, Measure):
-        found = of_runs(test.quantity, test.of, log, tokens)
-        if test.minus is not None:
-            found = (found - of_runs(test.quantity, test.minus, log, tokens)).dropna()
-        return {str(model): values.droplevel("model") for model, values in found.groupby(level="model", sort=False)}
+        values = _by_model(runs_of(quantities, test.quantity, test.of))
+        if test.minus is None:
+            return values
+        less = _by_model(runs_of(quantities, test.quantity, test.minus))
+        gaps = {model: paired_differences(values[model], less[model]) for model in values if model in less}
+        return {model: gap for model, gap in gaps.items() if len(gap)}
     benchmarks = benchmarks_of(test, mirrors)
     values = _gains(test, runs, benchmarks, test.metric)
     if test.minus_metric is not None:
@@ -62,23 +64,23 @@ def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Se
     return rows.groupby(["model", "variant", "seed"], sort=False)["value"].mean()
 
 
-def _arm(levels: pd.Series, model: str, variant: str) -> pd.Series:
-    """One variant's runs of a model, indexed by seed; empty where there is none."""
-    index = levels.index
-    mask = (index.get_level_values("model") == model) & (index.get_level_values("variant") == variant)
-    return levels[mask].droplevel(["model", "variant"])
+def _by_model(values: pd.Series) -> Strata:
+    """Of each model the values, indexed by seed alone; those of a variant, indexed by (model, seed)."""
+    return {str(model): of_model.droplevel("model") for model, of_model in values.groupby(level="model", sort=False)}
 
 
 def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
     """ours - baseline of the seeds that both ran; the base model, evaluated once, stands against each of them."""
+    variants = levels.index.get_level_values("variant")
+    mine, other = (_by_model(levels[variants == name].droplevel("variant")) for name in (ours, baseline))
     paired = {}
-    for model in levels.index.get_level_values("model").unique():
-        mine, other = _arm(levels, model, ours), _arm(levels, model, baseline)
-        if baseline == BASE and len(other) == 1:
-            other = pd.Series(other.iloc[0], index=mine.index)
-        gain = (mine - other).dropna().sort_index()
+    for model in (model for model in mine if model in other):
+        theirs = other[model]
+        if baseline == BASE and len(theirs) == 1:
+            theirs = pd.Series(theirs.iloc[0], index=mine[model].index)
+        gain = paired_differences(mine[model], theirs)
         if len(gain):
-            paired[str(model)] = gain
+            paired[model] = gain
     return paired
 
 

@@ -6,10 +6,25 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.evidence.settings import Arm, words
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.forest import METRICS, Line, draw_lines, heading
 from ict_core.figures.panels import sentence
 from ict_core.figures.style import label
 from ict_core.statistics.names import AVERAGE, FACTORS
+
+FIGURE = Declaration(
+    place=6,
+    title="Ablations and controls",
+    caption=(
+        "Each variant minus the one from which it differs in one factor alone, on the average over the benchmarks, in "
+        "percent points. A heading names the factor, the variant that is varied and its value in brackets; a line the "
+        "value in its place. Thick bars are 95 % t intervals over paired training seeds (new runs on these problems), "
+        "thin ones 95 % two-way intervals (new runs on new problems), every small dot is a pair of runs with one seed. "
+        "The word at the right is the verdict on the variant after the correction for all tests."
+    ),
+    inputs=("contrasts", "runs"),
+    settings=("margin", "arms"),
+)
 
 _TURNED = {
     "variant": "baseline",

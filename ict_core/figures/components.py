@@ -12,10 +12,22 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import present, row_panels
 from ict_core.figures.style import RC, label
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.schemas import RERUN, SOURCES_OF_VARIANCE
+
+FIGURE = Declaration(
+    place=14,
+    title="What the uncertainty of a level is made of",
+    caption=(
+        "A bar is the standard error of a method's average over the benchmarks for new runs on new problems, in "
+        "percent points; it is divided in proportion to what each source contributes to the variance. More seeds "
+        "shrink the first part, more problems the second, both the third, more samples a problem the last."
+    ),
+    inputs=("components",),
+)
 
 METRICS = ("pass@1", "pass@4")
 # Tol's muted colours, from dark to light in the order of the bar: not those of the methods.

@@ -6,8 +6,20 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import draw_runs, grid, present, titles
 from ict_core.figures.style import RC
+
+FIGURE = Declaration(
+    place=2,
+    title="Token entropy during training",
+    caption=(
+        "Mean entropy of the policy over all response tokens of a rollout batch: Shannon's H1 above, second-order "
+        "Rényi's H2 below. Lines are means over the training seeds that each panel names, bands run from the lowest to "
+        "the highest seed; nothing is smoothed."
+    ),
+    inputs=("log",),
+)
 
 ROWS = (("h1", r"Shannon $H_1$ (nats)"), ("h2", r"Rényi $H_2$ (nats)"))
 

@@ -13,9 +13,24 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ict_core.errors import UserError
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import draw_interval, row_panels, seed_range, sentence
 from ict_core.figures.style import RC, label, style
 from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.pairing import paired_differences
+
+FIGURE = Declaration(
+    place=5,
+    title="Differences to every baseline",
+    caption=(
+        "Each method minus each baseline on the average over the benchmarks, in percent points. Thick bars are 95 % t "
+        "intervals over paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs "
+        "on new problems), every small dot is one pair of runs with the same seed. Filled markers are the comparisons "
+        "declared in the ledger of claims; the word at the right is the verdict after the correction for all tests."
+    ),
+    inputs=("contrasts", "runs"),
+    settings=("margin",),
+)
 
 METRICS = ("pass@1", "pass@4")
 DECLARED = "declared"
@@ -50,7 +65,7 @@ def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
     ours, theirs = (
         of_metric[of_metric["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline")
     )
-    return 100 * (ours - theirs).dropna().sort_index().to_numpy(np.float64)
+    return 100 * paired_differences(ours, theirs).to_numpy(np.float64)
 
 
 def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndarray) -> None:

@@ -6,8 +6,20 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import draw_runs, grid, present, titles
 from ict_core.figures.style import RC
+
+FIGURE = Declaration(
+    place=15,
+    title="Response length and truncation during training",
+    caption=(
+        "Mean length of the responses of a rollout batch in tokens, and the share of them that were cut off at the "
+        "longest length allowed; centred means over 5 optimiser steps. Lines are means over the training seeds that "
+        "each panel names, bands run from the lowest to the highest seed."
+    ),
+    inputs=("log",),
+)
 
 WINDOW = 5  # optimiser steps in the moving mean
 LEAST_TOP = 1.0  # percent: the truncation axis reaches at least this far, so that nothing truncated reads as a flat 0

@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
 from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, Marks, handles, label, style
-from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.names import BASE
 
 PANEL_HEIGHT = 2.1  # inches
@@ -243,13 +242,28 @@ def draw_interval(
         axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
 
 
+def limits_by(means: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """Mean, low and high in percent, by the values of the key's columns; of shares."""
+    keys = means[list(key)].itertuples(index=False, name=None)
+    limits = (100 * means[["mean", "low", "high"]]).itertuples(index=False, name=None)
+    return dict(zip(keys, limits, strict=True))
+
+
 def draw_seeds(
-    axis: Axes, row: float, values: ArrayLike, variant: str, *, spread: float = 0.15, filled: bool = False
+    axis: Axes,
+    row: float,
+    values: ArrayLike,
+    limits: tuple[float, float, float],
+    variant: str,
+    *,
+    spread: float = 0.15,
+    filled: bool = False,
 ) -> None:
-    """A variant's runs around the height `row`: a marker each, their mean and its 95 % t interval over the seeds.
+    """A variant's runs around the height `row`: a marker each, their mean and its interval.
 
     Args:
         values: one a run; NaN where a run has none.
+        limits: the runs' mean, and its interval's ends, which are NaN where there is none.
         spread: of a line, the distance between the markers of two runs.
         filled: the markers; open ones otherwise, and then a paler interval.
     """
@@ -257,12 +271,12 @@ def draw_seeds(
     sample = sample[np.isfinite(sample)]
     if not sample.size:
         return
-    level, look = t_interval(sample), style(variant)
-    draw_interval(axis, row, level.low, level.high, look.colour, 2.2, alpha=0.6 if filled else 0.35)
+    (mean, low, high), look = limits, style(variant)
+    draw_interval(axis, row, low, high, look.colour, 2.2, alpha=0.6 if filled else 0.35)
     heights = row + side_by_side(sample.size, spread)
     face = look.colour if filled else "none"
     axis.plot(sample, heights, look.marker, color=look.colour, markersize=3.0, mfc=face, mew=0.7, clip_on=False)
-    axis.plot(level.mean, row, "|", color=look.colour, markersize=8, mew=1.5, clip_on=False)
+    axis.plot(mean, row, "|", color=look.colour, markersize=8, mew=1.5, clip_on=False)
 
 
 def side_by_side(number: int, step: float) -> NDArray[np.float64]:

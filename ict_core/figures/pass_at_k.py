@@ -8,9 +8,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import grid, present, side_by_side, titles
 from ict_core.figures.style import RC, style
 from ict_core.statistics.names import AVERAGE, BASE
+
+FIGURE = Declaration(
+    place=3,
+    title="Pass@k over k",
+    caption=(
+        "Share of the problems that at least one of k samples solves, averaged over the benchmarks with equal weight. "
+        "Lines are means over the training seeds that each panel names, bars 95 % two-way intervals (new runs on new "
+        "problems), and every dot is one run; what belongs to one k stands side by side only to be told apart. The "
+        "base model, evaluated once, is the dashed grey line."
+    ),
+    inputs=("levels", "runs"),
+)
 
 SPREAD = 0.09  # of a doubling of k: the distance between the dots of two variants at one k
 WIDEST = 0.6  # of a doubling of k: over all of them

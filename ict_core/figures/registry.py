@@ -1,72 +1,29 @@
-"""Every figure by its name, in the report's order, with what it is drawn from and what is said of it."""
+"""Every figure by its name, in the report's order. Only drawing imports a figure's module, and with it matplotlib."""
 
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
+from ict_core.evidence.declarations import read_declarations
+from ict_core.figures.declaration import Declaration
 
-from ict_core.evidence.stored import Stored
-from ict_core.figures.captions import CAPTIONS, TITLES
-from ict_core.statistics.graded import Graded
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-Frame = Literal["log", "tokens", "runs", "levels", "contrasts", "components", "shadow", "overlap"]
-Setting = Literal["margin", "arms", "variants", "baselines"]
+    from ict_core.evidence.stored import Stored
 
-
-class Entry(NamedTuple):
-    """How a figure is made.
-
-    Attributes:
-        name: of the figure, and of the module here whose function `draw` draws it.
-        inputs: names of frames of `records`: the study's log and tokens, and those of the statistics stage.
-        title: a few words.
-        caption: what is drawn, and what its bands and intervals speak for.
-        settings: the study's settings that it draws, such as the `margin` of equivalence (a share).
-    """
-
-    name: str
-    inputs: tuple[Frame, ...]
-    title: str
-    caption: str
-    settings: tuple[Setting, ...] = ()
-
-    def draw(self, *frames: Any, **settings: Any) -> Figure:
-        """The figure of the frames of `inputs`, in that order, with the keywords `variants` and those of `settings`."""
-        figure: Figure = import_module(f"ict_core.figures.{self.name}").draw(*frames, **settings)
-        return figure
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)
+"""The name is that of the module here that draws it."""
+_OF_SCORES = {"runs", "levels", "contrasts", "components"}
 
 
-_INPUTS: dict[str, tuple[Frame, ...]] = {
-    "reward": ("log",),
-    "entropy": ("log",),
-    "pass_at_k": ("levels", "runs"),
-    "thresholds": ("levels", "runs"),
-    "forest": ("contrasts", "runs"),
-    "ablations": ("contrasts", "runs"),
-    "elbow": ("tokens",),
-    "purity": ("tokens",),
-    "statements": ("log", "tokens"),
-    "forks": ("shadow",),
-    "overlap": ("overlap",),
-    "single_logit": ("tokens",),
-    "update": ("tokens",),
-    "components": ("components",),
-    "length": ("log",),
-}
-
-_SETTINGS: dict[str, tuple[Setting, ...]] = {
-    "forest": ("margin",),
-    "ablations": ("margin", "arms"),
-    "forks": ("variants", "baselines"),
-    "overlap": ("variants",),
-}
-
-FIGURES: dict[str, Entry] = {
-    name: Entry(name, inputs, TITLES[name], CAPTIONS[name], _SETTINGS.get(name, ())) for name, inputs in _INPUTS.items()
-}
+def reads(name: str) -> list[str]:
+    """The frames that a figure reads, its note included."""
+    inputs = FIGURES[name].inputs
+    return [*inputs, *(["scores"] if _OF_SCORES & set(inputs) else [])]
 
 
-def draw(name: str, study: Stored) -> Figure:
+def draw(name: str, study: "Stored") -> "Figure":
     """The figure of that name from a study's stored frames; of the variants it shows those of the line figures.
 
     One whose settings name `variants` shows all of them.
@@ -74,14 +31,18 @@ def draw(name: str, study: Stored) -> Figure:
     Raises:
         UserError: a frame is missing or broken, or see the figure's own module.
     """
-    entry = FIGURES[name]
-    frames = [study.frame(frame) for frame in entry.inputs]
-    settings = {setting: getattr(study.settings, setting) for setting in entry.settings}
-    return entry.draw(*frames, **({"variants": study.settings.shared} | settings))
+    declared = FIGURES[name]
+    frames = [study.frame(frame) for frame in declared.inputs]
+    settings = {setting: getattr(study.settings, setting) for setting in declared.settings}
+    figure: Figure = import_module(f"ict_core.figures.{name}").draw(
+        *frames, **({"variants": study.settings.shared} | settings)
+    )
+    return figure
 
 
-def note(name: str, study: Stored) -> str:
+def note(name: str, study: "Stored") -> str:
     """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
-    scored = {"runs", "levels", "contrasts", "components"} & set(FIGURES[name].inputs)
-    ungraded = Graded(study.frame("scores")).sentence().replace("`", "") if scored else ""
+    from ict_core.statistics.graded import Graded  # here, as titles and inputs are read at every start
+
+    ungraded = Graded(study.frame("scores")).sentence().replace("`", "") if "scores" in reads(name) else ""
     return " ".join(filter(None, [study.settings.note, ungraded]))

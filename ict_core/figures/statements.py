@@ -7,9 +7,26 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ict_core.evidence.measures import of_study
-from ict_core.figures.panels import draw_seeds, present, variant_panels
+from ict_core.figures.declaration import Declaration
+from ict_core.figures.panels import draw_seeds, limits_by, present, variant_panels
 from ict_core.figures.style import RC
+
+FIGURE = Declaration(
+    place=9,
+    title="What the paper says of kept tokens and of entropy",
+    caption=(
+        "Every marker is one run, the bar a 95 % t interval over the training seeds around their mean: it speaks for "
+        "new runs on these prompts. Grey: what the paper states. Distance from beta: mean |π - β| of the kept tokens "
+        "less that of the dropped ones (paper: below 0). High entropy: share of the kept tokens whose Shannon entropy "
+        "lies above the median of their step's sampled tokens (paper: 1.03 : 1 and 0.99 : 1); a rule that keeps every "
+        "token has half of them there, but for ties. Probability: mean π of the kept (paper: 0.18 ± 0.09). Elbow: of "
+        "the sorted score u, the Jensen-Shannon divergence to the group's mean, whatever the variant's own score "
+        "(paper: near 10 %); a run whose curve has none has no marker. Entropy over training: relative change from the "
+        "first to the last fifth of the steps (paper: H1 falls, H2 is controlled). Tokens are those of the steps at "
+        "which the rule selects."
+    ),
+    inputs=("quantities", "quantity_means"),
+)
 
 LINE = 0.16  # inches a variant
 
@@ -33,25 +50,27 @@ STATEMENTS = {
 }
 
 
-def draw(log: pd.DataFrame, tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
+def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw each run's value of every statement, with a t interval over the seeds.
 
     Args:
-        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        quantities, quantity_means: frames of `schemas.QUANTITIES` and `schemas.QUANTITY_MEANS`.
         variants: the variants to show, from top to bottom; those without rows (base) are left out.
 
     Raises:
         UserError: none of the variants has rows.
     """
-    shown, models = present(log, variants), [str(model) for model in log["model"].unique()]
-    values = of_study(list(STATEMENTS), shown, log, tokens)
+    shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
+    limits = limits_by(quantity_means, ["model", "variant", "quantity"])
     with rc_context(RC):
         figure, panels = variant_panels(models, shown, [s.title for s in STATEMENTS.values()], LINE)
         for model, axes in panels.items():
             for axis, (quantity, statement) in zip(axes, STATEMENTS.items(), strict=True):
-                of_panel = values[(values["model"] == model) & (values["quantity"] == quantity)]
+                rows = quantities[(quantities["model"] == model) & (quantities["quantity"] == quantity)]
                 for row, variant in enumerate(shown):
-                    draw_seeds(axis, row, 100 * of_panel.loc[of_panel["variant"] == variant, "value"], variant)
+                    if (model, variant, quantity) in limits:
+                        runs = 100 * rows.loc[rows["variant"] == variant, "value"]
+                        draw_seeds(axis, row, runs, limits[model, variant, quantity], variant)
                 if len(statement.paper) == 2:
                     axis.axvspan(*statement.paper, color="#DDDDDD", linewidth=0)
                 else:

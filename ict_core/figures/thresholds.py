@@ -9,9 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
+from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import grid, sentence, side_by_side, titles
 from ict_core.figures.style import RC, style
 from ict_core.statistics.names import AVERAGE, BASE, selector_and_percent
+
+FIGURE = Declaration(
+    place=4,
+    title="The share of tokens kept",
+    caption=(
+        "Average over the benchmarks against the share of the response tokens that a rule keeps; GRPO keeps all of "
+        "them. Bars are 95 % two-way intervals (new runs on new problems) around the mean over the training seeds that "
+        "each panel names, every marker is one run, the dashed line is the base model. Rules that keep the same share "
+        "stand side by side. Only models that ran at least two shares of one rule are shown."
+    ),
+    inputs=("levels", "runs"),
+)
 
 METRICS = ("pass@1", "pass@4")
 EVERYTHING = "grpo"  # keeps 100 %

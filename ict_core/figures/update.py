@@ -8,64 +8,85 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ict_core.figures.panels import draw_seeds, present, sentence, variant_panels
+from ict_core.figures.declaration import Declaration
+from ict_core.figures.panels import draw_seeds, limits_by, present, sentence, variant_panels
 from ict_core.figures.style import RC
-from ict_core.statistics.names import CELL
-from ict_core.theory.update import agreement
+from ict_core.theory.update import LESS_CHANCE
+
+FIGURE = Declaration(
+    place=13,
+    title="An update's change of the entropies",
+    caption=(
+        "The same states before and after an optimiser step, at the steps at which the rule selects; tokens whose H2 "
+        "moved by less than 1e-6 nats are left out. As stated: share whose H2 moved with the sign of A (β - π), A the "
+        "advantage. Log-odds follow A: share whose sampled token's log-odds moved in the direction of A. Less chance: "
+        "less what the same frequencies of either sign would give if they were independent. As predicted: share whose "
+        "H2 moved with the sign that it would have, had this token's logit alone moved, by the measured change of its "
+        "log-odds; rank correlation (Spearman) of the two. Every marker is one run, the bar a 95 % t interval over the "
+        "training seeds around their mean. A run with fewer than 10 such tokens has no marker."
+    ),
+    inputs=("quantities", "agreement", "agreement_means"),
+)
 
 LINE = 0.2  # inches a variant
 SIDE = 0.2  # of a line: kept tokens stand above its middle, dropped ones below
 
 
 class Panel(NamedTuple):
-    """What a panel shows: a measure of `theory.update` in a regime, in percent, less what chance gives or as it is."""
+    """What a panel shows: a measure of `theory.update` in a regime, in percent."""
 
     title: str
     measure: str
     regime: str
-    less_chance: bool = False
 
 
 PANELS = (
-    Panel("As stated, π > β", "statement", "p > beta", True),
-    Panel("As stated, π < β", "statement", "p < beta", True),
-    Panel("Log-odds follow A", "follows_advantage", "all", True),
+    Panel("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
+    Panel("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
+    Panel("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
     Panel("As predicted, π > β", "h2_sign", "p > beta"),
     Panel("As predicted, π < β", "h2_sign", "p < beta"),
     Panel("Rank correlation", "h2_exact_rank", "all"),
 )
 
 
-def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
+def draw(
+    quantities: pd.DataFrame, agreement: pd.DataFrame, agreement_means: pd.DataFrame, variants: Sequence[str]
+) -> Figure:
     """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds.
 
     Args:
-        tokens: a frame of `records.STUDY_TOKENS`.
+        quantities: a frame of `schemas.QUANTITIES`: all runs, whether an update of theirs was sampled or not.
+        agreement, agreement_means: frames of `schemas.AGREEMENT` and `schemas.AGREEMENT_MEANS`.
         variants: the variants to show, from top to bottom; those without rows (base) are left out.
 
     Raises:
         UserError: none of the variants has rows.
     """
-    shown, models = present(tokens, variants), [str(model) for model in tokens["model"].unique()]
-    values = agreement(tokens[tokens["variant"].isin(shown)])
+    shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
+    values = agreement[agreement["variant"].isin(shown)]
     if values.empty:
         return sentence("No token was sampled before and after an update at which a rule selects.")
-    wide = values.pivot(index=[*CELL, "set", "regime"], columns="measure", values="value")
+    arm = ["model", "variant", "set", "regime"]
+    limits = limits_by(agreement_means, [*arm, "measure"])
     with rc_context(RC):
         figure, panels = variant_panels(models, shown, [panel.title for panel in PANELS], LINE)
         for model, axes in panels.items():
             for axis, panel in zip(axes, PANELS, strict=True):
-                found = wide[panel.measure] - (wide[f"{panel.measure}_chance"] if panel.less_chance else 0)
-                runs = dict(iter((100 * found).groupby(["model", "variant", "set", "regime"])))
+                of_measure = values[values["measure"] == panel.measure].sort_values("seed")
+                runs = {key: 100 * rows["value"] for key, rows in of_measure.groupby(arm)}
                 for row, variant in enumerate(shown):
                     for name, side in (("kept", -SIDE), ("dropped", SIDE)):
-                        of_arm = runs.get((model, variant, name, panel.regime), [])
-                        draw_seeds(axis, row + side, of_arm, variant, spread=0.08, filled=name == "kept")
-                axis.set_xlabel("less chance (points)" if panel.less_chance else "%")
-                if panel.less_chance:
+                        key = (model, variant, name, panel.regime)
+                        if key in runs:
+                            level, filled = limits[*key, panel.measure], name == "kept"
+                            draw_seeds(axis, row + side, runs[key], level, variant, spread=0.08, filled=filled)
+                if panel.measure.endswith(LESS_CHANCE):
+                    axis.set_xlabel("less chance (points)")
                     axis.axvline(0, color="#555555", linestyle=":", linewidth=0.9)
                 else:
-                    axis.set_xlim(min(0, 100 * found.min()), 100)
+                    axis.set_xlabel("%")
+                    axis.set_xlim(min(0, 100 * of_measure["value"].min()), 100)
         entries = [
             Line2D([], [], color="#333333", marker="o", linestyle="None", markersize=3.5, mfc=face, label=name)
             for name, face in (("kept tokens", "#333333"), ("dropped tokens", "none"))

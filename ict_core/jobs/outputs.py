@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ict_core.figures.captions import TITLES as FIGURES
+from ict_core.figures.registry import FIGURES
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store.layout import StudyFiles
-from ict_core.tables.titles import TITLES as TABLES
+from ict_core.tables.registry import TABLES
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
@@ -65,7 +65,7 @@ def of_study(results: Path) -> list[Stage]:
     files = StudyFiles(results)
     tables = [files.tables / f"{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "html")]
     figures = {name: [files.figures / f"{name}.{kind}" for kind in ("pdf", "png")] for name in FIGURES}
-    collected = [*map(files.frame, ("scores", "train_log", "tokens", "compute")), files.manifest]
+    collected = [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]
     outputs = {
         "contamination": [*map(files.frame, ("contamination", "near_duplicates"))],
         "collect": collected,

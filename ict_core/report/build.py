@@ -6,14 +6,13 @@ from typing import Any
 
 from ict_core.errors import UserError
 from ict_core.evidence.stored import Stored
-from ict_core.figures.captions import CAPTIONS
-from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.figures.registry import FIGURES
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
 from ict_core.store.files import write_text
 from ict_core.store.provenance import MANIFEST, read_manifest
-from ict_core.tables.titles import TITLES as TABLE_TITLES
+from ict_core.tables.registry import TABLES
 
 
 def write_report(stored: Path, results: Path) -> None:
@@ -34,9 +33,9 @@ def write_report(stored: Path, results: Path) -> None:
     runs = manifest_page(settings.name, study.note, manifest)
     write_text(results / "manifest.html", page(f"{settings.name}: run manifests", runs))
     parts = [first, _text(results / "claims.md").replace("# Claims", "## Claims", 1)]
-    parts += [f"## {title}\n\n{_text(results / 'tables' / f'{name}.md')}" for name, title in TABLE_TITLES.items()]
-    for name, title in FIGURE_TITLES.items():
-        parts.append(f"## {title}\n\n{CAPTIONS[name]}\n\n![{title}](figures/{name}.png)\n")
+    parts += [f"## {table.title}\n\n{_text(results / 'tables' / f'{name}.md')}" for name, table in TABLES.items()]
+    for name, figure in FIGURES.items():
+        parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}](figures/{name}.png)\n")
     write_text(results / "report.md", "\n".join(parts))
 
 

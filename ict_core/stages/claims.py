@@ -23,8 +23,8 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     """
     study = Stored(stored, results)
     settings = study.settings
-    runs, log, tokens, scores = (study.frame(name) for name in ("runs", "log", "tokens", "scores"))
-    evidence = Evidence(runs, log, tokens, settings.mirrors, Graded(scores))
+    runs, quantities, scores = (study.frame(name) for name in ("runs", "quantities", "scores"))
+    evidence = Evidence(runs, quantities, settings.mirrors, Graded(scores))
     tested = as_json(ledger(read_claims(claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
     files = StudyFiles(results)

@@ -10,7 +10,6 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evidence.collect import collect
 from ict_core.evidence.scores import count_grades
-from ict_core.evidence.stored import SETTINGS
 from ict_core.statistics.pass_at_k import pass_at_k
 from ict_core.store import records
 from ict_core.store.files import appearing, write_text
@@ -123,9 +122,9 @@ def _bring_over(study: "Study", results: Path, out: Path) -> None:
     for name in SAME:
         with appearing(out / name) as partial:
             shutil.copyfile(results / name, partial)
-    settings = read_manifest(results / SETTINGS)
+    settings = read_manifest(StudyFiles(results).settings)
     note = f"{settings['note']} {NOTE}"
-    write_manifest(out / SETTINGS, settings | {"note": note, "grading": study.grading.dump()})
+    write_manifest(StudyFiles(out).settings, settings | {"note": note, "grading": study.grading.dump()})
     collect(results, study.base_cells(), study.cells(), list(study.benchmarks), regraded=out)
 
 

@@ -1,9 +1,10 @@
-"""Runs, levels, contrasts, second views and components: all that is computed with scores."""
+"""Runs, levels, contrasts, second views, components and what is said of tokens: every number that is shown."""
 
 from pathlib import Path
 
 from ict_core.evidence.claims import declared_pairs, read_claims
 from ict_core.evidence.stored import Stored
+from ict_core.evidence.token_statistics import token_frames
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.design import check_scores
@@ -34,5 +35,7 @@ def run(stored: Path, results: Path, claims: Path) -> None:
         generator(0, "second views"),
         settings.reruns(),
     )
-    for name, columns in STATISTICS.items():
-        records.write_frame(getattr(analysis, name), StudyFiles(results).statistics(name), columns)
+    log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
+    of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
+    for name, frame in (vars(analysis) | of_tokens).items():
+        records.write_frame(frame, StudyFiles(results).statistics(name), STATISTICS[name])

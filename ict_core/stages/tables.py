@@ -1,13 +1,13 @@
 """Every table of a study."""
 
-from dataclasses import fields
 from pathlib import Path
 
 from ict_core.evidence.stored import Stored
 from ict_core.store.layout import StudyFiles
 from ict_core.tables.build import build_tables
-from ict_core.tables.frames import Frames, TableSettings
-from ict_core.tables.paper import read_paper
+from ict_core.tables.frames import TableSettings
+from ict_core.tables.published import read_paper
+from ict_core.tables.registry import INPUTS
 
 
 def run(stored: Path, results: Path, paper: Path) -> None:
@@ -21,5 +21,5 @@ def run(stored: Path, results: Path, paper: Path) -> None:
     study = Stored(stored, results)
     s = study.settings
     shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(paper), s.arms)
-    frames = Frames(*(study.frame(field.name) for field in fields(Frames)))
+    frames = {name: study.frame(name) for name in INPUTS}
     build_tables(frames, shown, study.note, StudyFiles(results).tables, study.mixed)

@@ -88,7 +88,7 @@ def analyse(
     return Analysis(
         runs=frame_of_arms(arms),
         levels=level_frame(arms, shown, one_sample),
-        contrasts=contrast_frame(arms, shown, baselines, meant, varied, margin, power, generator),
+        contrasts=contrast_frame(arms, shown, baselines, meant, varied, margin, power),
         views=_view_frame(arms, shown, meant, generator),
         components=component_frame(arms, sampling, shown, reruns or {}),
     )

@@ -10,6 +10,7 @@ from ict_core.errors import UserError
 from ict_core.statistics.matrix import Counts
 from ict_core.statistics.metrics import metric_values
 from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.pairing import shared_seeds
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
     Raises:
         UserError: they have no seed in common (the message names both).
     """
-    shared = tuple(seed for seed in ours.seeds if seed in theirs.seeds)
+    shared = tuple(shared_seeds(ours.seeds, theirs.seeds))
     if not shared:
         raise UserError(
             f"a paired test needs common seeds: {ours.name} has {list(ours.seeds)}, {theirs.name} "

@@ -9,17 +9,28 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics.arms import Arm, Arms, common_seeds, difference
+from ict_core.statistics.deciding import (
+    ALPHA,
+    BETTER,
+    IDENTICAL,
+    NO_SPREAD,
+    ONE_SEED,
+    UNDERPOWERED,
+    WORSE,
+    deciding_p,
+    deciding_test,
+    finding,
+    p_of_sign_flip,
+)
 from ict_core.statistics.equivalence import two_one_sided
 from ict_core.statistics.intervals import ROUNDING, over_runs, without_spread
 from ict_core.statistics.multiplicity import benjamini_hochberg, holm
 from ict_core.statistics.names import AVERAGE, BASE
-from ict_core.statistics.permutation import sign_flip, sign_flip_floor
+from ict_core.statistics.permutation import sign_flip_floor
 from ict_core.statistics.power import detectable, seeds_needed
 from ict_core.statistics.schemas import CONTRASTS, FAMILIES
 from ict_core.statistics.two_way import two_way
 
-ALPHA = 0.05
-SIGN_FLIP_FROM = 10  # seeds from which the exact sign-flip decides; below, its floor leaves a corrected test no chance
 METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the study has them
 
 Declared = Sequence[tuple[str, str, str]]
@@ -79,47 +90,42 @@ def _row(ours: Arm, theirs: Arm, gap: Arm, benchmark: str) -> dict[str, Any]:
     }
 
 
-def _sign_flips(runs: Sequence[NDArray[np.float64]], generator: np.random.Generator | None) -> NDArray[np.float64]:
-    """p of each contrast's sign-flip test, NaN for one seed; contrasts of as many seeds share the flips drawn."""
-    p, seeds = np.full(len(runs), np.nan), np.array([len(of_row) for of_row in runs])
+def _sign_flips(runs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """p of each contrast's sign-flip test, NaN for one seed; those of as many seeds are made together."""
+    p, seeds = np.full(len(runs), np.nan), np.array(list(map(len, runs)))
     for count in np.unique(seeds[seeds > 1]):
         same = np.flatnonzero(seeds == count)
-        p[same] = sign_flip([runs[row] for row in same], generator)
+        p[same] = p_of_sign_flip([runs[row] for row in same])
     return p
 
 
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
-    found = frame["p_adjusted"] < ALPHA
-    cases = {
-        "one seed": frame["seeds"] < 2,
-        "identical": frame["identical"],
-        "better": found & (frame["difference"] > 0),
-        "worse": found & (frame["difference"] < 0),
-        "equivalent": frame["p_equivalence"] < ALPHA,
-        "no spread": frame["se"].isna(),
-    }
-    return np.select(list(cases.values()), list(cases), default="underpowered")
+    """What was found, and where nothing was, the reason."""
+    toward = np.where(frame["difference"] > 0, BETTER, WORSE)
+    found = finding(toward, frame["p_adjusted"], frame["p_equivalence"])
+    reasons = {ONE_SEED: frame["seeds"] < 2, IDENTICAL: frame["identical"], NO_SPREAD: frame["se"].isna()}
+    reason = np.select(list(reasons.values()), list(reasons), default=UNDERPOWERED)
+    return np.where(found == UNDERPOWERED, reason, found)
 
 
 def _decided(frame: pd.DataFrame, margin: float, power: float) -> pd.DataFrame:
     """The frame with its deciding tests, corrections, equivalence, power and verdicts."""
-    flips = frame["seeds"] >= SIGN_FLIP_FROM
-    p = frame["p_t"].where(~flips, frame["p_sign_flip"]).to_numpy(np.float64)
+    p = deciding_p(frame["seeds"], frame["p_t"], frame["p_sign_flip"])
     adjusted = np.full(len(frame), np.nan)
     for family in FAMILIES:
         rows = (frame["family"] == family).to_numpy()
         adjusted[rows] = holm(p[rows]) if family == "declared" else benjamini_hochberg(p[rows])
     sd = frame["sd"].where(frame["se"].notna()).to_numpy(np.float64)  # equal differences say nothing about their spread
     seeds = frame["seeds"].to_numpy()
-    found = np.full(len(frame), np.nan)
+    smallest = np.full(len(frame), np.nan)
     for count in np.unique(seeds):
-        found[seeds == count] = detectable(sd[seeds == count], int(count), power, ALPHA)
+        smallest[seeds == count] = detectable(sd[seeds == count], int(count), power, ALPHA)
     frame = frame.assign(
-        test=np.where(flips, "sign-flip", "paired t"),
+        test=deciding_test(frame["seeds"]),
         p=p,
         p_adjusted=adjusted,
         p_equivalence=two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
-        detectable=found,
+        detectable=smallest,
         seeds_needed=seeds_needed(margin, sd, power, ALPHA),
     )
     return frame.assign(verdict=_verdicts(frame))
@@ -133,16 +139,15 @@ def contrast_frame(
     varied: Sequence[tuple[str, str]],
     margin: float,
     power: float,
-    generator: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Every pair's contrast on every benchmark and their average.
 
     The declared family holds the declared pairs' declared metrics on the average, over all models; Holm corrects it.
     All other rows of the average are one exploratory family, those of single benchmarks another, each corrected by
-    Benjamini and Hochberg's procedure. Below :data:`SIGN_FLIP_FROM` seeds the paired t-test decides, from there the
-    sign-flip. The first that holds of these is the verdict: "one seed"; "identical", every paired difference 0 up to
-    rounding; "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at 5 %,
-    uncorrected; "no spread", all paired differences equal and not 0, so that no t-test can be made; "underpowered".
+    Benjamini and Hochberg's procedure. Which test decides, `statistics.deciding` says. The first that holds of these is
+    the verdict: "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at
+    5 %, uncorrected; "one seed"; "identical", every paired difference 0 up to rounding; "no spread", all of them equal
+    and not 0, so that no t-test can be made; "underpowered".
 
     Args:
         arms: of each metric; the METRICS and the declared ones are contrasted as far as they are there.
@@ -152,7 +157,6 @@ def contrast_frame(
         varied: (variant, the one that it varies), contrasted as exploratory where they are no other pair.
         margin: of equivalence, a share above 0; also the difference that `seeds_needed` is for.
         power: of `detectable` and `seeds_needed`.
-        generator: for sign-flips of more seeds than can be counted.
 
     Returns:
         A frame of `schemas.CONTRASTS`.
@@ -179,5 +183,5 @@ def contrast_frame(
     if not rows:
         return pd.DataFrame(columns=list(CONTRASTS))
     frame = pd.DataFrame(rows)
-    frame["p_sign_flip"] = _sign_flips(frame["runs"].to_list(), generator)
+    frame["p_sign_flip"] = _sign_flips(frame["runs"].to_list())
     return _decided(frame, margin, power)[list(CONTRASTS)]

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
 from ict_core.errors import UserError
+from ict_core.statistics.deciding import ALPHA
 
-ALPHA = 0.05
 MOST_SEEDS = 10_000  # a study that needs more seeds than this is out of reach: reported as infinity
 
 

@@ -22,7 +22,6 @@ LEVELS = {
     "seeds": "int",
     "problems": "int",
 }
-VERDICTS = ("better", "worse", "equivalent", "no spread", "underpowered", "identical", "one seed")
 FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
 CONTRASTS = {
     "model": "str",
@@ -48,7 +47,7 @@ CONTRASTS = {
     "p_equivalence": "float",  # the larger of two one-sided p values
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power
-    "verdict": "str",
+    "verdict": "str",  # one of deciding.VERDICTS
 }
 VIEWS = {
     "model": "str",
@@ -74,4 +73,45 @@ COMPONENTS = {
     "sd": "float",  # of the source itself
     "contribution": "float",  # to the variance of the level: a share squared
 }
-STATISTICS = {"runs": RUNS, "levels": LEVELS, "contrasts": CONTRASTS, "views": VIEWS, "components": COMPONENTS}
+_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # as statistics.over_seeds gives them
+QUANTITIES = {**_CELL, "quantity": "str", "value": "float"}  # of evidence.measures
+QUANTITY_MEANS = {"model": "str", "variant": "str", "quantity": "str", **_OVER_SEEDS}
+CURVES = {**_CELL, "share": "float", "score": "float"}  # of a run the mean sorted score u at a share of the tokens
+AGREEMENT = {**_CELL, "set": "str", "regime": "str", "measure": "str", "value": "float"}  # of theory.update
+AGREEMENT_MEANS = {"model": "str", "variant": "str", "set": "str", "regime": "str", "measure": "str", **_OVER_SEEDS}
+VARIANTS = ("all", "shown")  # whose tokens a model's states are: of all variants, of those that the figures show
+SINGLE_LOGIT = {  # of theory.approximation.by_regime
+    "variants": "str",  # one of VARIANTS
+    "states": "str",
+    "regime": "str",
+    "shift": "float",
+    "measure": "str",
+    **_OVER_SEEDS,
+}
+SINGLE_LOGIT_BINS = {  # of theory.approximation.BINNED
+    "variants": "str",
+    "states": "str",
+    "measure": "str",
+    "start": "float",
+    "end": "float",
+    **_OVER_SEEDS,
+}
+RULE_MEANS = {"model": "str", "rollouts": "str", "rule": "str", "quantity": "str", **_OVER_SEEDS}  # of evidence.rules
+FORK_MEANS = {"model": "str", "rollouts": "str", "rule": "str", "when": "str", "measure": "str", **_OVER_SEEDS}
+STATISTICS = {
+    "runs": RUNS,
+    "levels": LEVELS,
+    "contrasts": CONTRASTS,
+    "views": VIEWS,
+    "components": COMPONENTS,
+    "quantities": QUANTITIES,
+    "quantity_means": QUANTITY_MEANS,
+    "curves": CURVES,
+    "agreement": AGREEMENT,
+    "agreement_means": AGREEMENT_MEANS,
+    "single_logit": SINGLE_LOGIT,
+    "single_logit_bins": SINGLE_LOGIT_BINS,
+    "rule_means": RULE_MEANS,
+    "fork_means": FORK_MEANS,
+}
+"""Every frame of the stage by its name, which is that of its file."""

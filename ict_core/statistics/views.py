@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from ict_core.statistics.aggregate import interquartile_difference, probability_of_improvement, stratified_bootstrap
 from ict_core.statistics.bootstrap import RESAMPLES, crossed_bootstrap
 from ict_core.statistics.calibrated import coverage
-from ict_core.statistics.permutation import sign_flip, sign_flip_floor, signed_rank, two_sample, two_sample_floor
+from ict_core.statistics.deciding import p_of_sign_flip
+from ict_core.statistics.permutation import sign_flip_floor, signed_rank, two_sample, two_sample_floor
 from ict_core.statistics.schemas import VIEWS
 from ict_core.statistics.welch import welch
 
@@ -73,7 +74,7 @@ def second_views(
     def test(view: str, p: Callable[[], NDArray[np.float64]], floor: float) -> None:
         add(view, p=float(p()) if seeds > 1 else float("nan"), p_floor=floor)
 
-    test("sign-flip", lambda: sign_flip(gaps, generator), sign_flip_floor(seeds))
+    test("sign-flip", lambda: p_of_sign_flip(gaps), sign_flip_floor(seeds))
     test("permutation", lambda: two_sample(a_runs, b_runs, generator), two_sample_floor(seeds, seeds))
     test("wilcoxon", lambda: signed_rank(gaps, generator), sign_flip_floor(seeds))
     unpaired = welch(a_runs, b_runs)

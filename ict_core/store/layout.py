@@ -145,8 +145,8 @@ class StudyFiles:
         return self.results / "logs"
 
     def frame(self, name: str) -> Path:
-        """A collected frame: scores, train_log, tokens, compute, shadow, overlap, contamination or near_duplicates."""
-        return self.results / f"{name}.parquet"
+        """A measured frame: scores, log, tokens, compute, shadow, overlap, contamination or near_duplicates."""
+        return self.results / f"{'train_log' if name == 'log' else name}.parquet"
 
     @property
     def settings(self) -> Path:

@@ -1,60 +1,18 @@
 """All tables of a study, from the frames of its statistics."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.names import AVERAGE
-from ict_core.tables.ablation import ablation_table
-from ict_core.tables.beside_paper import paper_table
-from ict_core.tables.components import components_table
-from ict_core.tables.compute import compute_table
-from ict_core.tables.contamination import contamination_table, near_duplicates_table
-from ict_core.tables.contrasts import contrasts_table
-from ict_core.tables.forks import fork_table
 from ict_core.tables.frames import Frames, TableSettings, restricted
-from ict_core.tables.main import main_table
-from ict_core.tables.shadow import shadow_table
-from ict_core.tables.single_logit import single_logit_table
-from ict_core.tables.statements import statements_table
-from ict_core.tables.statuses import status_table
+from ict_core.tables.registry import TABLES
 from ict_core.tables.table import Table
-from ict_core.tables.thresholds import REFERENCE, threshold_table
-from ict_core.tables.titles import TITLES
-from ict_core.tables.update import update_table
-from ict_core.tables.views import views_table
+from ict_core.tables.thresholds import REFERENCE
 from ict_core.tables.write import write
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A table of the report: its title, and what makes it from the frames and the settings."""
-
-    title: str
-    maker: Callable[[Frames, TableSettings], Table]
-
-
-TABLES = {
-    "main": Entry(TITLES["main"], lambda f, s: main_table(f.levels, f.contrasts, s)),
-    "contrasts": Entry(TITLES["contrasts"], lambda f, s: contrasts_table(f.contrasts, s)),
-    "views": Entry(TITLES["views"], lambda f, s: views_table(f.views, s)),
-    "thresholds": Entry(TITLES["thresholds"], lambda f, s: threshold_table(f.levels, f.contrasts, s.variants)),
-    "ablations": Entry(TITLES["ablations"], lambda f, s: ablation_table(f.levels, f.contrasts, s.arms)),
-    "shadow": Entry(TITLES["shadow"], lambda f, s: shadow_table(f.shadow, s)),
-    "forks": Entry(TITLES["forks"], lambda f, s: fork_table(f.shadow, f.tokens, s)),
-    "statements": Entry(TITLES["statements"], lambda f, s: statements_table(f.log, f.tokens, s)),
-    "single_logit": Entry(TITLES["single_logit"], lambda f, _: single_logit_table(f.tokens)),
-    "update": Entry(TITLES["update"], lambda f, s: update_table(f.tokens, s)),
-    "paper": Entry(TITLES["paper"], lambda f, s: paper_table(f.levels, s)),
-    "compute": Entry(TITLES["compute"], lambda f, s: compute_table(f.compute, list(f.levels["model"]), s.variants)),
-    "statuses": Entry(TITLES["statuses"], lambda f, s: status_table(f.scores, s.variants)),
-    "components": Entry(TITLES["components"], lambda f, s: components_table(f.components, s)),
-    "contamination": Entry(TITLES["contamination"], lambda f, s: contamination_table(f.contamination, s)),
-    "near_duplicates": Entry(TITLES["near_duplicates"], lambda f, s: near_duplicates_table(f.near_duplicates, s)),
-}
-"""By name, in the report's order."""
 
 
 def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
@@ -64,9 +22,15 @@ def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
         UserError: a variant without a level.
     """
     shown = restricted(frames, settings.variants)
-    graded = Graded(shown.scores)
-    made = (replace(entry.maker(shown, settings), title=entry.title) for entry in TABLES.values())
-    return [_with_notices(table, graded, settings) for table in made]
+    graded = Graded(shown["scores"])
+    return [_with_notices(_made(name, shown, settings), graded, settings) for name in TABLES]
+
+
+def _made(name: str, frames: Frames, settings: TableSettings) -> Table:
+    declared = TABLES[name]
+    maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
+    table: Table = maker(*(frames[frame] for frame in declared.inputs), settings)
+    return replace(table, title=declared.title)
 
 
 def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Table:

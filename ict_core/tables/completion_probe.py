@@ -4,9 +4,22 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import in_order
 from ict_core.tables.layout import rare_percent
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=None,
+    title="Completion of partial questions",
+    inputs=(),
+    keys=("model", "benchmark", "percent"),
+    made="the mean over problems of how a base model completes partial questions",
+    module="contamination/completion_probe.py",
+    doc="docs/contamination.md",
+    source="MODEL/base/completion_probe.parquet",
+    runs=(),
+)
 
 
 def completion_probe_table(probes: Mapping[str, pd.DataFrame], benchmarks: Mapping[str, object]) -> Table:
@@ -34,4 +47,4 @@ def completion_probe_table(probes: Mapping[str, pd.DataFrame], benchmarks: Mappi
         "with the very rest. ROUGE-L: mean overlap of the longest common subsequence, in percent. A high exact share "
         "says that the model has seen the questions; generated questions can be guessed as far as their template goes."
     )
-    return Table("completion_probe", numbers, shown, caption, keys=1, title="Completion of partial questions")
+    return Table("completion_probe", numbers, shown, caption, keys=1, title=TABLE.title)

@@ -6,9 +6,21 @@ import pandas as pd
 
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.schemas import RERUN, SOURCES_OF_VARIANCE
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import METRICS, PASS_METRICS, TableSettings, in_order
 from ict_core.tables.layout import NONE, number, percent
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=14,
+    title="Variance components",
+    inputs=("components",),
+    keys=("model", "variant", "benchmark", "metric", "source"),
+    made="the two-way random model's estimate of one source of variance, from all runs and problems of the arm",
+    module="statistics/components.py",
+    doc="docs/statistics.md#which-interval-speaks-for-what",
+    statistics="components",
+)
 
 
 def component_numbers(components: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:

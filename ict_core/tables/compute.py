@@ -6,9 +6,21 @@ import pandas as pd
 
 from ict_core.statistics.names import BASE
 from ict_core.store.records import STAGES
-from ict_core.tables.frames import in_order
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import NONE, number, whole_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=12,
+    title="Compute",
+    inputs=("compute", "levels"),
+    keys=("model", "variant", "seed", "stage"),
+    made="what the job's own manifest says that it took",
+    module="tables/compute.py",
+    doc="docs/architecture.md#files-of-a-study",
+    source="compute.parquet",
+)
 
 CELL = ["model", "variant", "seed", "stage"]
 COSTS = ["tokens", "seconds", "tokens_per_second", "peak_memory_mib", "peak_gpu_memory_mib"]
@@ -43,9 +55,15 @@ def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequ
     return ordered.assign(tokens_per_second=timed["tokens"] / timed["seconds"])[COLUMNS]
 
 
-def compute_table(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> Table:
-    """The readable costs: the mean over the seeds of a model, variant and stage with the least and the largest."""
-    numbers = compute_numbers(compute, models, variants)
+def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
+    """The readable costs: the mean over the seeds of a model, variant and stage with the least and the largest.
+
+    Args:
+        compute: a frame of `records.COMPUTE`.
+        levels: a frame of `schemas.LEVELS`, for the order of the models.
+        settings: the study's variants in order.
+    """
+    numbers = compute_numbers(compute, list(levels["model"]), settings.variants)
     rows = []
     for (model, variant, stage), cells in numbers.groupby(CELL[:2] + CELL[3:], sort=False):
         row = {"model": model, "variant": variant, "stage": stage, "runs": str(len(cells))}

@@ -3,11 +3,23 @@
 import pandas as pd
 
 from ict_core.contamination.overlap import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, number, rare_percent
 from ict_core.tables.table import Table
 
-SHOWN = 10  # pairs of a benchmark in the readable table
+TABLE = Declaration(
+    place=15,
+    title="Overlap with the training data",
+    inputs=("contamination",),
+    keys=("benchmark",),
+    made="counts of evaluation problems that the training problems repeat",
+    module="contamination/audit.py",
+    doc="docs/contamination.md",
+    source="contamination.parquet",
+    runs=(),
+)
+
 _HEADS = {
     "repeated": "repeated",
     "exact": "exact",
@@ -41,20 +53,3 @@ def contamination_table(contamination: pd.DataFrame, settings: TableSettings) ->
         "wording with other numbers, as problems from one template are by construction."
     )
     return Table("contamination", numbers, shown, caption, keys=1)
-
-
-def near_duplicates_table(near: pd.DataFrame, settings: TableSettings) -> Table:
-    """The pairs of a frame of `records.NEAR_DUPLICATES`: all in the CSV, the nearest of each benchmark to read."""
-    numbers = in_order(near, benchmark=settings.mirrors)
-    nearest = numbers.groupby("benchmark", sort=False).head(SHOWN)
-    shown = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
-    shown = shown.rename(columns=lambda name: name.replace("_", " ")).reset_index(drop=True)
-    caption = (
-        f"Pairs of an evaluation and a training question with a similarity of {SIMILAR:g} or more (see the table of "
-        f"contamination); of each benchmark the {SHOWN} nearest, {len(numbers)} pairs in the CSV. A near-duplicate is "
-        "a warning: questions that differ by one sign or number have other answers. Same answer: as the grader of "
-        "mathematical answers finds; of a multiple choice the text of the right option counts."
-    )
-    if numbers.empty:
-        caption = f"No evaluation question has a similarity of {SIMILAR:g} or more with a training question."
-    return Table("near_duplicates", numbers, shown, caption, keys=2)

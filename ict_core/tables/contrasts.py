@@ -6,6 +6,7 @@ import pandas as pd
 
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import FAMILIES
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import METRICS, TableSettings, in_order, label
 from ict_core.tables.layout import (
     SIGNIFICANCE,
@@ -18,6 +19,20 @@ from ict_core.tables.layout import (
     seed_range,
 )
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=2,
+    title="Contrasts",
+    inputs=("contrasts",),
+    keys=("model", "variant", "baseline", "benchmark", "metric"),
+    made="variant - baseline",
+    compared=True,
+    module="statistics/contrasts.py",
+    doc="docs/statistics.md#which-test-decides-and-the-verdicts",
+    statistics="contrasts",
+    runs=("variant", "baseline"),
+    follow=True,
+)
 
 MANY_SEEDS = 1000  # more than this is printed as such
 _CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg", "single benchmark": "Benjamini-Hochberg"}

@@ -1,7 +1,7 @@
 """What the tables are made from, and the selections of it that several tables share."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -9,7 +9,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evidence.settings import Arm
 from ict_core.statistics.names import AVERAGE, BASE
-from ict_core.tables.paper import Paper
+from ict_core.tables.published import Paper
 
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
@@ -18,21 +18,8 @@ LABELS = {"total": "Total"}
 _OPPOSITE = {"better": "worse", "worse": "better"}
 
 
-@dataclass(frozen=True)
-class Frames:
-    """A study's frames, each of the schema in `records` that bears its name."""
-
-    scores: pd.DataFrame
-    levels: pd.DataFrame
-    contrasts: pd.DataFrame
-    views: pd.DataFrame
-    components: pd.DataFrame
-    compute: pd.DataFrame
-    contamination: pd.DataFrame
-    near_duplicates: pd.DataFrame
-    log: pd.DataFrame
-    tokens: pd.DataFrame
-    shadow: pd.DataFrame
+Frames = Mapping[str, pd.DataFrame]
+"""A study's frames by the names of `evidence.stored`: at least those of `registry.INPUTS`."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +51,14 @@ def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
     Raises:
         UserError: a variant without a level: it was not run, or the statistics are older than the study.
     """
-    absent = [v for v in variants if v not in set(frames.levels["variant"])]
+    absent = [v for v in variants if v not in set(frames["levels"]["variant"])]
     if absent:
         raise UserError(f"levels: no row of {', '.join(absent)}; run its cells, then the statistics stage")
-    wanted = {BASE, *variants}
-    kept = {}
-    for field in fields(frames):
-        frame = getattr(frames, field.name)
-        names = [name for name in ("variant", "baseline") if name in frame.columns]
-        kept[field.name] = frame[frame[names].isin(wanted).all(axis=1)].reset_index(drop=True)
-    return replace(frames, **kept)
+    wanted, kept = {BASE, *variants}, {}
+    for name, frame in frames.items():
+        columns = [column for column in ("variant", "baseline") if column in frame.columns]
+        kept[name] = frame[frame[columns].isin(wanted).all(axis=1)].reset_index(drop=True)
+    return kept
 
 
 def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:

@@ -5,9 +5,22 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import METRICS, TableSettings, in_order, label
 from ict_core.tables.layout import NONE, SIGNIFICANCE, by_row, percent_interval, seed_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=1,
+    title="Main results",
+    inputs=("levels", "contrasts"),
+    keys=("model", "variant", "benchmark", "metric"),
+    made="the mean over runs; interval for new runs on new problems (two-way), or over problems for one run",
+    module="statistics/levels.py",
+    doc="docs/statistics.md#which-interval-speaks-for-what",
+    statistics="levels",
+    follow=True,
+)
 
 _SUPERSCRIPT = str.maketrans("abcdefghijklmnop+-()", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ⁺⁻⁽⁾")
 _SIGNS = {"better": "+", "worse": "-"}

@@ -1,85 +1,130 @@
-"""`configs/paper.yaml`: the figures that the paper printed."""
+"""The paper's published figures beside the study's own."""
 
-from pathlib import Path
-from typing import Annotated
+import pandas as pd
 
-from pydantic import Field
+from ict_core.statistics.names import AVERAGE
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import METRICS, TableSettings, label
+from ict_core.tables.layout import NONE, by_row, number, percent_interval
+from ict_core.tables.published import Paper
+from ict_core.tables.table import Table
 
-from ict_core.config.mistakes import Mistakes
-from ict_core.config.section import Name, Section
-from ict_core.config.yaml_file import read_section
+TABLE = Declaration(
+    place=11,
+    title="Beside the paper's figures",
+    inputs=("levels",),
+    keys=("benchmark", "metric", "variant", "source", "model"),
+    made="`paper`: as configs/paper.yaml quotes it; `this study`: the level of the table `main`",
+    module="tables/paper.py",
+    doc="docs/statistics.md#which-interval-speaks-for-what",
+    statistics="levels",
+    follow=True,
+)
 
-Percent = Annotated[float, Field(ge=0, le=100)]
-_ROUNDING = 0.0051  # a total printed with two decimals may be this far from the mean of its two columns
-
-
-class Figures(Section):
-    """One printed row, in percent; null where the paper gives no figure."""
-
-    variant: Name
-    pass_at_1: Percent | None
-    pass_at_4: Percent | None
-    total: Percent | None
-
-    def shares(self) -> dict[str, float]:
-        """Metric -> share; NaN where the paper gives none."""
-        values = {"pass@1": self.pass_at_1, "pass@4": self.pass_at_4, "total": self.total}
-        return {metric: float("nan") if v is None else v / 100 for metric, v in values.items()}
-
-    def consistent(self) -> bool:
-        """Whether the total is the mean of pass@1 and pass@4, or one of the three is missing."""
-        if self.pass_at_1 is None or self.pass_at_4 is None or self.total is None:
-            return True
-        return abs(self.total - (self.pass_at_1 + self.pass_at_4) / 2) < _ROUNDING
+PAPER, STUDY = "paper", "this study"
+COLUMNS = ["benchmark", "metric", "variant", "source", "model", "mean", "low", "high"]
 
 
-class Averages(Section):
-    """The averages over the seven benchmarks of one model; `named` are the project's names for the same model."""
-
-    size: str = Field(min_length=1)
-    model: str = Field(min_length=1)
-    named: tuple[Name, ...]
-    rows: tuple[Figures, ...] = Field(min_length=1)
-
-
-class Ablation(Section):
-    """One model's figures on one benchmark."""
-
-    size: str = Field(min_length=1)
-    benchmark: str = Field(min_length=1)
-    rows: tuple[Figures, ...] = Field(min_length=1)
+def _published(paper: Paper) -> pd.DataFrame:
+    """The printed figures as shares, columns of :data:`COLUMNS`; a model is its size."""
+    printed = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
+    printed += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
+    nan = float("nan")
+    rows = [
+        (benchmark, metric, figures.variant, PAPER, size, share, nan, nan)
+        for benchmark, size, figures in printed
+        for metric, share in figures.shares().items()
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-class Paper(Section):
-    """The figures that the paper printed."""
-
-    source: str = Field(min_length=1)
-    averages: tuple[Averages, ...] = Field(min_length=1)
-    ablation: Ablation
+def _stand_in(settings: TableSettings) -> str:
+    """The study's benchmark in the place of the ablation's; the first of several, "" if there is none."""
+    wanted = settings.paper.ablation.benchmark
+    return next((ours for ours, theirs in settings.mirrors.items() if theirs == wanted), "")
 
 
-def read_paper(path: Path) -> Paper:
-    """Read and check the published figures.
+def paper_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
+    """The paper's figures, then the study's of the same variants; shares, the study's with `LEVELS` intervals.
 
     Args:
-        path: `configs/paper.yaml`.
+        levels: a frame of `schemas.LEVELS`.
+        settings: `mirrors` names the study's stand-in for the ablation's benchmark; the first of several counts.
 
-    Raises:
-        UserError: the file is missing or wrong, or its ablation's size is none of the averages'; one line a problem,
-            with file, key, value and what is allowed.
+    Returns:
+        A frame of :data:`COLUMNS`. `benchmark` is the average or the paper's name of the benchmark; a figure that the
+        paper does not give is NaN, one that the study has not is no row.
     """
-    mistakes = Mistakes()
-    paper: Paper | None = read_section(path, Paper, mistakes)
-    if paper is None:
-        mistakes.raise_if_any()
-        raise AssertionError("a file that was not read has a problem")
-    sizes = [averages.size for averages in paper.averages]
-    if paper.ablation.size not in sizes:
-        mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
-    places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
-    for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
-        variants = [row.variant for row in rows]
-        for variant in sorted({v for v in variants if variants.count(v) > 1}):
-            mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
-    mistakes.raise_if_any()
-    return paper
+    published = _published(settings.paper)
+    places = {AVERAGE: AVERAGE}
+    if stand_in := _stand_in(settings):
+        places[stand_in] = settings.paper.ablation.benchmark
+    ours = levels[levels["benchmark"].isin(places)]
+    ours = ours.assign(benchmark=ours["benchmark"].map(places), source=STUDY)
+    rows = published[["benchmark", "metric", "variant"]].drop_duplicates()
+    return pd.concat([published, rows.merge(ours, on=["benchmark", "metric", "variant"])[COLUMNS]], ignore_index=True)
+
+
+def _text(source: str, _: str, mean: float, low: float, high: float) -> str:
+    return number(100 * mean, 2) if source == PAPER else percent_interval(mean, low, high)
+
+
+def _columns(numbers: pd.DataFrame, paper: Paper) -> tuple[list[tuple[str, str]], bool]:
+    """(source, model) of each column, and whether every model of the study is one of the paper's."""
+    ours = list(numbers.loc[numbers["source"] == STUDY, "model"].unique())
+    named = {name: averages.size for averages in paper.averages for name in averages.named}
+    paired = bool(ours) and all(model in named for model in ours)
+    columns: list[tuple[str, str]] = []
+    for averages in paper.averages:
+        columns.append((PAPER, averages.size))
+        columns += [(STUDY, model) for model in ours if paired and named[model] == averages.size]
+    return columns + ([] if paired else [(STUDY, model) for model in ours]), paired
+
+
+def _inconsistent(paper: Paper) -> str:
+    """A sentence on the printed totals that are not the mean of their two columns; "" if there are none."""
+    found = [f"{a.size} `{row.variant}`" for a in paper.averages for row in a.rows if not row.consistent()]
+    if not found:
+        return ""
+    totals = " and of ".join(found)
+    return f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
+
+
+def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
+    """The readable comparison: a row a metric and variant, a column a model of the paper and of the study."""
+    numbers = paper_numbers(levels, settings)
+    columns, paired = _columns(numbers, settings.paper)
+    keys = numbers[COLUMNS[:5]].itertuples(index=False, name=None)
+    texts = dict(zip(keys, by_row(numbers, COLUMNS[3:], _text), strict=True))
+    published = numbers[numbers["source"] == PAPER]
+    given = published.dropna(subset=["mean"])
+    rows = []
+    for benchmark, of_benchmark in given.groupby("benchmark", sort=False):
+        variants = published.loc[published["benchmark"] == benchmark, "variant"].unique()
+        for metric in (m for m in METRICS if m in set(of_benchmark["metric"])):
+            for variant in variants:
+                key = (benchmark, metric, variant)
+                rows.append((benchmark, label(metric), variant, *(texts.get((*key, *c), NONE) for c in columns)))
+    heads = [f"{model} ({source})" for source, model in columns]
+    shown = pd.DataFrame(rows, columns=["benchmark", "metric", "variant", *heads])
+    return Table("paper", numbers, shown, _caption(settings, paired), keys=2)
+
+
+def _caption(settings: TableSettings, paired: bool) -> str:
+    paper = settings.paper
+    stand_in = _stand_in(settings)
+    sizes = ", ".join(f"{averages.size} is {averages.model}" for averages in paper.averages)
+    here = f"the study's `{stand_in}`, which stands in its place" if stand_in else "not in this study"
+    relation = (
+        "The study's models are the paper's; each stands beside its own."
+        if paired
+        else "The study's models and problems are not the paper's: the columns stand side by side, nothing is paired, "
+        "and no difference between a column of the paper and one of the study means anything."
+    )
+    return (
+        f"The figures that the paper ({paper.source}) printed, beside this study's; percent. {relation} "
+        f"{sizes}. `{AVERAGE}`: over the paper's seven benchmarks, and over the study's. {paper.ablation.benchmark}: "
+        f"the paper's ablation of {paper.ablation.size}, and {here}. The paper printed no intervals; the study's are "
+        f"95 %, for new runs on new problems. {NONE}: not given by the paper, or not run in the study."
+        f"{_inconsistent(paper)}"
+    )

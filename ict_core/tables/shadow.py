@@ -2,48 +2,35 @@
 
 import pandas as pd
 
-from ict_core.statistics.over_seeds import over_seeds
+from ict_core.evidence.rules import QUANTITIES
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, percent_interval, seed_range
 from ict_core.tables.table import Table
 
-QUANTITIES = {
-    "kept_share": "kept",
-    "gradient_share": "gradient",
-    "surprise_share": "1 − p",
-    "positive_share": "A > 0",
-    "negative_share": "A < 0",
-    "high_h1_share": "high H1",
-    "high_h2_share": "high H2",
-    "position": "position",
-    "probability": "p",
-    "purity": "beta",
-    "distance": "|p − beta|",
-}
-"""Columns of `records.SHADOW` and what they are called."""
+TABLE = Declaration(
+    place=6,
+    title="Rules on the same rollouts",
+    inputs=("rule_means",),
+    keys=("model", "rollouts", "rule", "quantity"),
+    made="the mean over runs of the rule's quantity on the sampled rollouts of the variant `rollouts`",
+    module="shadow/score.py",
+    doc="docs/methods.md#rules-on-the-same-rollouts",
+    source="shadow.parquet",
+    runs=("rollouts",),
+)
 
 
-def shadow_numbers(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Each quantity of each rule, averaged over the sampled steps of a run and then over the runs.
-
-    Args:
-        shadow: a frame of `records.STUDY_SHADOW`.
-        baseline: the variant whose rollouts all rules are shown on.
-
-    Returns:
-        Columns model, rollouts (the baseline), rule, quantity, mean, low, high (t over seeds), seeds; shares.
-    """
-    rows = shadow[shadow["variant"] == baseline]
-    runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(QUANTITIES)].mean()
-    values = runs.melt(["model", "rule", "seed"], var_name="quantity").assign(rollouts=baseline)
-    numbers = over_seeds(values, ["model", "rollouts", "rule", "quantity"])
-    return in_order(numbers, model=list(runs["model"]), rule=list(runs["rule"]), quantity=QUANTITIES)
+def shadow_numbers(rule_means: pd.DataFrame) -> pd.DataFrame:
+    """A frame of `schemas.RULE_MEANS` in the order of the table."""
+    orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
+    return in_order(rule_means, **orders, quantity=QUANTITIES)
 
 
-def shadow_table(shadow: pd.DataFrame, settings: TableSettings) -> Table:
+def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
     """The rules side by side, a column a quantity."""
     baseline = settings.baselines[0]
-    numbers = shadow_numbers(shadow, baseline)
+    numbers = shadow_numbers(rule_means)
     texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
     wide = texts.pivot(index=["model", "rule"], columns="quantity", values="text")
     order = pd.MultiIndex.from_frame(numbers[["model", "rule"]].drop_duplicates())

@@ -2,21 +2,34 @@
 
 import pandas as pd
 
-from ict_core.tables.frames import limits_by
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import TableSettings, limits_by
 from ict_core.tables.layout import percent, with_half
 from ict_core.tables.table import Table
-from ict_core.theory.approximation import DRAWS, by_regime, over_sources, sources
+from ict_core.theory.approximation import DRAWS
+
+TABLE = Declaration(
+    place=9,
+    title="One logit's change and the entropies",
+    inputs=("single_logit",),
+    keys=("states", "regime", "shift", "measure"),
+    made="the exact change of the entropies by one logit, of drawn distributions or of a model's sampled tokens",
+    module="theory/approximation.py",
+    doc="docs/methods.md#statements",
+    source="tokens.parquet",
+    runs=(),
+)
 
 SIGN_AT, ERROR_AT, TOGETHER_AT = (0.1, 0.5, 1.0, 2.0, 4.0), (0.01, 0.1, 0.5, 1.0), 0.1  # nats
 
 
-def single_logit_table(tokens: pd.DataFrame) -> Table:
+def single_logit_table(single_logit: pd.DataFrame, _settings: TableSettings) -> Table:
     """The accuracy of the first-order change of H2, a row a kind of distribution, regime and direction.
 
     Args:
-        tokens: a frame of `records.STUDY_TOKENS`.
+        single_logit: a frame of `schemas.SINGLE_LOGIT`; of models the states of all variants are shown.
     """
-    numbers = over_sources(by_regime, sources(tokens))
+    numbers = single_logit[single_logit["variants"] == "all"].drop(columns="variants").reset_index(drop=True)
     limits = limits_by(numbers.fillna({"shift": 0.0}), ["states", "regime", "measure", "shift"])
 
     def error(states: str, regime: str, shift: float) -> str:

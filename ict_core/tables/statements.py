@@ -2,11 +2,22 @@
 
 import pandas as pd
 
-from ict_core.evidence.measures import QUANTITIES, of_study
-from ict_core.statistics.over_seeds import over_seeds
+from ict_core.evidence.measures import QUANTITIES
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order, limits_by
 from ict_core.tables.layout import NONE, with_half
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=8,
+    title="What the paper says of kept tokens and of entropy",
+    inputs=("quantity_means",),
+    keys=("model", "variant", "quantity"),
+    made="the mean over runs, t interval over seeds, of a quantity of each run's log and token sample",
+    module="evidence/measures.py",
+    doc="docs/methods.md#statements",
+    source="tokens.parquet",
+)
 
 _COLUMNS = {  # quantity -> heading, decimals of its percentage
     "distance_from_beta": ("|p − beta|, kept less dropped", 2),
@@ -18,15 +29,14 @@ _COLUMNS = {  # quantity -> heading, decimals of its percentage
 }
 
 
-def statements_table(log: pd.DataFrame, tokens: pd.DataFrame, settings: TableSettings) -> Table:
+def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> Table:
     """The quantities of `evidence.measures` that the paper makes statements about, a row a variant.
 
     Args:
-        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
+        quantity_means: a frame of `schemas.QUANTITY_MEANS`.
         settings: the study's variants in order.
     """
-    values = over_seeds(of_study(list(QUANTITIES), settings.variants, log, tokens), ["model", "variant", "quantity"])
-    numbers = in_order(values, model=list(log["model"]), variant=settings.variants)
+    numbers = in_order(quantity_means, model=list(quantity_means["model"]), variant=settings.variants)
     numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
     limits = limits_by(numbers, ["model", "variant", "quantity"])
     lines = [

@@ -6,8 +6,20 @@ import pandas as pd
 
 from ict_core.statistics.names import CELL, shown_variants
 from ict_core.store import records
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import TableSettings
 from ict_core.tables.layout import by_row, rare_percent
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=13,
+    title="Answer statuses",
+    inputs=("scores",),
+    keys=("model", "variant", "seed"),
+    made="shares of the sampled answers by the grader's verdict",
+    module="tables/statuses.py",
+    doc="docs/grading.md",
+)
 
 SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncated")
 
@@ -33,9 +45,9 @@ def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFram
     return pd.concat(ordered, ignore_index=True)[[*CELL, "sampled", *SHARES]]
 
 
-def status_table(scores: pd.DataFrame, variants: Sequence[str]) -> Table:
+def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
     """The readable statuses."""
-    numbers = status_numbers(scores, variants)
+    numbers = status_numbers(scores, settings.variants)
     shown = numbers[[*CELL, "sampled"]].astype(str)
     for status in SHARES:
         shown[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)

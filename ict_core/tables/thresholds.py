@@ -6,8 +6,23 @@ import pandas as pd
 
 from ict_core.statistics.names import selector_and_percent, shown_variants
 from ict_core.tables.comparison import compared, resolved, side_by_side
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import TableSettings
 from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=4,
+    title="Fraction of tokens kept",
+    inputs=("levels", "contrasts"),
+    keys=("model", "variant", "metric"),
+    made="the mean over runs on the average, and its difference from the first baseline",
+    compared=True,
+    module="tables/comparison.py",
+    doc="docs/statistics.md#which-test-decides-and-the-verdicts",
+    statistics="levels",
+    follow=True,
+)
 
 REFERENCE = "grpo"
 
@@ -40,9 +55,9 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
     return compared(levels, contrasts, named.assign(reference=REFERENCE)).drop(columns="reference")
 
 
-def threshold_table(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> Table:
+def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     """The readable ablation, pass@1 and pass@4 side by side."""
-    numbers = threshold_numbers(levels, contrasts, variants)
+    numbers = threshold_numbers(levels, contrasts, settings.variants)
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on "
         f"new problems, and the difference (Δ) from `{REFERENCE}`, which keeps every token, in points ± half the 95 % "

@@ -2,12 +2,23 @@
 
 import pandas as pd
 
-from ict_core.statistics.over_seeds import over_seeds
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order, limits_by
 from ict_core.tables.layout import NONE, percent, with_half
 from ict_core.tables.table import Table
 from ict_core.theory.regimes import LEAST
-from ict_core.theory.update import agreement
+from ict_core.theory.update import LESS_CHANCE
+
+TABLE = Declaration(
+    place=10,
+    title="An update's change of the entropies",
+    inputs=("agreement_means",),
+    keys=("model", "variant", "set", "regime", "measure"),
+    made="the mean over runs of what an update did to its sampled tokens",
+    module="theory/update.py",
+    doc="docs/methods.md#statements",
+    source="tokens.parquet",
+)
 
 _COLUMNS = {  # heading -> (measure, regime, factor, decimals)
     "tokens": ("tokens", "all", 1, 0),
@@ -25,16 +36,17 @@ _COLUMNS = {  # heading -> (measure, regime, factor, decimals)
 _BESIDE_CHANCE = ("follows_advantage", "statement")
 
 
-def update_table(tokens: pd.DataFrame, settings: TableSettings) -> Table:
+def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Table:
     """The changes of H1 and H2 of kept and of dropped tokens and their agreement with the theory, a row a variant.
 
     Args:
-        tokens: a frame of `records.STUDY_TOKENS`.
+        agreement_means: a frame of `schemas.AGREEMENT_MEANS`; what is less chance is left out.
         settings: the study's variants in order.
     """
     by = ["model", "variant", "set", "regime", "measure"]
-    orders = {"model": list(tokens["model"]), "variant": settings.variants, "set": ("kept", "dropped")}
-    numbers = in_order(over_seeds(agreement(tokens), by), **orders)
+    means = agreement_means[~agreement_means["measure"].str.endswith(LESS_CHANCE)]
+    orders = {"model": list(means["model"]), "variant": settings.variants, "set": ("kept", "dropped")}
+    numbers = in_order(means, **orders)
     limits = limits_by(numbers, by)
 
     def cell(key: tuple[str, ...], measure: str, regime: str, factor: float, decimals: int) -> str:

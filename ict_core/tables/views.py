@@ -2,9 +2,22 @@
 
 import pandas as pd
 
+from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import METRICS, TableSettings, in_order, label
 from ict_core.tables.layout import NONE, by_row, number, p_with_floor, percent, percent_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=3,
+    title="Second views of the contrasts",
+    inputs=("views",),
+    keys=("model", "variant", "baseline", "metric", "view"),
+    made="a second view of variant - baseline on the average; it decides nothing",
+    module="statistics/views.py",
+    doc="docs/statistics.md#what-not-to-use",
+    statistics="views",
+    runs=("variant", "baseline"),
+)
 
 PROBABILITY = "probability of improvement"  # the one view whose estimate is no difference of shares
 _HEADS = {

@@ -120,3 +120,7 @@ def together_by_probability(states: pd.DataFrame) -> pd.DataFrame:
     _, logprob, h1, h2 = _known(states)
     together = np.sign(h1_change(logprob, h1, SMALL)) == np.sign(h2_change(logprob, h2, SMALL))
     return _binned(np.exp(logprob), TENTHS, lambda mask: float(together[mask].mean()))
+
+
+BINNED = {"breaking": breaking_shift, "together": together_by_probability}
+"""Measures by bins: of p / beta the nats at which the sign breaks, of p the share for which H1 moves with H2."""

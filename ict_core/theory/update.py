@@ -29,6 +29,7 @@ SAME_SIGN = {  # measure: share of the tokens for which these two columns of `up
     "h1_sign": ("h1_moved", "h1_exact"),
     "h1_sign_first": ("h1_moved", "h1_first"),
 }
+LESS_CHANCE = "_less_chance"  # ends the name of such a measure less its share by chance
 
 
 def updates(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +102,8 @@ def _measures(columns: dict[str, Array]) -> dict[str, float]:
         "moved": float((~np.isnan(columns["h2_moved"])).mean()) if enough else np.nan,
     }
     for name, (ours, theirs) in SAME_SIGN.items():
-        found[name], found[f"{name}_chance"] = same_sign(columns[ours], columns[theirs])
+        share, chance = same_sign(columns[ours], columns[theirs])
+        found |= {name: share, f"{name}_chance": chance, f"{name}{LESS_CHANCE}": share - chance}
     for name in ("h2_exact", "h2_first", "h1_exact", "h1_first"):
         found[f"{name}_rank"], found[f"{name}_slope"] = _fit(columns[f"{name[:2]}_moved"], columns[name])
     return found
@@ -117,8 +119,8 @@ def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
         A row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN where fewer than
         `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The measures: tokens;
         h1_change and h2_change, means in nats; moved, the share whose H2 changed by `regimes.RESOLUTION` or more; those
-        of :data:`SAME_SIGN`, each with its share by chance; rank (Spearman's) and slope of the changes on each
-        prediction.
+        of :data:`SAME_SIGN`, each with its share by chance, and less that; rank (Spearman's) and slope of the changes
+        on each prediction.
     """
     found = []
     for key, rows in updates(tokens).groupby([*CELL, "kept"], sort=False):

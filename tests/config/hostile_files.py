@@ -14,7 +14,7 @@ from ict_core.config import load_study
 from ict_core.config.load import load_methods, load_model
 from ict_core.errors import UserError
 from ict_core.evidence.claims import read_claims
-from ict_core.tables.paper import read_paper
+from ict_core.tables.published import read_paper
 from ict_core.tools.plan.assumptions import read_plan
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from ict_core.evidence.claims import Difference, Measure
-from ict_core.evidence.decide import CONTRADICTED, NOT_RESOLVED, SUPPORTED, largest, outcome, verdict, within
+from ict_core.evidence.decide import largest, outcome, verdict, within
 from ict_core.seeding import generator
+from ict_core.statistics.deciding import BETTER, CONTRADICTED, EQUIVALENT, NOT_RESOLVED, SUPPORTED, WORSE
 from ict_core.statistics.intervals import over_runs
 
 MARGIN = 0.02
@@ -67,11 +68,11 @@ def test_within_is_two_one_sided_tests_inside_and_one_beyond():
         stats.ttest_1samp(values, 0.3, alternative="greater").pvalue,
         stats.ttest_1samp(values, 0.8, alternative="less").pvalue,
     )
-    assert within(found, 0.3, 0.8) == (pytest.approx(inside, rel=1e-10), SUPPORTED)
+    assert within(found, 0.3, 0.8) == (pytest.approx(inside, rel=1e-10), EQUIVALENT)
     beyond = stats.ttest_1samp(values, 0.2, alternative="greater").pvalue
-    assert within(found, 0.1, 0.2) == (pytest.approx(beyond, rel=1e-10), CONTRADICTED)
+    assert within(found, 0.1, 0.2) == (pytest.approx(beyond, rel=1e-10), BETTER)
     below = stats.ttest_1samp(values, 0.9, alternative="less").pvalue
-    assert within(found, 0.9, 1.0) == (pytest.approx(below, rel=1e-10), CONTRADICTED)
+    assert within(found, 0.9, 1.0) == (pytest.approx(below, rel=1e-10), WORSE)
 
 
 def test_a_claim_about_every_model_is_decided_by_the_weakest():

@@ -13,9 +13,10 @@ import synthetic
 from statsmodels.stats.multitest import multipletests
 
 from ict_core.evidence.claims import Claim, Difference, Largest, Measure, read_claims
-from ict_core.evidence.decide import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.evidence.ledger import Evidence, as_json, describe, ledger
+from ict_core.evidence.measures import QUANTITIES, run_quantities
 from ict_core.evidence.values import searched, values_of
+from ict_core.statistics.deciding import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.runs import run_frame
 from ict_core.statistics.schemas import RUNS
@@ -43,14 +44,17 @@ def claim(test, name="c", **more) -> Claim:
 
 
 def values(test, frame):
-    empty = pd.DataFrame()
-    return {model: list(v.round(12)) for model, v in values_of(test, frame, empty, empty, MIRRORS).items()}
+    return {model: list(v.round(12)) for model, v in values_of(test, frame, pd.DataFrame(), MIRRORS).items()}
 
 
 @pytest.fixture(scope="module")
 def evidence():
     scores = synthetic.scores()
-    return Evidence(run_frame(scores), synthetic.log(), figure_frames.tokens(), MIRRORS, Graded(scores))
+    return Evidence(run_frame(scores), quantities(figure_frames.tokens()), MIRRORS, Graded(scores))
+
+
+def quantities(tokens):
+    return run_quantities(list(QUANTITIES), synthetic.VARIANTS, synthetic.log(), tokens)
 
 
 def test_values_are_paired_by_seed():
@@ -121,7 +125,7 @@ def test_what_cannot_be_tested_yet_says_what_it_needs(evidence):
 
 
 def test_forks_that_are_not_known_leave_their_claim_untested(evidence):
-    unknown = replace(evidence, tokens=evidence.tokens.assign(fork=float("nan")))
+    unknown = replace(evidence, quantities=quantities(figure_frames.tokens().assign(fork=float("nan"))))
     entry = {e.claim.id: e for e in ledger(read_claims(LEDGER), unknown, 0.02, 0.8)}["branching-points"]
     assert entry.verdict == NOT_TESTED and entry.remark.endswith("where no forks are known")
 
@@ -130,7 +134,7 @@ def sure(mean: float) -> Evidence:
     """Two models whose every paired difference lies close to `mean`."""
     noise = [0.0, 0.001, -0.001, 0.0005, -0.0005]
     arms = {(m, "grpo"): [0.5] * 5 for m in "ab"} | {(m, "ict-10"): [0.5 + mean + x for x in noise] for m in "ab"}
-    return Evidence(runs(arms), pd.DataFrame(), pd.DataFrame(), MIRRORS, Graded(synthetic.scores(["tiny"], [])))
+    return Evidence(runs(arms), pd.DataFrame(), MIRRORS, Graded(synthetic.scores(["tiny"], [])))
 
 
 def test_verdicts():
@@ -154,8 +158,9 @@ def test_seeds_needed_falls_with_the_claimed_effect(evidence):
 
 def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
     test = Measure(kind="measure", quantity="probability_of_kept", of="ict-10", within=(0.1, 0.3))
-    late = evidence.tokens.assign(selecting=evidence.tokens["seed"] != 2)
-    entry = ledger([claim(test)], replace(evidence, tokens=late), 0.02, 0.8)[0]
+    tokens = figure_frames.tokens()
+    late = quantities(tokens.assign(selecting=tokens["seed"] != 2))
+    entry = ledger([claim(test)], replace(evidence, quantities=late), 0.02, 0.8)[0]
     assert entry.verdict == "not resolved" and entry.remark.startswith("not every run has a value")
     assert math.isnan(entry.p) and math.isnan(entry.seeds_needed)
 

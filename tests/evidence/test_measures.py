@@ -4,11 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.evidence.measures import QUANTITIES, of_runs, of_study
+from ict_core.evidence.measures import QUANTITIES, run_quantities, runs_of
 from ict_core.statistics.elbow import elbow
 from ict_core.store.records import STUDY_TOKENS
 
 CELL = {"model": "m", "variant": "ict-10", "seed": 0}
+
+
+def runs_of_one(quantity, variant, log_frame, token_frame):
+    return runs_of(run_quantities([quantity], [variant], log_frame, token_frame), quantity, variant)
 
 
 def tokens(**columns) -> pd.DataFrame:
@@ -23,7 +27,7 @@ def log(variant="ict-10", seeds=(0,), **columns) -> pd.DataFrame:
 
 
 def value(quantity, log_frame, token_frame):
-    return of_runs(quantity, "ict-10", log_frame, token_frame).loc[("m", 0)]
+    return runs_of_one(quantity, "ict-10", log_frame, token_frame).loc[("m", 0)]
 
 
 def test_probability_of_the_kept():
@@ -82,7 +86,7 @@ def test_h1_moves_with_h2_above_less_below_one_over_e():
 def test_several_quantities_and_variants_together():
     frame = tokens(logprob=np.log([0.2, 0.8]), kept=[True, False])
     names = ["probability_of_kept", "h1_change"]
-    found = of_study(names, ["grpo", "ict-10"], log(seeds=(0, 1), h1=1.0), frame)
+    found = run_quantities(names, ["grpo", "ict-10"], log(seeds=(0, 1), h1=1.0), frame)
     assert found["variant"].unique().tolist() == ["ict-10"]
     assert found[["seed", "quantity"]].to_numpy().tolist() == [[seed, name] for seed in (0, 1) for name in names]
     assert found["value"].to_numpy() == pytest.approx([0.2, 0.0, np.nan, 0.0], nan_ok=True)
@@ -108,12 +112,12 @@ def test_warm_up_is_left_out_of_token_quantities():
 
 
 def test_a_run_without_a_selecting_step_has_no_value():
-    found = of_runs("elbow", "ict-10", log(seeds=(0, 1)), tokens(logprob=[0.0], kept=[True], js=0.0))
+    found = runs_of_one("elbow", "ict-10", log(seeds=(0, 1)), tokens(logprob=[0.0], kept=[True], js=0.0))
     assert list(found.index) == [("m", 0), ("m", 1)] and found.isna().tolist() == [True, True]  # level scores: no elbow
-    found = of_runs("probability_of_kept", "ict-10", log(seeds=(0, 1)), tokens(logprob=[0.0], kept=[True]))
+    found = runs_of_one("probability_of_kept", "ict-10", log(seeds=(0, 1)), tokens(logprob=[0.0], kept=[True]))
     assert found.isna().tolist() == [False, True]
 
 
 def test_a_variant_that_was_not_run_has_no_values():
     for quantity in QUANTITIES:
-        assert of_runs(quantity, "kl-10", log(h1=1.0, h2=1.0), tokens(kept=[True])).empty
+        assert runs_of_one(quantity, "kl-10", log(h1=1.0, h2=1.0), tokens(kept=[True])).empty

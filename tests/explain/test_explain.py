@@ -14,10 +14,9 @@ from ict_core.errors import UserError
 from ict_core.evidence.scores import score_grades
 from ict_core.store import records
 from ict_core.store.provenance import file_hashes, hash_weights, read_manifest, write_manifest
-from ict_core.tables.titles import TITLES
+from ict_core.tables.registry import DECLARED, TABLES
 from ict_core.tools.explain.chain import walk
 from ict_core.tools.explain.explain import explain
-from ict_core.tools.explain.origins import ORIGINS
 from ict_core.tools.explain.selection import chosen_row, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,15 +25,15 @@ CELL = Cell("m", "ict-10", 3)
 
 
 def test_every_table_has_an_origin_whose_module_and_page_exist():
-    assert set(TITLES) | {"completion_probe"} == set(ORIGINS)
-    for origin in ORIGINS.values():
+    assert set(TABLES) | {"completion_probe"} == set(DECLARED)
+    for origin in DECLARED.values():
         assert (ROOT / "ict_core" / origin.module).exists()
         page, _, anchor = origin.doc.partition("#")
         headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
         assert not anchor or anchor in [re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings]
 
 
-@pytest.mark.parametrize("name", [name for name in TITLES if name != "near_duplicates"])
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "near_duplicates"])
 def test_keys_name_one_row_and_its_number_follows_from_the_stored_runs(name):
     origin, rows = table_of(MINI / f"tables/{name}.csv")
     assert not rows.duplicated(list(origin.keys)).any()

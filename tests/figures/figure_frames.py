@@ -1,6 +1,7 @@
 """Small frames of every kind that the figures read, drawn from a known hierarchy."""
 
 from functools import cache
+from importlib import import_module
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ import synthetic
 from scipy.special import entr
 
 from ict_core.evidence.settings import Arm
+from ict_core.evidence.token_statistics import token_frames
 from ict_core.figures.registry import FIGURES
 from ict_core.seeding import generator
 from ict_core.statistics.intervals import t_interval
@@ -177,17 +179,25 @@ def overlap(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3
     return pd.DataFrame(rows, columns=list(STUDY_OVERLAP))
 
 
+def of_tokens(log, sample, rules=None):
+    """The frames of the statistics that are made without scores, of all variants."""
+    variants = list(log["variant"].unique())
+    rules = shadow(seeds=(1,), steps=(0,), models=["tiny"], variants=["grpo"]) if rules is None else rules
+    return token_frames(log, sample, rules, variants, variants, "grpo")
+
+
 def frames(**study):
     """All frames by the registry's names, of a study with the given models, variants and seeds."""
-    of_runs = runs(**study)
+    of_runs, log, sample, rules = runs(**study), synthetic.log(**study), tokens(**study), shadow(**study)
     return {
-        "log": synthetic.log(**study),
-        "tokens": tokens(**study),
+        **of_tokens(log, sample, rules),
+        "log": log,
+        "tokens": sample,
         "runs": of_runs,
         "levels": levels(of_runs),
         "contrasts": contrasts(of_runs),
         "components": components(of_runs),
-        "shadow": shadow(**study),
+        "shadow": rules,
         "overlap": overlap(**study),
     }
 
@@ -195,9 +205,10 @@ def frames(**study):
 def drawn(name, frames, variants=synthetic.VARIANTS):
     """The figure of that name, with the settings that it cannot do without."""
     entry = FIGURES[name]
+    module = import_module(f"ict_core.figures.{name}")
     known = {"baselines": synthetic.BASELINES, "arms": ARMS}
     more = {setting: known[setting] for setting in entry.settings if setting in known}
-    return entry.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
+    return module.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
 
 
 ARMS = {

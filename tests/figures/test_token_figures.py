@@ -6,6 +6,7 @@ import pytest
 import synthetic
 
 from ict_core.figures import elbow, purity, single_logit, statements, update
+from ict_core.figures.registry import FIGURES
 from ict_core.figures.style import style
 from ict_core.statistics import elbow as rule
 
@@ -15,8 +16,17 @@ def tokens():
     return figure_frames.whole_study()["tokens"]
 
 
+def draw(figure, tokens, variants, models=synthetic.MODELS):
+    """A figure of the frames that the statistics make of these tokens."""
+    name = figure.__name__.rpartition(".")[2]
+    log = figure_frames.whole_study()["log"]
+    rows = log[log["model"].isin(models) & log["variant"].isin(variants)]
+    found = figure_frames.of_tokens(rows, tokens[tokens["model"].isin(models)])
+    return figure.draw(*(found[frame] for frame in FIGURES[name].inputs), variants)
+
+
 def test_elbow_draws_a_mean_curve_a_variant_and_an_elbow_a_run(tokens):
-    axis = elbow.draw(tokens, ["grpo", "ict-10"]).axes[0]
+    axis = draw(elbow, tokens, ["grpo", "ict-10"]).axes[0]
     assert axis.get_title() == "tiny (3 seeds)"
     assert axis.lines[0].get_xdata() == [10.0, 10.0]  # the paper's
     selecting = tokens.query("model == 'tiny' and variant == 'ict-10' and selecting")
@@ -35,7 +45,7 @@ def test_elbow_draws_a_mean_curve_a_variant_and_an_elbow_a_run(tokens):
 def test_a_straight_curve_has_no_elbow_to_mark(tokens):
     n = tokens.groupby(["model", "variant", "seed", "step", "rollout"])["js"].transform("size")
     level = tokens.assign(js=np.where(n > 0, 0.3, 0.0))
-    axis = elbow.draw(level, ["ict-10"]).axes[0]
+    axis = draw(elbow, level, ["ict-10"]).axes[0]
     assert not [x for x in axis.lines if x.get_marker() == style("ict-10").marker]
 
 
@@ -45,9 +55,9 @@ def words(figure):
 
 def test_without_a_selecting_step_the_figures_say_so(tokens):
     warm_up = tokens.assign(selecting=False)
-    assert "No tokens were sampled" in words(elbow.draw(warm_up, ["ict-10"]))
+    assert "No tokens were sampled" in words(draw(elbow, warm_up, ["ict-10"]))
     assert "No tokens were sampled" in words(purity.draw(warm_up, ["ict-10"]))
-    assert "No token was sampled" in words(update.draw(warm_up, ["ict-10"]))
+    assert "No token was sampled" in words(draw(update, warm_up, ["ict-10"]))
 
 
 def test_purity_counts_every_token_once_in_its_panel(tokens):
@@ -86,8 +96,7 @@ def bars(axis, variant):
 
 
 def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
-    log = figure_frames.whole_study()["log"]
-    drawn = statements.draw(log[log["model"] == "tiny"], tokens, synthetic.VARIANTS)
+    drawn = draw(statements, tokens, synthetic.VARIANTS, ["tiny"])
     assert list(panels(drawn)) == [s.title for s in statements.STATEMENTS.values()]
     axis = panels(drawn)["Probability"]
     kept = tokens.query("model == 'tiny' and variant == 'ict-10' and selecting and kept")
@@ -104,13 +113,14 @@ def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
 
 def test_a_single_run_has_a_dot_and_no_bar():
     study = {"models": ["tiny"], "variants": ["ict-10"], "seeds": (1,)}
-    drawn = statements.draw(synthetic.log(**study), figure_frames.tokens(**study), ["ict-10"])
+    found = figure_frames.of_tokens(synthetic.log(**study), figure_frames.tokens(**study))
+    drawn = statements.draw(found["quantities"], found["quantity_means"], ["ict-10"])
     axis = panels(drawn)["High entropy"]
     assert not bars(axis, "ict-10") and len(marks(axis, "ict-10")[0].get_xdata()) == 1
 
 
 def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):
-    drawn = update.draw(tokens[tokens["model"] == "tiny"], ["ict-10", "grpo"])
+    drawn = draw(update, tokens, ["ict-10", "grpo"], ["tiny"])
     assert list(panels(drawn)) == [panel.title for panel in update.PANELS]
     axis = panels(drawn)["As predicted, π > β"]
     kept, dropped = marks(axis, "ict-10")
@@ -123,7 +133,7 @@ def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):
 
 
 def test_the_single_logit_has_a_line_a_source_that_falls_with_the_step(tokens):
-    drawn = single_logit.draw(tokens, ["ict-10"])
+    drawn = draw(single_logit, tokens, ["ict-10"])
     assert [t.get_text() for t in drawn.legends[0].get_texts()][-2:] == ["tiny", "small"]
     axis = panels(drawn)["Same sign, π < β (%)"]
     lines = [x for x in axis.lines if len(x.get_xdata()) == 6]

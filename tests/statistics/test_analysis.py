@@ -5,7 +5,7 @@ import synthetic
 
 from ict_core.errors import UserError
 from ict_core.seeding import generator
-from ict_core.statistics import schemas
+from ict_core.statistics import deciding, schemas
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.runs import run_frame
 from ict_core.store import records
@@ -62,7 +62,7 @@ def test_other_numbers_of_samples_for_some_benchmarks_change_nothing_elsewhere()
 
 def test_words_are_those_of_the_schema(found):
     assert set(found.levels["interval"]) <= set(schemas.INTERVALS)
-    assert set(found.contrasts["verdict"]) <= set(schemas.VERDICTS)
+    assert set(found.contrasts["verdict"]) <= set(deciding.VERDICTS)
     assert set(found.contrasts["family"]) == set(schemas.FAMILIES)
     assert set(found.components["source"]) == set(schemas.SOURCES_OF_VARIANCE)
 

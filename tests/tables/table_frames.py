@@ -7,12 +7,14 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence.settings import Arm
+from ict_core.evidence.token_statistics import token_frames
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
-from ict_core.tables.frames import Frames, TableSettings
-from ict_core.tables.paper import read_paper
+from ict_core.tables.frames import TableSettings
+from ict_core.tables.published import read_paper
+from ict_core.tables.registry import INPUTS
 
 NAN = float("nan")
 PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
@@ -31,8 +33,8 @@ VARIED = [(variant, arm.of) for variant, arm in ARMS.items()]
 DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES, "random-10")]
 
 
-def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS):
-    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER, ARMS)
+def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS, arms=ARMS):
+    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER, arms)
 
 
 def compute(cells):
@@ -102,13 +104,25 @@ def shadow_row(**values):
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
     found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
-    cells = list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
-    parts = (found.levels, found.contrasts, found.views, found.components, compute(cells))
+    cells = cells_of(scores)
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
     log = synthetic.log(variants=variants, **study)
     sample = figure_frames.tokens(variants=[v for v in variants if v in ("grpo", "ict-10")], **study)
-    stored = (contamination(scores["benchmark"].unique()), near_duplicates(), log, sample, shadow(cells, variants))
-    return Frames(scores, *parts, *stored)
+    of_tokens = token_frames(log, sample, shadow(cells, variants), variants, variants, baselines[0])
+    measured = {"scores": scores, "compute": compute(cells), "near_duplicates": near_duplicates()}
+    measured["contamination"] = contamination(scores["benchmark"].unique())
+    frames = {**vars(found), **of_tokens, **measured}
+    return {name: frames[name] for name in INPUTS}
+
+
+def cells_of(scores):
+    """(model, variant, seed) of every cell."""
+    return list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
+
+
+def shadow_of(study):
+    """The frame of records.STUDY_SHADOW of a study of :func:`frames` with all variants."""
+    return shadow(cells_of(study["scores"]), synthetic.VARIANTS)
 
 
 def levels(*rows):

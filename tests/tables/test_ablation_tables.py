@@ -3,7 +3,7 @@ import table_frames as made
 from ict_core.config.methods import Factor
 from ict_core.evidence.settings import Arm
 from ict_core.statistics.names import FACTORS
-from ict_core.tables.ablation import ablation_numbers, ablation_table
+from ict_core.tables.ablations import ablation_numbers, ablations_table
 
 ARMS = {
     "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 40),
@@ -33,7 +33,7 @@ def rows(table):
 
 
 def test_every_variant_stands_beside_the_one_it_varies_by_factor():
-    table = ablation_table(LEVELS, TESTS, ARMS)
+    table = ablations_table(LEVELS, TESTS, made.settings(arms=ARMS))
     shown = rows(table)
     assert shown.loc["tiny"].index.tolist() == ["ict-10", "grpo", "random-10", "kl-10", "ict-10-g4", "grpo-g4"]
     kl = shown.loc[("tiny", "kl-10"), ["factor", "change", "reference", "seeds", "pass@1", "Δ pass@1"]].tolist()
@@ -48,12 +48,12 @@ def test_every_variant_stands_beside_the_one_it_varies_by_factor():
 
 
 def test_the_difference_is_the_variants_whichever_way_it_was_tested():
-    shown = rows(ablation_table(LEVELS, TESTS, ARMS))
+    shown = rows(ablations_table(LEVELS, TESTS, made.settings(arms=ARMS)))
     assert shown.loc[("tiny", "random-10"), ["Δ pass@1", "pass@1 verdict"]].tolist() == ["−2.0 ± 2.0", "worse"]
 
 
 def test_what_was_not_run_says_so():
-    shown = rows(ablation_table(LEVELS, TESTS, ARMS))
+    shown = rows(ablations_table(LEVELS, TESTS, made.settings(arms=ARMS)))
     assert shown.loc[("small", "kl-10"), "pass@1 verdict"] == "not run on this model"
     absent = shown.loc[("tiny", "ict-10-g4")]
     assert absent[["seeds", "pass@1", "Δ pass@1", "pass@4", "Δ pass@4"]].eq("—").all()
@@ -61,14 +61,14 @@ def test_what_was_not_run_says_so():
 
 
 def test_a_pair_without_a_contrast_is_said_to_be_so():
-    table = ablation_table(LEVELS, made.contrasts(), ARMS)
+    table = ablations_table(LEVELS, made.contrasts(), made.settings(arms=ARMS))
     assert rows(table).loc[("tiny", "random-10"), "pass@1 verdict"] == "not compared"
     assert "The study makes no such comparison." in table.caption
 
 
 def test_a_study_without_ablations_has_an_empty_table():
     assert ablation_numbers(LEVELS, TESTS, {"ict-10": ARMS["ict-10"]}).empty
-    assert ablation_table(LEVELS, TESTS, {}).shown.empty
+    assert ablations_table(LEVELS, TESTS, made.settings(arms={})).shown.empty
 
 
 def test_every_factor_has_a_name():

@@ -2,7 +2,8 @@
 
 import table_frames as made
 
-from ict_core.tables.contamination import SHOWN, contamination_table, near_duplicates_table
+from ict_core.tables.contamination import contamination_table
+from ict_core.tables.near_duplicates import SHOWN, near_duplicates_table
 
 
 def test_counts_stand_beside_their_share_in_the_studys_order():

@@ -74,12 +74,12 @@ def test_equal_differences_have_their_own_word_which_the_caption_explains_where_
 
 
 def test_every_contrast_of_the_study_is_there_once(study):
-    table = contrasts_table(study.contrasts, made.settings())
+    table = contrasts_table(study["contrasts"], made.settings())
     key = ["model", "variant", "baseline", "benchmark", "metric"]
     pd.testing.assert_frame_equal(
-        table.numbers.sort_values(key, ignore_index=True), study.contrasts.sort_values(key, ignore_index=True)
+        table.numbers.sort_values(key, ignore_index=True), study["contrasts"].sort_values(key, ignore_index=True)
     )
-    assert len(table.shown) == (study.contrasts["benchmark"] == "average").sum()
+    assert len(table.shown) == (study["contrasts"]["benchmark"] == "average").sum()
     assert table.shown["family"].unique().tolist() == ["declared", "exploratory"]
 
 

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 import table_frames as made
 
-from ict_core.tables.forks import fork_numbers, fork_table, of_tokens, pooled
+from ict_core.evidence.rules import fork_means, of_tokens, pooled
+from ict_core.tables.forks import fork_numbers, forks_table
 
 NAN = float("nan")
 
@@ -40,7 +41,7 @@ def test_first_last_and_all_of_the_shared_rollouts_and_of_each_methods_own():
     tokens = made.tokens([("tiny", "grpo", 1), ("tiny", "ict-10", 1)])
     late = (tokens["variant"] == "ict-10") & (tokens["step"] == 20) & (tokens["position"] == 1)
     tokens.loc[late, "kept"] = True  # both forks, at the last step
-    numbers = fork_numbers(shadow, tokens, ["grpo", "ict-10"], "grpo")
+    numbers = fork_numbers(fork_means(shadow, tokens, "grpo"), ["grpo", "ict-10"], "grpo")
     assert numbers[["rollouts", "rule"]].drop_duplicates().to_numpy().tolist() == [
         ["grpo", "grpo"],
         ["grpo", "ict-10"],
@@ -56,8 +57,8 @@ def test_first_last_and_all_of_the_shared_rollouts_and_of_each_methods_own():
 
 
 def test_the_readable_table_has_chance_beside_recall_and_precision(study):
-    cells = study.log[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None)
-    table = fork_table(study.shadow, made.tokens(cells), made.settings())
+    shadow, cells = made.shadow_of(study), made.cells_of(study["scores"])
+    table = forks_table(fork_means(shadow, made.tokens(cells), "grpo"), made.settings())
     assert list(table.shown.columns) == [
         *("model", "rollouts", "rule"),
         *("kept %", "recall first", "recall last", "recall all"),
@@ -69,5 +70,6 @@ def test_the_readable_table_has_chance_beside_recall_and_precision(study):
 
 
 def test_problems_without_known_forks_have_a_sentence(study):
-    table = fork_table(study.shadow.assign(forks=NAN), study.tokens.assign(fork=NAN), made.settings())
+    tokens = made.tokens(made.cells_of(study["scores"])).assign(fork=NAN)
+    table = forks_table(fork_means(made.shadow_of(study).assign(forks=NAN), tokens, "grpo"), made.settings())
     assert table.shown.empty and table.numbers.empty and table.caption.startswith("No decision points are known")

@@ -24,17 +24,17 @@ def shown(levels=LEVEL, *contrasts):
 
 def test_numbers_are_the_levels_in_order(study):
     settings = made.settings()
-    numbers = main_numbers(study.levels, settings)
+    numbers = main_numbers(study["levels"], settings)
     assert list(numbers.columns) == list(LEVELS) and len(numbers) == 2 * 9 * 8 * 3
     assert numbers["metric"].unique().tolist() == list(METRICS)
     assert numbers["variant"].unique().tolist() == ["base", *synthetic.VARIANTS]
     assert numbers["benchmark"].unique().tolist() == BENCHMARKS
-    merged = numbers.merge(study.levels, how="left")
+    merged = numbers.merge(study["levels"], how="left")
     pd.testing.assert_frame_equal(merged, numbers)
 
 
 def test_blocks_are_metrics_with_a_row_a_model_and_variant(study):
-    table = main_table(study.levels, study.contrasts, made.settings())
+    table = main_table(study["levels"], study["contrasts"], made.settings())
     assert list(table.shown.columns) == ["metric", "model", "variant", "seeds", *BENCHMARKS]
     variants = ["base", *synthetic.VARIANTS]
     order = [(metric, m, v) for metric in METRICS.values() for m in synthetic.MODELS for v in variants]
@@ -96,7 +96,7 @@ def test_the_caption_says_what_the_interval_speaks_for():
 
 
 def test_a_benchmark_that_one_model_lacks_is_a_dash(study):
-    levels = study.levels[(study.levels["model"] == "tiny") | (study.levels["benchmark"] != "mini-stem")]
-    table = main_table(levels, study.contrasts, made.settings()).shown
+    levels = study["levels"][(study["levels"]["model"] == "tiny") | (study["levels"]["benchmark"] != "mini-stem")]
+    table = main_table(levels, study["contrasts"], made.settings()).shown
     assert table.loc[table["model"] == "small", "mini-stem"].eq("—").all()
     assert not table.loc[table["model"] == "tiny", "mini-stem"].eq("—").any()

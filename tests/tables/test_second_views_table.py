@@ -52,12 +52,12 @@ def test_one_seed_has_estimates_only():
 
 
 def test_every_declared_contrast_of_the_study_is_a_row(study):
-    table = views_table(study.views, made.settings())
+    table = views_table(study["views"], made.settings())
     assert len(table.shown) == 2 * len(made.DECLARED)
     assert table.shown["sign-flip p"].str.endswith("(≥0.250)").all()
     assert table.shown["permutation p"].str.endswith("(≥0.100)").all()
     assert (table.shown.drop(columns=["model", "metric", "variant", "baseline"]) != "—").all(axis=None)
-    assert len(table.numbers) == len(study.views)
+    assert len(table.numbers) == len(study["views"])
 
 
 def test_without_a_declared_contrast_the_caption_says_so():

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import table_frames as made
 
+from ict_core.evidence.rules import QUANTITIES, rule_means
 from ict_core.statistics.intervals import t_interval
-from ict_core.tables.shadow import QUANTITIES, shadow_numbers, shadow_table
+from ict_core.tables.shadow import shadow_numbers, shadow_table
 
 NAN = float("nan")
 
@@ -19,7 +20,7 @@ def two_runs(**more):
 
 
 def test_steps_are_averaged_within_a_run_and_runs_have_an_interval():
-    numbers = shadow_numbers(two_runs(), "grpo").set_index("quantity")
+    numbers = shadow_numbers(rule_means(two_runs(), "grpo")).set_index("quantity")
     assert list(numbers.index) == list(QUANTITIES) and set(numbers["rollouts"]) == {"grpo"}
     expected = t_interval([0.2, 0.4])
     found = numbers.loc["gradient_share"]
@@ -29,14 +30,14 @@ def test_steps_are_averaged_within_a_run_and_runs_have_an_interval():
 
 
 def test_what_no_run_has_is_a_dash():
-    table = shadow_table(two_runs().assign(gradient_share=NAN), made.settings())
+    table = shadow_table(rule_means(two_runs().assign(gradient_share=NAN), "grpo"), made.settings())
     assert table.shown["gradient"].tolist() == ["—"] and table.shown["kept"].tolist() == ["10.0 ± —"]
     assert table.numbers.set_index("quantity").loc["gradient_share", "seeds"] == 0
 
 
 def test_rules_keep_their_order_and_models_stand_together(study):
-    table = shadow_table(study.shadow, made.settings())
-    rules = list(study.shadow["rule"].unique())
+    table = shadow_table(study["rule_means"], made.settings())
+    rules = list(made.shadow_of(study)["rule"].unique())
     assert table.shown["rule"].tolist() == rules * 2
     assert list(table.shown.columns) == ["model", "rule", *QUANTITIES.values()]
     assert np.isfinite(table.numbers["mean"]).all() and "`grpo`" in table.caption

@@ -1,8 +1,9 @@
 import pytest
 import synthetic
+import table_frames as made
 
 from ict_core.store.records import STATUSES
-from ict_core.tables.statuses import SHARES, status_numbers, status_table
+from ict_core.tables.statuses import SHARES, status_numbers, statuses_table
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,6 @@ def test_statuses_add_up_and_truncation_overlaps(scores):
 
 
 def test_one_timeout_in_many_is_still_seen(scores):
-    shown = status_table(scores, ["grpo"]).shown
+    shown = statuses_table(scores, made.settings(["grpo"])).shown
     assert list(shown.columns)[4:] == [s.replace("_", " ") for s in SHARES]
     assert shown["timeout"].tolist() == ["0.0", "<0.1", "0.0"]

@@ -10,10 +10,10 @@ from ict_core.tables.frames import both_ways, in_order, restricted
 
 def test_restricted_to_the_variants_and_base(study):
     small = restricted(study, ["grpo", "ict-10"])
-    assert set(small.levels["variant"]) == set(small.scores["variant"]) == {"base", "grpo", "ict-10"}
-    pairs = small.contrasts[["variant", "baseline"]].drop_duplicates().to_numpy().tolist()
+    assert set(small["levels"]["variant"]) == set(small["scores"]["variant"]) == {"base", "grpo", "ict-10"}
+    pairs = small["contrasts"][["variant", "baseline"]].drop_duplicates().to_numpy().tolist()
     assert pairs == [["ict-10", "grpo"]]
-    assert len(restricted(study, synthetic.VARIANTS).contrasts) == len(study.contrasts)
+    assert len(restricted(study, synthetic.VARIANTS)["contrasts"]) == len(study["contrasts"])
 
 
 def test_a_variant_without_a_level_is_named(study):
@@ -23,8 +23,8 @@ def test_a_variant_without_a_level_is_named(study):
 
 def test_base_goes_first_named_or_not(study):
     for variants in (["stapo", "grpo"], ["stapo", "base", "grpo"]):
-        assert shown_variants(study.levels, "tiny", variants) == ["base", "stapo", "grpo"]
-    assert shown_variants(study.levels[study.levels["variant"] != "grpo"], "tiny", ["grpo"]) == ["base"]
+        assert shown_variants(study["levels"], "tiny", variants) == ["base", "stapo", "grpo"]
+    assert shown_variants(study["levels"][study["levels"]["variant"] != "grpo"], "tiny", ["grpo"]) == ["base"]
 
 
 def test_rows_in_a_given_order():

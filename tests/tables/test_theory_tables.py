@@ -21,9 +21,13 @@ def tokens():
     return figure_frames.tokens(**STUDY)
 
 
+def frames(tokens):
+    return figure_frames.of_tokens(synthetic.log(**STUDY), tokens)
+
+
 @pytest.fixture(scope="module")
 def update(tokens):
-    return update_table(tokens, made.settings(["ict-10", "grpo"]))
+    return update_table(frames(tokens)["agreement_means"], made.settings(["ict-10", "grpo"]))
 
 
 def test_a_mean_with_half_its_interval():
@@ -35,8 +39,7 @@ def test_a_mean_with_half_its_interval():
 
 
 def test_statements_are_means_over_the_runs_in_percent(tokens):
-    log = synthetic.log(**STUDY)
-    table = statements_table(log, tokens, made.settings(["ict-10", "grpo"]))
+    table = statements_table(frames(tokens)["quantity_means"], made.settings(["ict-10", "grpo"]))
     assert table.shown["variant"].tolist() == ["ict-10", "grpo"]
     kept = tokens.query("variant == 'ict-10' and selecting and kept")
     found = t_interval([np.exp(run["logprob"]).mean() for _, run in kept.groupby("seed")])
@@ -73,12 +76,12 @@ def test_a_share_stands_beside_what_chance_gives(update, tokens):
 
 
 def test_without_a_state_after_an_update_the_table_says_so(tokens):
-    none = update_table(tokens.assign(logprob_after=np.nan), made.settings(["grpo"]))
+    none = update_table(frames(tokens.assign(logprob_after=np.nan))["agreement_means"], made.settings(["grpo"]))
     assert none.shown.empty and none.caption.startswith("No token was sampled before and after")
 
 
 def test_the_single_logit_has_a_row_a_source_regime_and_direction(tokens):
-    table = single_logit_table(tokens)
+    table = single_logit_table(frames(tokens)["single_logit"], made.settings())
     shown = table.shown
     assert shown.groupby(["states", "tokens"])["logit"].apply(list).map(lambda x: x == ["raised", "lowered"]).all()
     tiny = shown[shown["states"] == "tiny"].set_index(["tokens", "logit"])

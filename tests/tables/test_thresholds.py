@@ -2,7 +2,7 @@ import pytest
 import synthetic
 import table_frames as made
 
-from ict_core.tables.thresholds import fractions, threshold_numbers, threshold_table
+from ict_core.tables.thresholds import fractions, threshold_numbers, thresholds_table
 
 
 def test_fractions_are_read_from_the_names():
@@ -15,7 +15,7 @@ def test_fractions_are_read_from_the_names():
 
 
 def test_the_reference_comes_first_and_has_no_difference(study):
-    numbers = threshold_numbers(study.levels, study.contrasts, synthetic.VARIANTS)
+    numbers = threshold_numbers(study["levels"], study["contrasts"], synthetic.VARIANTS)
     assert len(numbers) == 2 * 7 * 2
     reference = numbers[numbers["variant"] == "grpo"]
     assert reference.index.tolist() == [0, 1, 14, 15] and (reference["percent"] == 100).all()
@@ -24,10 +24,10 @@ def test_the_reference_comes_first_and_has_no_difference(study):
 
 
 def test_numbers_are_those_of_the_levels_and_contrasts(study):
-    numbers = threshold_numbers(study.levels, study.contrasts, synthetic.VARIANTS)
-    average = study.contrasts[study.contrasts["benchmark"] == "average"]
+    numbers = threshold_numbers(study["levels"], study["contrasts"], synthetic.VARIANTS)
+    average = study["contrasts"][study["contrasts"]["benchmark"] == "average"]
     tests = average[average["baseline"] == "grpo"].set_index(["model", "variant", "metric"])
-    levels = study.levels[study.levels["benchmark"] == "average"].set_index(["model", "variant", "metric"])
+    levels = study["levels"][study["levels"]["benchmark"] == "average"].set_index(["model", "variant", "metric"])
     for row in numbers.itertuples():
         key = (row.model, row.variant, row.metric)
         assert (row.mean, row.low, row.high, row.seeds) == tuple(levels.loc[key, ["mean", "low", "high", "seeds"]])
@@ -37,7 +37,7 @@ def test_numbers_are_those_of_the_levels_and_contrasts(study):
 
 
 def test_metrics_stand_side_by_side(study):
-    table = threshold_table(study.levels, study.contrasts, synthetic.VARIANTS)
+    table = thresholds_table(study["levels"], study["contrasts"], made.settings(synthetic.VARIANTS))
     sides = [c for m in ("pass@1", "pass@4") for c in (m, f"Δ {m}", f"{m} verdict")]
     assert list(table.shown.columns) == ["model", "selector", "kept %", "seeds", *sides]
     assert table.shown["kept %"].tolist()[:7] == ["100", "20", "5", "10", "20", "30", "10"]
@@ -45,15 +45,15 @@ def test_metrics_stand_side_by_side(study):
 
 
 def test_a_fraction_that_one_model_ran_is_shown_there_alone(study):
-    levels = study.levels[(study.levels["model"] == "tiny") | (study.levels["variant"] != "ict-5")]
-    numbers = threshold_numbers(levels, study.contrasts, synthetic.VARIANTS)
+    levels = study["levels"][(study["levels"]["model"] == "tiny") | (study["levels"]["variant"] != "ict-5")]
+    numbers = threshold_numbers(levels, study["contrasts"], synthetic.VARIANTS)
     assert set(numbers.loc[numbers["variant"] == "ict-5", "model"]) == {"tiny"}
 
 
 def test_a_study_without_the_reference_is_told_so(study):
-    levels = study.levels[study.levels["variant"] != "grpo"]
-    contrasts = study.contrasts[(study.contrasts[["variant", "baseline"]] != "grpo").all(axis=1)]
-    shown = threshold_table(levels, contrasts, ["ict-10", "ict-20"]).shown
+    levels = study["levels"][study["levels"]["variant"] != "grpo"]
+    contrasts = study["contrasts"][(study["contrasts"][["variant", "baseline"]] != "grpo").all(axis=1)]
+    shown = thresholds_table(levels, contrasts, made.settings(["ict-10", "ict-20"])).shown
     assert shown["pass@1 verdict"].tolist() == ["not in this study", "not compared", "not compared"] * 2
     assert shown["pass@1"].iloc[0] == "—" and "±" in shown["pass@1"].iloc[1]
 
@@ -62,4 +62,4 @@ def test_a_study_without_the_reference_is_told_so(study):
 def test_the_caption_counts_what_is_resolved(verdict, words):
     levels = made.levels(*(("tiny", v, "average", "pass@1", 0.2, 0.1, 0.3) for v in ("grpo", "ict-5", "ict-10")))
     tests = made.contrasts(made.contrast("ict-5", "grpo", verdict=verdict), made.contrast("ict-10", "grpo"))
-    assert words in threshold_table(levels, tests, ["grpo", "ict-5", "ict-10"]).caption
+    assert words in thresholds_table(levels, tests, made.settings(["grpo", "ict-5", "ict-10"])).caption

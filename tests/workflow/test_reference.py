@@ -10,9 +10,9 @@ import pytest
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.evidence.stored import Stored
-from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.figures.registry import FIGURES
 from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
-from ict_core.tables.titles import TITLES as TABLE_TITLES
+from ict_core.tables.registry import TABLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
@@ -81,11 +81,11 @@ def test_every_table_of_a_mixed_study_says_so(rebuilt, tmp_path):
     result = rebuilt.run("ict", "tables", *folders, "--paper", "configs/paper.yaml")
     assert result.returncode == 0, result.stdout
     tables = files(tmp_path / "tables")
-    assert len(tables) == 4 * len(TABLE_TITLES)
+    assert len(tables) == 4 * len(TABLES)
     said = "Mixed study: its jobs come from different code (ict_core/a.py)."
     shown = {name: text.replace(b"\\_", b"_") for name, text in tables.items() if not name.endswith(".csv")}
     assert [name for name, text in shown.items() if said.encode() not in text] == []
-    for name in TABLE_TITLES:
+    for name in TABLES:
         marked, unmarked = (
             pd.read_csv(folder / f"{name}.csv") for folder in (tmp_path / "tables", REFERENCE / "tables")
         )
@@ -115,4 +115,4 @@ def test_a_second_rebuild_has_nothing_to_do(rebuilt):
 @pytest.mark.slow
 def test_figures_are_a_target_of_their_own(rebuilt):
     jobs = [rule for rule, _, _ in rebuilt.planned("figures", *REBUILD)]
-    assert len(jobs) == len(FIGURE_TITLES) + 1 and all(rule.startswith("figure") for rule in jobs)
+    assert len(jobs) == len(FIGURES) + 1 and all(rule.startswith("figure") for rule in jobs)

@@ -13,12 +13,12 @@ import pytest
 from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy
 
-from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.figures.registry import FIGURES
 from ict_core.selection import rule_files
 from ict_core.store import records
 from ict_core.store.code import files_of, fingerprint, is_infrastructure, name_of
 from ict_core.store.provenance import read_manifest
-from ict_core.tables.titles import TITLES as TABLE_TITLES
+from ict_core.tables.registry import TABLES
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 
@@ -87,9 +87,9 @@ def test_values_on_the_command_line_are_refused(fresh):
 @pytest.mark.slow
 def test_every_output_is_there_and_a_second_run_does_nothing(finished):
     results = finished.folder / "results/smoke"
-    for name in TABLE_TITLES:
+    for name in TABLES:
         assert all((results / "tables" / f"{name}.{suffix}").stat().st_size for suffix in ("csv", "md", "tex", "html"))
-    for name in FIGURE_TITLES:
+    for name in FIGURES:
         assert (results / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (results / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     scores = pd.read_parquet(results / "scores.parquet")
@@ -206,7 +206,7 @@ def test_every_page_of_a_miniature_says_so(finished):
     results = finished.folder / "results/smoke"
     words = "its numbers only show that every stage runs"
     pages = [*results.glob("tables/*.md"), *results.glob("*.md"), *results.glob("*.html")]
-    assert len(pages) == len(TABLE_TITLES) + 5
+    assert len(pages) == len(TABLES) + 5
     assert [page.name for page in pages if words not in " ".join(page.read_text().split())] == []
     assert all(words.split()[0] in page.read_text() for page in results.glob("tables/*.tex"))
 

@@ -21,8 +21,7 @@ from ict_core.process.environment import (
 )
 from ict_core.errors import Damaged, UserError
 from ict_core.process.failures import check_room, explain
-from ict_core.figures.captions import CAPTIONS
-from ict_core.figures.captions import TITLES as FIGURE_TITLES
+from ict_core.figures.registry import FIGURES, reads
 from ict_core.selection import rule_files
 from ict_core.store.code import fingerprint
 from ict_core.store.layout import (
@@ -31,7 +30,9 @@ from ict_core.store.layout import (
     cell_folder,
     trained_model,
 )
-from ict_core.tables.titles import TITLES as TABLE_TITLES
+from ict_core.statistics.schemas import STATISTICS as MADE
+from ict_core.tables.registry import INPUTS as TABLE_INPUTS
+from ict_core.tables.registry import TABLES
 from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger

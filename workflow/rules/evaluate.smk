@@ -64,7 +64,7 @@ rule collect:
         grading=[FILES.cell(cell.folder).grading for cell in EVALUATED],
     output:
         scores=FILES.frame("scores"),
-        log=FILES.frame("train_log"),
+        log=FILES.frame("log"),
         tokens=FILES.frame("tokens"),
         compute=FILES.frame("compute"),
         manifest=FILES.manifest,

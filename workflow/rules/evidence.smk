@@ -1,69 +1,42 @@
 # From the study's stored files to all that is shown. STORED holds what was measured (scores, logs, settings), RESULTS
 # receives what is made from it. Nothing here needs torch, vLLM or a GPU.
-STATISTICS = expand(
-    f"{RESULTS}/statistics/{{name}}.parquet",
-    name=["runs", "levels", "contrasts", "views", "components"],
-)
-TABLE_FILES = expand(
-    f"{RESULTS}/tables/{{name}}.{{suffix}}",
-    name=TABLE_TITLES,
-    suffix=["csv", "md", "tex", "html"],
-)
-# Each figure with the files that it is drawn from; its module is ict_core/figures/<name>.py.
-FIGURES = {
-    "reward": [f"{STORED}/train_log.parquet"],
-    "entropy": [f"{STORED}/train_log.parquet"],
-    "pass_at_k": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")),
-    ],
-    "thresholds": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("levels", "runs")),
-    ],
-    "forest": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
-    ],
-    "ablations": [
-        f"{STORED}/scores.parquet",
-        *(f"{RESULTS}/statistics/{name}.parquet" for name in ("contrasts", "runs")),
-    ],
-    "elbow": [f"{STORED}/tokens.parquet"],
-    "purity": [f"{STORED}/tokens.parquet"],
-    "statements": [f"{STORED}/train_log.parquet", f"{STORED}/tokens.parquet"],
-    "forks": [f"{STORED}/shadow.parquet"],
-    "overlap": [f"{STORED}/overlap.parquet"],
-    "single_logit": [f"{STORED}/tokens.parquet"],
-    "update": [f"{STORED}/tokens.parquet"],
-    "components": [
-        f"{STORED}/scores.parquet",
-        f"{RESULTS}/statistics/components.parquet",
-    ],
-    "length": [f"{STORED}/train_log.parquet"],
-}
-FIGURE_FILES = expand(
-    f"{RESULTS}/figures/{{name}}.{{suffix}}", name=FIGURES, suffix=["pdf", "png"]
-)
-EVIDENCE = [
-    *STATISTICS,
-    *TABLE_FILES,
-    *FIGURE_FILES,
-    f"{RESULTS}/claims.json",
-    f"{RESULTS}/paper_figures.ipynb",
-    f"{RESULTS}/report.md",
+MEASURED = StudyFiles(Path(STORED))
+SHOWN = StudyFiles(Path(RESULTS))
+STATISTICS = [SHOWN.statistics(name) for name in MADE]
+TABLE_FILES = [
+    SHOWN.tables / f"{name}.{suffix}"
+    for name in TABLES
+    for suffix in ("csv", "md", "tex", "html")
 ]
+
+
+def frames(names):
+    """The files of frames: measured ones lie in STORED, those of the statistics stage in RESULTS."""
+    return [
+        SHOWN.statistics(name) if name in MADE else MEASURED.frame(name)
+        for name in names
+    ]
+
+
+FIGURE_FILES = [
+    SHOWN.figures / f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "png")
+]
+PAGES = [SHOWN.notebook, *SHOWN.report]
+EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 
 rule statistics:
     input:
-        scores=f"{STORED}/scores.parquet",
-        settings=f"{STORED}/study.json",
+        scores=MEASURED.frame("scores"),
+        log=MEASURED.frame("log"),
+        tokens=MEASURED.frame("tokens"),
+        shadow=MEASURED.frame("shadow"),
+        settings=MEASURED.settings,
         claims=local("configs/claims.yaml"),
     output:
         STATISTICS,
     log:
-        f"{RESULTS}/logs/statistics.log",
+        SHOWN.log_of("statistics"),
     conda:
         "../../environment.yml"
     params:
@@ -76,36 +49,29 @@ rule statistics:
 
 rule make_tables:
     input:
-        scores=f"{STORED}/scores.parquet",
-        compute=f"{STORED}/compute.parquet",
-        contamination=f"{STORED}/contamination.parquet",
-        near_duplicates=f"{STORED}/near_duplicates.parquet",
-        log=f"{STORED}/train_log.parquet",
-        tokens=f"{STORED}/tokens.parquet",
-        shadow=f"{STORED}/shadow.parquet",
-        settings=f"{STORED}/study.json",
-        manifest=f"{STORED}/manifest.json",
+        frames(TABLE_INPUTS),
+        settings=MEASURED.settings,
+        manifest=MEASURED.manifest,
         paper=local("configs/paper.yaml"),
-        statistics=STATISTICS,
     output:
-        [path for path in TABLE_FILES if not path.endswith(".html")],
+        [path for path in TABLE_FILES if path.suffix != ".html"],
         [
             report(
-                f"{RESULTS}/tables/{name}.html",
+                SHOWN.tables / f"{name}.html",
                 category="3 Tables",
                 caption="../report/table.rst",
                 labels={"table": title},
             )
-            for name, title in numbered(TABLE_TITLES).items()
+            for name, title in numbered(TABLES).items()
         ],
     log:
-        f"{RESULTS}/logs/tables.log",
+        SHOWN.log_of("tables"),
     conda:
         "../../environment.yml"
     params:
         stored=stored_folder,
         results=results_folder,
-        code=fingerprint("stages.tables"),
+        code=fingerprint("stages.tables", *(f"tables.{name}" for name in TABLES)),
     shell:
         "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
 
@@ -116,25 +82,25 @@ for figure in FIGURES:
         name:
             f"figure_{figure}"
         input:
-            FIGURES[figure],
-            settings=f"{STORED}/study.json",
+            frames(reads(figure)),
+            settings=MEASURED.settings,
         output:
-            f"{RESULTS}/figures/{figure}.pdf",
+            SHOWN.figures / f"{figure}.pdf",
             report(
-                f"{RESULTS}/figures/{figure}.png",
+                SHOWN.figures / f"{figure}.png",
                 category="4 Figures",
                 caption="../report/figure.rst",
-                labels={"figure": numbered(FIGURE_TITLES)[figure]},
+                labels={"figure": numbered(FIGURES)[figure]},
             ),
         log:
-            f"{RESULTS}/logs/figures/{figure}.log",
+            SHOWN.log_of("figures", figure),
         conda:
             "../../environment.yml"
         params:
             figure=figure,
             stored=stored_folder,
             results=results_folder,
-            caption=CAPTIONS[figure],
+            caption=FIGURES[figure].caption,
             code=fingerprint("stages.figure", f"figures.{figure}"),
         shell:
             "ict figure --name {params.figure} --stored {params.stored} --results {params.results} &> {log}"
@@ -142,24 +108,23 @@ for figure in FIGURES:
 
 rule claims:
     input:
-        scores=f"{STORED}/scores.parquet",
-        log=f"{STORED}/train_log.parquet",
-        tokens=f"{STORED}/tokens.parquet",
-        settings=f"{STORED}/study.json",
-        manifest=f"{STORED}/manifest.json",
-        runs=f"{RESULTS}/statistics/runs.parquet",
+        scores=MEASURED.frame("scores"),
+        settings=MEASURED.settings,
+        manifest=MEASURED.manifest,
+        runs=SHOWN.statistics("runs"),
+        quantities=SHOWN.statistics("quantities"),
         claims=local("configs/claims.yaml"),
     output:
-        f"{RESULTS}/claims.json",
-        f"{RESULTS}/claims.md",
+        SHOWN.claims,
+        SHOWN.claims.with_suffix(".md"),
         report(
-            f"{RESULTS}/claims.html",
+            SHOWN.claims.with_suffix(".html"),
             category="2 Claims",
             labels={"page": "Every claim and its verdict"},
             caption="../report/claims.rst",
         ),
     log:
-        f"{RESULTS}/logs/claims.log",
+        SHOWN.log_of("claims"),
     conda:
         "../../environment.yml"
     params:
@@ -173,23 +138,18 @@ rule claims:
 rule notebook:
     input:
         notebook=local("notebooks/paper_figures.ipynb"),
-        settings=f"{STORED}/study.json",
-        stored=multiext(
-            f"{STORED}/",
-            "scores.parquet",
-            "train_log.parquet",
-            "tokens.parquet",
-            "shadow.parquet",
-            "overlap.parquet",
-            "compute.parquet",
-        ),
+        settings=MEASURED.settings,
+        stored=[
+            MEASURED.frame(name)
+            for name in ("scores", "log", "tokens", "shadow", "overlap", "compute")
+        ],
         statistics=STATISTICS,
         tables=TABLE_FILES,
-        claims=f"{RESULTS}/claims.json",
+        claims=SHOWN.claims,
     output:
-        f"{RESULTS}/paper_figures.ipynb",
+        SHOWN.notebook,
     log:
-        f"{RESULTS}/logs/notebook.log",
+        SHOWN.log_of("notebook"),
     conda:
         "../../environment.yml"
     params:
@@ -207,28 +167,28 @@ rule notebook:
 
 rule report:
     input:
-        settings=f"{STORED}/study.json",
-        compute=f"{STORED}/compute.parquet",
-        manifest=f"{STORED}/manifest.json",
-        claims=[f"{RESULTS}/claims.json", f"{RESULTS}/claims.md"],
+        settings=MEASURED.settings,
+        compute=MEASURED.frame("compute"),
+        manifest=MEASURED.manifest,
+        claims=[SHOWN.claims, SHOWN.claims.with_suffix(".md")],
         tables=TABLE_FILES,
         figures=FIGURE_FILES,
     output:
-        f"{RESULTS}/report.md",
+        SHOWN.report[0],
         report(
-            f"{RESULTS}/overview.html",
+            SHOWN.report[1],
             category="1 Overview",
             labels={"page": "What was run, and the verdicts"},
             caption="../report/overview.rst",
         ),
         report(
-            f"{RESULTS}/manifest.html",
+            SHOWN.report[2],
             category="5 Run manifests",
             labels={"page": "Packages, code and jobs"},
             caption="../report/manifest.rst",
         ),
     log:
-        f"{RESULTS}/logs/report.log",
+        SHOWN.log_of("report"),
     conda:
         "../../environment.yml"
     params:

@@ -11,12 +11,12 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evidence.claims import Claim, Difference, Largest, Measure, Test, read_claims
 from ict_core.evidence.ledger import Evidence, as_json, describe, ledger, variants_of
-from ict_core.evidence.measures import QUANTITIES, of_runs
+from ict_core.evidence.measures import QUANTITIES, run_quantities, runs_of
 from ict_core.evidence.stored import Stored
 from ict_core.evidence.values import benchmarks_of, searched, values_of
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.runs import run_frame
-from ict_core.tools.explain.origins import Origin
+from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.runs import Checked, Entering, agrees, checked
 
 CLAIMS = "claims.json"
@@ -83,8 +83,8 @@ def trace(
         raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {told}")
     study = Stored(path.parent)
     settings = study.settings
-    log, tokens = study.frame("log"), study.frame("tokens")
-    evidence = Evidence(run_frame(scores), log, tokens, settings.mirrors, Graded(scores))
+    quantities = run_quantities(list(QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens"))
+    evidence = Evidence(run_frame(scores), quantities, settings.mirrors, Graded(scores))
     entries = as_json(ledger(claims, evidence, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:
@@ -115,7 +115,7 @@ def _entering(test: Test, evidence: Evidence) -> Iterator[Entering]:
         model, baseline, benchmark = largest = max(gains, key=lambda key: float(gains[key].mean()))
         values, variants, benchmarks = {model: gains[largest]}, [test.ours, baseline], [benchmark]
     else:
-        values = values_of(test, evidence.runs, evidence.log, evidence.tokens, evidence.mirrors)
+        values = values_of(test, evidence.runs, evidence.quantities, evidence.mirrors)
         benchmarks = benchmarks_of(test, evidence.mirrors) if isinstance(test, Difference) else []
     for model, of_model in values.items():
         for variant in variants:
@@ -128,7 +128,7 @@ def _entering(test: Test, evidence: Evidence) -> Iterator[Entering]:
 def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: Evidence) -> pd.Series:
     """Each run's value, indexed by seed, rising."""
     if isinstance(test, Measure):
-        return of_runs(test.quantity, variant, evidence.log, evidence.tokens).loc[model].sort_index()
+        return runs_of(evidence.quantities, test.quantity, variant).loc[model].sort_index()
     runs = evidence.runs
     runs = runs[(runs["model"] == model) & (runs["variant"] == variant) & runs["benchmark"].isin(benchmarks)]
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
-from ict_core.evidence import collect
 from ict_core.jobs.damage import lost
 from ict_core.jobs.outputs import Stage, of_base, of_cell, of_study
 from ict_core.process.columns import columns
@@ -51,7 +50,7 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     results = Path(os.path.normpath(table.parent / ("." if of_claims else "..")))
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
-    file = results / collect.SCORES
+    file = StudyFiles(results).frame("scores")
     if not file.exists() and (missing := lost(results, _stages(results, table, [])).get(file)):
         raise Damaged(missing, file)
     scores = records.read_frame(file, records.SCORES)

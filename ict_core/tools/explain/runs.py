@@ -8,8 +8,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.pairing import shared_seeds
 from ict_core.statistics.runs import run_frame
-from ict_core.tools.explain.origins import Origin
+from ict_core.tables.declaration import Origin
 
 _DIGITS = 1e-9  # relative: a table has ten significant digits
 _NOTHING = 1e-12  # what a table prints as 0
@@ -64,7 +65,7 @@ def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> li
             return []
         found.append(Entering(model, variant, seeds, _values(row, of_variant)))
     if len(found) > 1 and len(origin.runs) > 1:  # paired: the runs of the seeds that both have
-        shared = [seed for seed in found[0].seeds if seed in found[1].seeds]
+        shared = shared_seeds(found[0].seeds, found[1].seeds)
         found = [_only(runs, shared) for runs in found]
     return found
 

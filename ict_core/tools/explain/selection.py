@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from ict_core.errors import Damaged, UserError
-from ict_core.tools.explain.origins import ORIGINS, Origin
+from ict_core.tables.declaration import Origin
+from ict_core.tables.registry import DECLARED
 
 _LISTED = 12
 
@@ -18,8 +19,8 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
         UserError: there is no such file, or it is no table of a study.
         Damaged: it is not CSV, or a key column is missing.
     """
-    if path.suffix != ".csv" or path.stem not in ORIGINS:
-        known = ", ".join(f"{name}.csv" for name in ORIGINS)
+    if path.suffix != ".csv" or path.stem not in DECLARED:
+        known = ", ".join(f"{name}.csv" for name in DECLARED)
         allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {known}"
         raise UserError(f"{path}: no table of a study; allowed: {allowed}")
     try:
@@ -28,7 +29,7 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
         raise UserError(f"{path}: no such file; run the workflow up to the tables") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: not a CSV file ({error})", path) from error
-    origin = ORIGINS[path.stem]
+    origin = DECLARED[path.stem]
     missing = [key for key in origin.keys if key not in rows.columns]
     if missing:
         raise Damaged(f"{path}: no column {', '.join(missing)}", path)

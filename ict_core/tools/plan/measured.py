@@ -8,8 +8,6 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence.collect import COMPUTE, SCORES
-from ict_core.evidence.stored import SETTINGS
 from ict_core.store import records
 from ict_core.store.layout import StudyFiles, cell_folder
 from ict_core.store.provenance import MANIFEST, read_manifest
@@ -46,7 +44,11 @@ def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
         UserError: a file that stands there cannot be read, or one that belongs to it is missing.
     """
     jobs = pd.DataFrame([*_cells(results, damaged)], columns=_COLUMNS)
-    if jobs.empty and (results / COMPUTE).exists() and results / COMPUTE not in damaged:
+    if (
+        jobs.empty
+        and (StudyFiles(results).frame("compute")).exists()
+        and StudyFiles(results).frame("compute") not in damaged
+    ):
         jobs = _collected(results)
     jobs = jobs[(jobs["tokens"] > 0) & (jobs["seconds"] > 0)]
     return {
@@ -86,10 +88,14 @@ def _row(path: Path, model: str, answers: Callable[[dict[str, Any]], int]) -> di
 
 def _collected(results: Path) -> pd.DataFrame:
     """One row a job of a collected study; the answers that a job sampled are as long as the model's evaluated ones."""
-    jobs = records.read_frame(results / COMPUTE, records.COMPUTE)
-    evaluated = records.read_frame(results / SCORES, records.SCORES).groupby("model")[["sampled", "tokens"]].sum()
+    jobs = records.read_frame(StudyFiles(results).frame("compute"), records.COMPUTE)
+    evaluated = (
+        records.read_frame(StudyFiles(results).frame("scores"), records.SCORES)
+        .groupby("model")[["sampled", "tokens"]]
+        .sum()
+    )
     length = evaluated["tokens"] / evaluated["sampled"]
-    settings = read_manifest(results / SETTINGS)
+    settings = read_manifest(StudyFiles(results).settings)
 
     def answers(stage: str, model: str, tokens: int) -> float:
         if stage == "pretrain":

@@ -7,8 +7,24 @@ import pandas as pd
 from ict_core.evidence.settings import Arm, words
 from ict_core.statistics.names import FACTORS
 from ict_core.tables.comparison import compared, resolved, side_by_side
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import TableSettings
 from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=5,
+    title="Ablations and controls",
+    inputs=("levels", "contrasts"),
+    keys=("model", "factor", "variant", "metric"),
+    made="the mean over runs on the average, and its difference from the reference",
+    compared=True,
+    module="tables/comparison.py",
+    doc="docs/statistics.md#which-test-decides-and-the-verdicts",
+    statistics="levels",
+    runs=("variant", "reference"),
+    follow=True,
+)
 
 _COLUMNS = ["model", "factor", "variant", "reference", "value", "value in reference"]
 
@@ -38,9 +54,9 @@ def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mappin
     return compared(levels, contrasts, pd.DataFrame(rows, columns=_COLUMNS))
 
 
-def ablation_table(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Arm]) -> Table:
+def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     """The readable ablations, pass@1 and pass@4 side by side."""
-    numbers = ablation_numbers(levels, contrasts, arms)
+    numbers = ablation_numbers(levels, contrasts, settings.arms)
     caption = (
         "Each variant differs from its reference in one factor alone, which its configuration declares and the loader "
         "checks. Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "

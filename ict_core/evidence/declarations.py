@@ -1,0 +1,62 @@
+"""What the modules of a folder declare of their figures or tables, read from their source.
+
+No module is imported: the workflow and the pages read titles and inputs at every start, plotting takes a second.
+"""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What every shown thing declares.
+
+    Attributes:
+        title: a few words.
+        inputs: names of frames of `evidence.stored`, in the order in which its function takes them.
+        place: by which the report orders them; None where the report does not have it.
+    """
+
+    title: str
+    inputs: tuple[str, ...]
+    place: int | None
+
+
+Kind = TypeVar("Kind", bound=Shown)
+
+
+def read_declarations(folder: Path, variable: str, kind: type[Kind]) -> dict[str, Kind]:
+    """Of every module that has ``variable = kind(...)`` its name and the declaration, by place; those without one last.
+
+    Args:
+        folder: of the modules.
+        variable: that they assign.
+        kind: the class that they call, with literal keywords.
+
+    Raises:
+        ValueError: a declaration that cannot be read without importing its module, or two of one place.
+    """
+    declared: dict[str, Kind] = {}
+    for file in sorted(folder.glob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        if f"\n{variable} = {kind.__name__}(" in source:
+            declared[file.stem] = kind(**_keywords(source, variable, file))
+    places = [shown.place for shown in declared.values() if shown.place is not None]
+    if len(places) > len(set(places)):
+        raise ValueError(f"{folder}: two declarations have one place")
+    return dict(sorted(declared.items(), key=lambda item: (item[1].place is None, item[1].place or 0, item[0])))
+
+
+def _keywords(source: str, variable: str, file: Path) -> dict[str, Any]:
+    for statement in ast.parse(source, file).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == variable:
+            call = statement.value
+            if not isinstance(call, ast.Call) or call.args:
+                break
+            try:
+                return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+            except ValueError:
+                break
+    raise ValueError(f"{file}: {variable} must be one call whose arguments are keywords and literals")

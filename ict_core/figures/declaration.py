@@ -1,0 +1,21 @@
+"""What a figure's module declares: read by `figures.registry` without importing it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ict_core.evidence.declarations import Shown
+
+Setting = Literal["margin", "arms", "variants", "baselines"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration(Shown):
+    """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
+
+    Attributes:
+        caption: what is drawn, and what its bands and intervals speak for.
+        settings: the study's settings that it draws, such as the `margin` of equivalence (a share).
+    """
+
+    caption: str
+    settings: tuple[Setting, ...] = ()

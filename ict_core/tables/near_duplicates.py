@@ -1,0 +1,40 @@
+"""The nearest pairs of an evaluation and a training question, by id."""
+
+import pandas as pd
+
+from ict_core.contamination.overlap import SIMILAR
+from ict_core.tables.declaration import Declaration
+from ict_core.tables.frames import TableSettings, in_order
+from ict_core.tables.layout import number
+from ict_core.tables.table import Table
+
+TABLE = Declaration(
+    place=16,
+    title="Near-duplicates in the training data",
+    inputs=("near_duplicates",),
+    keys=("benchmark", "problem", "training_set", "training_problem"),
+    made="a pair of evaluation and training problem that are nearly the same",
+    module="contamination/audit.py",
+    doc="docs/contamination.md",
+    source="near_duplicates.parquet",
+    runs=(),
+)
+
+SHOWN = 10  # pairs of a benchmark in the readable table
+
+
+def near_duplicates_table(near: pd.DataFrame, settings: TableSettings) -> Table:
+    """The pairs of a frame of `records.NEAR_DUPLICATES`: all in the CSV, the nearest of each benchmark to read."""
+    numbers = in_order(near, benchmark=settings.mirrors)
+    nearest = numbers.groupby("benchmark", sort=False).head(SHOWN)
+    shown = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
+    shown = shown.rename(columns=lambda name: name.replace("_", " ")).reset_index(drop=True)
+    caption = (
+        f"Pairs of an evaluation and a training question with a similarity of {SIMILAR:g} or more (see the table of "
+        f"contamination); of each benchmark the {SHOWN} nearest, {len(numbers)} pairs in the CSV. A near-duplicate is "
+        "a warning: questions that differ by one sign or number have other answers. Same answer: as the grader of "
+        "mathematical answers finds; of a multiple choice the text of the right option counts."
+    )
+    if numbers.empty:
+        caption = f"No evaluation question has a similarity of {SIMILAR:g} or more with a training question."
+    return Table("near_duplicates", numbers, shown, caption, keys=2)

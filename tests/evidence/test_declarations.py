@@ -1,0 +1,115 @@
+"""Figures and tables are declared in their own modules, and compute no statistic."""
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ict_core.evidence.declarations import read_declarations
+from ict_core.evidence.stored import MEASURED
+from ict_core.figures.declaration import Declaration
+from ict_core.figures.registry import FIGURES, reads
+from ict_core.jobs.outputs import of_study
+from ict_core.statistics.schemas import STATISTICS as MADE
+from ict_core.tables.registry import DECLARED, INPUTS, TABLES
+
+CORE = Path(__file__).parents[2] / "ict_core"
+SHOWN = sorted([*(CORE / "figures").glob("*.py"), *(CORE / "tables").glob("*.py")])
+MODULE = '''"""A figure."""
+
+import a_package_that_is_not_installed
+
+FIGURE = Declaration(
+    place={place},
+    title="Of " "nothing",
+    caption="A caption.",
+    inputs=("log",),
+)
+'''
+
+ALL = None
+ALLOWED = {  # what is shown may know of what computes: words, constants, and one closed form that is drawn as a line
+    "ict_core.statistics.names": ALL,
+    "ict_core.statistics.schemas": ALL,
+    "ict_core.statistics.graded": ALL,
+    "ict_core.statistics.pairing": ALL,
+    "ict_core.evidence.declarations": ALL,
+    "ict_core.evidence.settings": ALL,
+    "ict_core.evidence.stored": ALL,
+    "ict_core.evidence.measures": {"QUANTITIES"},
+    "ict_core.evidence.rules": {"CHANCE", "OWN", "QUANTITIES", "WHEN"},
+    "ict_core.theory.approximation": {"DRAWS", "RANDOM", "RATIOS", "SIZES"},
+    "ict_core.theory.regimes": {"LEAST"},
+    "ict_core.theory.single_logit": {"turning_shift"},
+    "ict_core.theory.update": {"LESS_CHANCE"},
+}
+COMPUTING = re.compile(r"(scipy|statsmodels|ict_core\.(statistics|evidence|theory|calibration))(\.|$)")
+SPREADS = {"std", "var", "sem", "quantile", "percentile", "nanstd", "nanvar", "nanquantile", "nanpercentile"}
+
+
+@pytest.mark.parametrize("file", SHOWN, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_no_table_and_no_figure_computes_an_interval_or_a_test(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            assert not [alias.name for alias in node.names if COMPUTING.match(alias.name)]
+        elif isinstance(node, ast.ImportFrom) and COMPUTING.match(str(node.module)):
+            assert node.module in ALLOWED
+            names = ALLOWED[node.module]
+            assert names is ALL or {alias.name for alias in node.names} <= names
+        elif isinstance(node, ast.Attribute):
+            assert node.attr not in SPREADS
+
+
+def test_what_is_read_is_what_the_modules_hold_and_each_has_its_function():
+    for name, figure in FIGURES.items():
+        module = import_module(f"ict_core.figures.{name}")
+        assert figure == module.FIGURE and callable(module.draw)
+    for name, table in DECLARED.items():
+        module = import_module(f"ict_core.tables.{name}")
+        assert table == module.TABLE and callable(getattr(module, f"{name}_table"))
+
+
+def test_every_input_is_a_frame_and_every_frame_of_the_statistics_is_an_output():
+    known = {*MEASURED, *MADE}
+    assert {frame for name in FIGURES for frame in reads(name)} | set(INPUTS) <= known
+    assert {table.statistics for table in DECLARED.values()} - {None} <= set(MADE)
+    stages = {stage.name: stage for stage in of_study(Path("r"))}
+    assert stages["statistics"].outputs == tuple(Path(f"r/statistics/{name}.parquet") for name in MADE)
+    assert [name for name in stages if name.startswith("figure_")] == [f"figure_{name}" for name in FIGURES]
+    assert len(stages["make_tables"].outputs) == 4 * len(TABLES)
+
+
+def test_titles_and_inputs_are_read_without_what_takes_time_to_import():
+    heavy = "{'matplotlib', 'numpy', 'pandas', 'pyarrow', 'scipy'} & set(sys.modules)"
+    command = (
+        f"import sys, ict_core.jobs.outputs, ict_core.figures.registry, ict_core.tables.registry; assert not {heavy}"
+    )
+    subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def test_a_new_module_is_found_in_its_place_without_being_imported(tmp_path):
+    (tmp_path / "last.py").write_text(MODULE.format(place=7))
+    (tmp_path / "first.py").write_text(MODULE.format(place=2))
+    (tmp_path / "apart.py").write_text(MODULE.format(place=None))
+    (tmp_path / "helper.py").write_text("FIGURES = 3\n")
+    found = read_declarations(tmp_path, "FIGURE", Declaration)
+    assert list(found) == ["first", "last", "apart"]
+    assert found["last"] == Declaration(place=7, title="Of nothing", caption="A caption.", inputs=("log",))
+
+
+@pytest.mark.parametrize("text", ["FIGURE = Declaration(place=PLACE)", "FIGURE = Declaration(1)"])
+def test_what_cannot_be_read_without_importing_is_refused(tmp_path, text):
+    (tmp_path / "broken.py").write_text(f'"""A figure."""\n\n{text}\n')
+    with pytest.raises(ValueError, match=r"broken\.py: FIGURE must be one call"):
+        read_declarations(tmp_path, "FIGURE", Declaration)
+
+
+def test_two_figures_cannot_have_one_place(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(MODULE.format(place=1))
+    with pytest.raises(ValueError, match="one place"):
+        read_declarations(tmp_path, "FIGURE", Declaration)

@@ -1,0 +1,120 @@
+"""The test that decides, against scipy; and contrasts and claims beside each other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ict_core.evidence.claims import Difference
+from ict_core.evidence.decide import outcome, verdict
+from ict_core.seeding import generator
+from ict_core.statistics.arms import Arm
+from ict_core.statistics.contrasts import contrast_frame
+from ict_core.statistics.deciding import (
+    BETTER,
+    CONTRADICTED,
+    EQUIVALENT,
+    NOT_RESOLVED,
+    PREDICTED,
+    SUPPORTED,
+    UNDERPOWERED,
+    VERDICTS,
+    WORSE,
+    claim_verdict,
+    finding,
+    p_of_sign_flip,
+    p_of_strata,
+)
+
+MARGIN = 0.02
+
+
+def by_scipy(strata):
+    """The sign-flip test of the mean over strata, every sign counted."""
+    weights = np.concatenate([np.full(len(s), 1 / (len(strata) * len(s))) for s in strata])
+    sample = np.concatenate(strata) * weights
+    return stats.permutation_test(
+        (sample,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    ).pvalue
+
+
+def test_the_sign_flip_of_strata_is_scipys():
+    rng = generator(1, "strata")
+    for sizes in ((10,), (12,), (16,)):
+        strata = [rng.normal(0.01, 0.02, size) for size in sizes]
+        assert p_of_strata(strata, math.nan) == pytest.approx(by_scipy(strata), rel=1e-12)
+    pair = [rng.normal(0.008, 0.02, 10), rng.normal(0.008, 0.02, 11)]  # 2^21 signs: by 100,000 of them
+    signs = 1.0 - 2.0 * (np.arange(2**20)[:, None] >> np.arange(21)[None] & 1)
+    each = np.concatenate([values / len(values) for values in pair])
+    counted = (np.abs(signs @ each) >= abs(each.sum()) - 1e-12).mean()
+    assert p_of_strata(pair, math.nan) == pytest.approx(counted, abs=4 * math.sqrt(counted / 1e5))
+
+
+def test_a_stratum_of_fewer_than_ten_seeds_leaves_the_t_to_decide():
+    strata = [np.arange(9.0), np.arange(30.0)]
+    assert p_of_strata(strata, 0.123) == 0.123
+
+
+def test_the_flips_that_are_drawn_are_the_same_for_everyone():
+    values = generator(2, "differences").normal(0.3, 1, 20)
+    assert p_of_sign_flip(values) == p_of_sign_flip([values, -values])[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "verdicts"),
+    [
+        (BETTER, (SUPPORTED, CONTRADICTED, CONTRADICTED)),
+        (WORSE, (CONTRADICTED, SUPPORTED, CONTRADICTED)),
+        (EQUIVALENT, (CONTRADICTED, CONTRADICTED, SUPPORTED)),
+        *((reason, (NOT_RESOLVED,) * 3) for reason in VERDICTS[3:]),
+    ],
+)
+def test_what_a_finding_says_of_a_claim(found, verdicts):
+    assert tuple(claim_verdict(PREDICTED[direction], found) for direction in ("higher", "lower", "equal")) == verdicts
+
+
+def test_a_test_that_cannot_be_made_finds_nothing():
+    assert finding(BETTER, math.nan, math.nan) == UNDERPOWERED
+    assert finding([BETTER, WORSE], [0.04, 0.06], [0.9, 0.01]).tolist() == [BETTER, EQUIVALENT]
+
+
+def arm(name, values):
+    return Arm(f"m/{name}", tuple(range(len(values))), {"b": np.asarray(values)[:, None]})
+
+
+@pytest.mark.parametrize("seeds", [3, 9, 10, 16, 17, 25])
+def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
+    rng = generator(3, "agreement", seeds)
+    arms = {"grpo": arm("grpo", np.full(seeds, 0.5))}
+    for mean in np.linspace(0.0, 1.2, 9):  # of the runs' spread
+        for spread in (0.004, 0.03):
+            gaps = spread * (mean + rng.normal(0, 1, seeds))
+            gaps[0] += seeds * spread  # one run far off: the t and the sign-flip then differ much
+            arms[f"v{len(arms)}"] = arm(f"v{len(arms)}", 0.5 + gaps)
+    others = list(arms)[1:]
+    of_metric = {"pass@1": {("m", name): values for name, values in arms.items()}}
+    declared = [(name, "grpo", "pass@1") for name in others]
+    frame = contrast_frame(of_metric, {"m": list(arms)}, ["grpo"], declared, [], MARGIN, 0.8)
+    rows = frame[frame["benchmark"] == "average"].set_index("variant")
+    for name in others:
+        row, gaps = rows.loc[name], arms[name].runs("b") - arms["grpo"].runs("b")
+        for direction in ("higher", "lower"):
+            test = Difference(kind="difference", ours=name, against=("grpo",), metric="pass@1", direction=direction)
+            result = outcome(test, {"m": gaps}, MARGIN)
+            assert result.p == pytest.approx(row["p"], rel=1e-12)
+            assert verdict(result, row["p_adjusted"]) == claim_verdict(PREDICTED[direction], row["verdict"])
+    assert rows["verdict"].nunique() > 1
+    if seeds >= 10:  # by the other test some of them would have another verdict
+        assert ((rows["p_t"] < 0.05) != (rows["p_sign_flip"] < 0.05)).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["normal", "heavy"])
+def test_the_sign_flip_of_two_models_errs_in_at_most_five_percent(shape):
+    """4,000 studies of two models and ten seeds without a difference; 3.3 standard errors of a share of 0.05."""
+    rng, size = generator(4, "sign-flips of strata", shape), (4000, 20)
+    values = rng.normal(0, 1, size) if shape == "normal" else rng.standard_t(2, size)
+    p = p_of_sign_flip(values * np.repeat([1.0, 3.0], 10))
+    assert p[0] == p_of_strata([values[0, :10], 3 * values[0, 10:]], math.nan)
+    assert 0.03 < (p < 0.05).mean() < 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / 4000)
