@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.calibration import intervals, tests
-from ict_core.calibration.simulate import SIZES, Arm, Case, Draw, Size, batches, draw, shift_for
+from ict_core.calibration.simulate import SIZES, Case, Draw, SimulatedArm, Size, batches, draw, shift_for
 from ict_core.errors import UserError
 from ict_core.seeding import generator
 from ict_core.statistics import calibrated
@@ -38,7 +38,7 @@ def _first_runs(drawn: Draw, runs: int) -> Draw:
 
 
 def _draws(
-    kind: str, size: Size, case: Case, arms: tuple[Arm, ...], runs: int, repetitions: int, seed: int
+    kind: str, size: Size, case: Case, arms: tuple[SimulatedArm, ...], runs: int, repetitions: int, seed: int
 ) -> Iterator[tuple[Draw, np.random.Generator]]:
     """Batches of repetitions, each with a generator of its own, in its state after the draw."""
     for number, batch in enumerate(batches(size, len(arms), runs, repetitions)):
@@ -54,7 +54,7 @@ def measure_pairs(
     Fewer seeds are the first of the same runs. Bootstraps, unsafe intervals and the permutation test are measured
     where `popular`; the third arm helps some problems and hurts others where the case says so.
     """
-    arms = (Arm(), Arm(), Arm(shift_for(MARGIN, size, case, True), True))
+    arms = (SimulatedArm(), SimulatedArm(), SimulatedArm(shift_for(MARGIN, size, case, True), True))
     for drawn, rng in _draws("pairs", size, case, arms, max(seeds), repetitions, seed):
         for number in seeds:
             some = _first_runs(drawn, number)
@@ -72,7 +72,7 @@ def measure_pairs(
 
 def measure_family(size: Size, repetitions: int, seed: int, seeds: Sequence[int] = SEEDS) -> Measured:
     """The declared family and the mean over models, in the plain case."""
-    arms = (Arm(),) * (tests.MODELS * tests.OF_MODEL)
+    arms = (SimulatedArm(),) * (tests.MODELS * tests.OF_MODEL)
     for drawn, _ in _draws("family", size, PLAIN, arms, max(seeds), repetitions, seed):
         for number in seeds:
             yield from ((number, *one) for one in tests.family_tests(_first_runs(drawn, number)))
@@ -82,7 +82,7 @@ def measure_one_run(size: Size, repetitions: int, seed: int) -> Measured:
     """The intervals of a model that was not trained and has one run, with the size's own n and with n = 1."""
     for kind, samples in (("as it is", size.benchmarks[0].n), ("one sample", 1)):
         of_kind = size if samples > 1 else Size(size.name, tuple(replace(b, n=1) for b in size.benchmarks))
-        for drawn, _ in _draws(f"one run, {kind}", of_kind, UNTRAINED, (Arm(),), 1, repetitions, seed):
+        for drawn, _ in _draws(f"one run, {kind}", of_kind, UNTRAINED, (SimulatedArm(),), 1, repetitions, seed):
             yield from ((1, *one) for one in intervals.one_run_intervals(drawn, samples))
 
 

@@ -75,7 +75,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Arm:
+class SimulatedArm:
     """A method: its shift in logits, and whether it helps some problems and hurts others (if the case has such)."""
 
     shift: float = 0.0
@@ -147,7 +147,7 @@ def run_effect_sd(size: Size, case: Case) -> float:
     return float(optimize.brentq(gap, 0.0, 5.0))
 
 
-def level_on_new_problems(size: Size, case: Case, arm: Arm) -> float:
+def level_on_new_problems(size: Size, case: Case, arm: SimulatedArm) -> float:
     """An arm's mean score over new runs and new problems, by quadrature (error below 1e-6), a share."""
     own = case.problem_effect_sd if arm.specific else 0.0
     sd = float(np.hypot(case.difficulty_sd, own))
@@ -163,10 +163,10 @@ def shift_for(difference: float, size: Size, case: Case, specific: bool = False)
     Raises:
         UserError: no shift within 10 logits reaches the difference.
     """
-    base = level_on_new_problems(size, case, Arm())
+    base = level_on_new_problems(size, case, SimulatedArm())
 
     def gap(shift: float) -> float:
-        return level_on_new_problems(size, case, Arm(shift, specific)) - base - difference
+        return level_on_new_problems(size, case, SimulatedArm(shift, specific)) - base - difference
 
     if gap(-10) > 0 or gap(10) < 0:
         raise UserError(f"{size.name}: no method differs by {difference} from a level of {base:.3f}; ask for less")
@@ -183,7 +183,7 @@ def _run_effects(
 
 
 def draw(
-    generator: np.random.Generator, size: Size, case: Case, arms: tuple[Arm, ...], runs: int, repetitions: int
+    generator: np.random.Generator, size: Size, case: Case, arms: tuple[SimulatedArm, ...], runs: int, repetitions: int
 ) -> Draw:
     """Draw independent repetitions of an experiment: new problems and new runs in each.
 

@@ -10,7 +10,7 @@ from ict_core.statistics.design import Design
 from ict_core.store.provenance import read_manifest
 
 
-class Arm(NamedTuple):
+class Variation(NamedTuple):
     """A variant beside the one that it varies.
 
     Attributes:
@@ -62,7 +62,7 @@ class Settings:
     mirrors: dict[str, str]
     margin: float
     power: float
-    arms: dict[str, Arm]
+    arms: dict[str, Variation]
     design: Design
     whole: Mapping[str, Any]
 
@@ -71,9 +71,9 @@ class Settings:
         return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
 
 
-def _arm(written: Mapping[str, Any]) -> Arm:
+def _arm(written: Mapping[str, Any]) -> Variation:
     different = tuple((key, of, value) for key, of, value in written["different"])
-    return Arm(written["of"], written["factor"], different, written["equal"])
+    return Variation(written["of"], written["factor"], different, written["equal"])
 
 
 def read_settings(path: Path) -> Settings:

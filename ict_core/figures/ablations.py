@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.evidence.settings import Arm, words
+from ict_core.evidence.settings import Variation, words
 from ict_core.figures.declaration import Declaration
 from ict_core.figures.forest import METRICS, Line, draw_lines, heading
 from ict_core.figures.panels import sentence
@@ -38,7 +38,7 @@ _SIGNED = ["difference", "low", "high", "two_way_low", "two_way_high"]
 _OPPOSITE = {"better": "worse", "worse": "better"}
 
 
-def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, Arm]) -> pd.DataFrame:
+def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
     """The contrasts of every variant with the one that it varies, as variant - that one, whichever way they were made.
 
     Args:
@@ -58,7 +58,7 @@ def draw(
     runs: pd.DataFrame,
     variants: Sequence[str],
     *,
-    arms: Mapping[str, Arm],
+    arms: Mapping[str, Variation],
     margin: float | None = None,
 ) -> Figure:
     """Draw variant - reference of the average, by model, factor and reference.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.evidence.settings import Arm, words
+from ict_core.evidence.settings import Variation, words
 from ict_core.statistics.names import FACTORS
 from ict_core.tables.comparison import compared, resolved, side_by_side
 from ict_core.tables.declaration import Declaration
@@ -29,7 +29,7 @@ TABLE = Declaration(
 _COLUMNS = ["model", "factor", "variant", "reference", "value", "value in reference"]
 
 
-def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Arm]) -> pd.DataFrame:
+def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
     """Level and paired difference from its reference, of the average, for every variant that declares a factor.
 
     Args:

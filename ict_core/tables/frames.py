@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence.settings import Arm
+from ict_core.evidence.settings import Variation
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.tables.published import Paper
 
@@ -42,7 +42,7 @@ class TableSettings:
     margin: float
     power: float
     paper: Paper
-    arms: Mapping[str, Arm]
+    arms: Mapping[str, Variation]
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

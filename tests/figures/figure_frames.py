@@ -9,7 +9,7 @@ import pandas as pd
 import synthetic
 from scipy.special import entr
 
-from ict_core.evidence.settings import Arm
+from ict_core.evidence.settings import Variation
 from ict_core.evidence.token_statistics import token_frames
 from ict_core.figures.registry import FIGURES
 from ict_core.seeding import generator
@@ -212,9 +212,9 @@ def drawn(name, frames, variants=synthetic.VARIANTS):
 
 
 ARMS = {
-    "ict-20": Arm("ict-10", "percent", (("method.percent", "10", "20"),), 50),
-    "random-10": Arm("ict-10", "score", (("method.score", "js", "random"),), 50),
-    "stapo": Arm("grpo", None, (("method.selector", "grpo", "stapo"),), 44),
+    "ict-20": Variation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": Variation("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "stapo": Variation("grpo", None, (("method.selector", "grpo", "stapo"),), 44),
 }
 
 

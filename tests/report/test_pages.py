@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ict_core.evidence.settings import Arm, Settings
+from ict_core.evidence.settings import Settings, Variation
 from ict_core.report.claims import claims_page, estimate_text
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
@@ -69,9 +69,9 @@ WHOLE = {
 def settings(**changes) -> Settings:
     whole = WHOLE | changes
     arms = {
-        "kl-10": Arm("ict-10", "score", (("method.score", "js", "kl"),), 50),
-        "g4": Arm("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 49),
-        "ict-10": Arm("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
+        "kl-10": Variation("ict-10", "score", (("method.score", "js", "kl"),), 50),
+        "g4": Variation("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 49),
+        "ict-10": Variation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
     }
     mirrors, design = {"mini-word": "GSM8K"}, Design.of(whole)
     return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, design, whole)

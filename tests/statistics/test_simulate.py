@@ -3,9 +3,9 @@ import pytest
 
 from ict_core.calibration.simulate import (
     SIZES,
-    Arm,
     Benchmark,
     Case,
+    SimulatedArm,
     Size,
     batches,
     draw,
@@ -49,7 +49,7 @@ def test_the_benchmarks_have_the_means_stated(size):
 @pytest.mark.parametrize("case", [PLAIN, COLLAPSING, SPECIFIC], ids=lambda c: c.name)
 @pytest.mark.parametrize("size", [SIZES[0], TWO], ids=lambda s: s.name)
 def test_truth_on_new_problems(size, case):
-    arm = Arm(0.4, specific=True)
+    arm = SimulatedArm(0.4, specific=True)
     mean, error = level_by_drawing(size, case, arm, np.random.default_rng(1))
     assert level_on_new_problems(size, case, arm) == pytest.approx(mean, abs=5 * error)
 
@@ -66,7 +66,7 @@ def test_runs_vary_by_two_points(size):
 
 def test_truth_on_these_problems():
     # so many runs that their mean over the drawn problems is the truth of the draw
-    arms = (Arm(), Arm(0.5, specific=True))
+    arms = (SimulatedArm(), SimulatedArm(0.5, specific=True))
     for case in (PLAIN, COLLAPSING, SPECIFIC):
         drawn = draw(np.random.default_rng(3), TWO, case, arms, 4000, 3)
         runs = np.mean([b.mean(axis=-1) for b in drawn.blocks], axis=0)  # (repetitions, arms, runs)
@@ -76,13 +76,13 @@ def test_truth_on_these_problems():
 
 
 def test_new_problems_are_the_mean_of_these_problems():
-    drawn = draw(np.random.default_rng(4), TWO, SPECIFIC, (Arm(), Arm(0.5, True)), 1, 4000)
+    drawn = draw(np.random.default_rng(4), TWO, SPECIFIC, (SimulatedArm(), SimulatedArm(0.5, True)), 1, 4000)
     error = drawn.these.std(axis=0) / np.sqrt(4000)
     assert (np.abs(drawn.these.mean(axis=0) - drawn.new) < 4.5 * error).all()
 
 
 def test_scores_are_shares_of_the_samples():
-    drawn = draw(np.random.default_rng(5), TWO, PLAIN, (Arm(), Arm()), 3, 7)
+    drawn = draw(np.random.default_rng(5), TWO, PLAIN, (SimulatedArm(), SimulatedArm()), 3, 7)
     assert [b.shape for b in drawn.blocks] == [(7, 2, 3, 20), (7, 2, 3, 10)]
     for block, benchmark in zip(drawn.blocks, TWO.benchmarks, strict=True):
         correct = block * benchmark.n
@@ -91,7 +91,9 @@ def test_scores_are_shares_of_the_samples():
 
 
 def test_problem_effects_are_the_arms_own():
-    drawn = draw(np.random.default_rng(6), SIZES[1], SPECIFIC, (Arm(), Arm(), Arm(0.0, True)), 40, 5)
+    drawn = draw(
+        np.random.default_rng(6), SIZES[1], SPECIFIC, (SimulatedArm(), SimulatedArm(), SimulatedArm(0.0, True)), 40, 5
+    )
     problem = drawn.blocks[0].mean(axis=2)  # (repetitions, arms, problems)
     same, other = (problem[:, 1] - problem[:, 0]).std(), (problem[:, 2] - problem[:, 0]).std()
     assert other > 5 * same
@@ -100,13 +102,13 @@ def test_problem_effects_are_the_arms_own():
 def test_runs_with_one_seed_share_what_the_case_says():
     for shared in (0.0, 0.8):
         case = Case("shared", shared=shared, run_sd=0.05)
-        drawn = draw(np.random.default_rng(7), SIZES[1], case, (Arm(), Arm()), 3000, 1)
+        drawn = draw(np.random.default_rng(7), SIZES[1], case, (SimulatedArm(), SimulatedArm()), 3000, 1)
         runs = drawn.blocks[0].mean(axis=-1)[0]  # noise of the samples lowers the correlation a little
         assert np.corrcoef(runs)[0, 1] == pytest.approx(shared, abs=0.06)
 
 
 def test_one_run_in_ten_collapses():
-    drawn = draw(np.random.default_rng(8), SIZES[1], COLLAPSING, (Arm(),), 4000, 1)
+    drawn = draw(np.random.default_rng(8), SIZES[1], COLLAPSING, (SimulatedArm(),), 4000, 1)
     runs = drawn.blocks[0].mean(axis=-1)[0, 0]
     below = runs < runs.mean() - 0.15
     assert below.mean() == pytest.approx(0.1, abs=0.02)  # standard error 0.005
@@ -117,7 +119,9 @@ def test_one_run_in_ten_collapses():
 @pytest.mark.parametrize("case", [PLAIN, COLLAPSING, SPECIFIC], ids=lambda c: c.name)
 def test_the_shift_gives_the_difference(size, case):
     shift = shift_for(0.02, size, case, True)
-    gap = level_on_new_problems(size, case, Arm(shift, True)) - level_on_new_problems(size, case, Arm())
+    gap = level_on_new_problems(size, case, SimulatedArm(shift, True)) - level_on_new_problems(
+        size, case, SimulatedArm()
+    )
     assert gap == pytest.approx(0.02, abs=1e-9) and shift > 0
     assert shift_for(-0.02, size, PLAIN) < 0
 
@@ -133,7 +137,7 @@ def test_only_the_generator_counts():
     found = []
     for seed in (1, 2):
         np.random.seed(seed)  # noqa: NPY002
-        found.append(draw(np.random.default_rng(0), TWO, COLLAPSING, (Arm(),), 2, 3))
+        found.append(draw(np.random.default_rng(0), TWO, COLLAPSING, (SimulatedArm(),), 2, 3))
     assert all((a == b).all() for a, b in zip(found[0].blocks, found[1].blocks, strict=True))
 
 

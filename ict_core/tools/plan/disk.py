@@ -17,7 +17,7 @@ from ict_core.tools.plan.work import cells_of, evaluation_work, step_work
 
 
 @dataclass(frozen=True)
-class Stored:
+class OnDisk:
     """Files of one kind and model: how many, and the bytes of one."""
 
     what: str
@@ -35,7 +35,7 @@ class Stored:
 
 def study_disk(
     study: Study, assumed: Assumptions, results: Path, rates: Rates, damaged: Container[Path] = ()
-) -> list[Stored]:
+) -> list[OnDisk]:
     """What every model's cells leave: checkpoints in the model's dtype, answers, grades, logs.
 
     Args:
@@ -60,19 +60,19 @@ def study_disk(
         assumed_grades = work.answers * assumed.grade_bytes.value
         if model.dtype != "float32":
             stored.append(
-                Stored("float32 weights of a training that ends", name, 1, count * BYTES["float32"], kept=False)
+                OnDisk("float32 weights of a training that ends", name, 1, count * BYTES["float32"], kept=False)
             )
         if training.checkpoint_every is not None and training.lora is None:
             resumable = 3 * count * BYTES["float32"]  # weights and Adam's moments
-            under_way = Stored("checkpoints of a training under way", name, 3, resumable, kept=False)  # the third begun
+            under_way = OnDisk("checkpoints of a training under way", name, 3, resumable, kept=False)  # the third begun
             stored.append(under_way)
         stored += [
-            Stored("base checkpoint", name, 1, weights),
-            Stored("trained checkpoints", name, trained, weights),
-            Stored("completions", name, evaluated, completions or assumed_text, completions is not None),
-            Stored("completions in the cache", name, evaluated, completions or assumed_text, completions is not None),
-            Stored("grades", name, evaluated, grades or assumed_grades, grades is not None),
-            Stored("logs and token samples", name, trained, log),
+            OnDisk("base checkpoint", name, 1, weights),
+            OnDisk("trained checkpoints", name, trained, weights),
+            OnDisk("completions", name, evaluated, completions or assumed_text, completions is not None),
+            OnDisk("completions in the cache", name, evaluated, completions or assumed_text, completions is not None),
+            OnDisk("grades", name, evaluated, grades or assumed_grades, grades is not None),
+            OnDisk("logs and token samples", name, trained, log),
         ]
     return stored
 

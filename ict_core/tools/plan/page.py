@@ -10,7 +10,7 @@ from ict_core.config.mistakes import shown
 from ict_core.config.study import Study
 from ict_core.tools.plan.assumptions import PlanFile, gpu_device
 from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
-from ict_core.tools.plan.disk import Stored, study_disk
+from ict_core.tools.plan.disk import OnDisk, study_disk
 from ict_core.tools.plan.measured import Rates
 from ict_core.tools.plan.memory import training_memory
 from ict_core.tools.plan.parameters import parameters
@@ -183,7 +183,7 @@ def _memory(study: Study, plan: PlanFile, gpu: str) -> list[str]:
     ]
 
 
-def _disk(stored: Sequence[Stored]) -> list[str]:
+def _disk(stored: Sequence[OnDisk]) -> list[str]:
     rows = [
         (s.what, s.model, "measured" if s.measured else "estimated", s.files, _number(s.bytes / GB)) for s in stored
     ]
