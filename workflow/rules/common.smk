@@ -129,11 +129,11 @@ def results_folder(wildcards, output):
     return Path(output[0]).parents[1].as_posix()
 
 
-def numbered(titles):
+def numbered(declared):
     """Each title with its place in the report, by which a reader's list is sorted."""
     return {
-        name: f"{i:02} {title}"
-        for i, (name, title) in enumerate(titles.items(), start=1)
+        name: f"{i:02} {shown.title}"
+        for i, (name, shown) in enumerate(declared.items(), start=1)
     }
 
 
@@ -168,9 +168,8 @@ def grading_memory(wildcards, threads):
 
 def state_of(paths):
     """The content of frames, by their own checksums; None of one that is not there."""
-    from ict_core.store.records import (
-        content_hash,
-    )  # its imports take longer than a job
+    # here, as its imports take longer than a job
+    from ict_core.store.records import content_hash
 
     try:
         return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]

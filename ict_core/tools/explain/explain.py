@@ -18,9 +18,9 @@ from ict_core.store import records
 from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, read_manifest
 from ict_core.store.repository import CLAIMS as LEDGER
+from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk
 from ict_core.tools.explain.claims import CLAIMS, claims_of, trace
-from ict_core.tools.explain.origins import Origin
 from ict_core.tools.explain.runs import Checked, Entering, entering, recomputed
 from ict_core.tools.explain.selection import chosen_row, table_of
 
@@ -93,7 +93,7 @@ def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
 def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str]:
     """The test, in words, and the rows of the statistics."""
     yield "What made it"
-    yield f"  {origin.made}"
+    yield f"  {origin.words}"
     yield f"  ict_core/{origin.module}; {origin.doc}"
     yield f"  from {results / origin.source}"
     for name in _frames(origin, row):
