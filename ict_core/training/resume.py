@@ -27,8 +27,8 @@ from ict_core.store.provenance import (
 
 _PACKAGE = Path(__file__).parents[1]
 _TRAINS = (
-    *("benchmarks", "grading", "numerics.py", "records.py", "seeding.py", "selection", "tokens", "training"),
-    "vllm_process.py",
+    *("grading", "problems", "process/numerics.py", "process/vllm_environment.py", "seeding.py", "selection"),
+    *("store/records.py", "tokens", "training"),
 )
 
 
