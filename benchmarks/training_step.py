@@ -43,7 +43,7 @@ with loading(without=("peft", "scipy")):  # as a training does
     from ict_core.selection import SELECTORS
     from ict_core.training.levers import Levers
     from ict_core.training.pretrain import save_checkpoint
-    from ict_core.training.run import Cell, build_trainer, leave_vllm_out
+    from ict_core.training.run import TrainingRun, build_trainer, leave_vllm_out
 
     leave_vllm_out()
     from trl import GRPOTrainer
@@ -169,8 +169,8 @@ def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTraine
     }
     problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
     method = STUDY.methods["grpo"]
-    cell = Cell(base, problems, STUDY.models["mini-s"], Training(**recipe), method, seed=0)
-    trainer, _ = build_trainer(cell, None, base / "scratch")  # type: ignore
+    training_run = TrainingRun(base, problems, STUDY.models["mini-s"], Training(**recipe), method, seed=0)
+    trainer, _ = build_trainer(training_run, None, base / "scratch")  # type: ignore
     trainer.state.global_step = 1
     trainer.current_gradient_accumulation_steps = 1
     trainer.model.train()

@@ -49,7 +49,7 @@ _PROBE_PROMPTS = 4
 
 
 @dataclass(frozen=True)
-class Cell:
+class TrainingRun:
     """What one training is made of.
 
     Attributes:
@@ -79,14 +79,14 @@ class Cell:
 
 
 def train(
-    *, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None, **cell: Any
+    *, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None, **run: Any
 ) -> None:
-    """:func:`train_cell` for a caller that holds the fields of a :class:`Cell` one by one."""
-    train_cell(Cell(**cell), grading, resolved, out, stop_after)
+    """:func:`train_run` for a caller that holds the fields of a :class:`TrainingRun` one by one."""
+    train_run(TrainingRun(**run), grading, resolved, out, stop_after)
 
 
-def train_cell(
-    cell: Cell, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None
+def train_run(
+    run: TrainingRun, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
@@ -105,27 +105,27 @@ def train_cell(
     """
     started = time.perf_counter()
     reuse_freed_memory()
-    torch.set_num_threads(cell.training.threads)
-    transformers.set_seed(derive_seed(cell.seed, "training"))
-    problems_sha256 = records.frame_hash(cell.problems, records.PROBLEMS)
-    problems = cell.problems.assign(prompt=templated(cell.model.prompt, cell.problems["prompt"]))
-    short = _short(cell.base, problems, cell.training.max_prompt_tokens)
+    torch.set_num_threads(run.training.threads)
+    transformers.set_seed(derive_seed(run.seed, "training"))
+    problems_sha256 = records.frame_hash(run.problems, records.PROBLEMS)
+    problems = run.problems.assign(prompt=templated(run.model.prompt, run.problems["prompt"]))
+    short = _short(run.base, problems, run.training.max_prompt_tokens)
     first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
     scratch = out.with_name(out.name + ".checkpoints")
     with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
-        with GradingPool(workers=cell.training.threads, **grading) as pool:  # the trainer waits while they work
+        with GradingPool(workers=run.training.threads, **grading) as pool:  # the trainer waits while they work
             with loading():
-                trainer, log = build_trainer(replace(cell, problems=short), pool, scratch)
+                trainer, log = build_trainer(replace(run, problems=short), pool, scratch)
             if stop_after is not None:
                 trainer.add_callback(StopAfter(stop_after))
             inputs = {
-                "base_sha256": hash_weights(cell.base) if first else "",
+                "base_sha256": hash_weights(run.base) if first else "",
                 "problems_sha256": problems_sha256,
                 "ranks": trainer.accelerator.num_processes,
             }
             checkpoints = Checkpoints(scratch, origin(resolved, inputs), started)
             trainer.train_from(checkpoints if first else None)
-        _save(trainer, cell.model.dtype, partial)
+        _save(trainer, run.model.dtype, partial)
         if not first:
             return
         log.write(partial)
@@ -147,47 +147,47 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
     return short
 
 
-def build_trainer(cell: Cell, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
+def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
     """The trainer of a cell, ready to train, and the log that it fills.
 
     Args:
-        cell: its prompts stand in the model's template already.
+        run: its prompts stand in the model's template already.
         pool: grades the answers.
         scratch: receives the checkpoints.
     """
-    training, method = cell.training, cell.method
+    training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
         raise UserError(
             f"{ranks} ranks with micro-batches of {training.micro_batch_sequences} do not divide the "
             f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
         )
-    tokenizer = read_tokenizer(cell.base)
-    forks = functools.partial(fork_tokens, tokenizer) if cell.known_forks else None
+    tokenizer = read_tokenizer(run.base)
+    forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
     chance = method.random_reward
     prompts, longest = [], 0
     if training.rollouts is not None:
-        prompts = tokenizer(cell.problems["prompt"].tolist())["input_ids"]
+        prompts = tokenizer(run.problems["prompt"].tolist())["input_ids"]
         longest = max(map(len, prompts))
-    trainer = _trainer_class(training, longest + training.max_new_tokens, cell.model.dtype)(
-        model=read_model(cell.base, "float32"),
+    trainer = _trainer_class(training, longest + training.max_new_tokens, run.model.dtype)(
+        model=read_model(run.base, "float32"),
         processing_class=tokenizer,
-        reward=verifier_reward(pool) if chance is None else random_reward(chance, cell.seed),
+        reward=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
         args=grpo_config(
             training,
-            cell.seed,
+            run.seed,
             scratch,
             processes=ranks,
-            gradient_checkpointing=cell.gradient_checkpointing,
+            gradient_checkpointing=run.gradient_checkpointing,
             max_prompt_tokens=longest,
-            tracking=cell.tracking,
+            tracking=run.tracking,
         ),
-        train_dataset=Dataset.from_pandas(cell.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+        train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=None if training.lora is None else _adapters(training.lora),
         levers=Levers() if training.passes == "packed" else None,
         method=method,
-        seed=cell.seed,
+        seed=run.seed,
         training_log=log,
         rollouts=training.rollouts,
         probe=prompts[:_PROBE_PROMPTS],

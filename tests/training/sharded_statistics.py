@@ -17,7 +17,7 @@ from torch.distributed.tensor import DTensor
 from ict_core.config import Training
 from ict_core.problems.mini.corpus import training_problems
 from ict_core.store.token_scores import GROUP_SCORES
-from ict_core.training.run import Cell, build_trainer
+from ict_core.training.run import TrainingRun, build_trainer
 
 LENGTHS = torch.tensor([9, 4, 1, 7, 12, 12, 3, 5, 6, 10, 2, 8])
 
@@ -28,8 +28,8 @@ def main() -> None:
         selector="grpo", normaliser="response", warmup_steps=0, random_reward=None, parameters=dict
     )
     training = Training.model_validate_json(recipe.read_text())
-    cell = Cell(checkpoint, training_problems(0, 40, set()), MODEL, training, method, seed=0)
-    trainer, _ = build_trainer(cell, None, out / "scratch")
+    training_run = TrainingRun(checkpoint, training_problems(0, 40, set()), MODEL, training, method, seed=0)
+    trainer, _ = build_trainer(training_run, None, out / "scratch")
     generator = torch.Generator().manual_seed(0)
     mask = torch.arange(12) < LENGTHS.unsqueeze(1)
     batch = {

@@ -19,7 +19,7 @@ from ict_core.errors import UserError
 from ict_core.problems.mini.corpus import training_problems
 from ict_core.seeding import derive_seed
 from ict_core.training.resume import Checkpoints
-from ict_core.training.run import Cell, build_trainer, rollout_engine
+from ict_core.training.run import TrainingRun, build_trainer, rollout_engine
 
 MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
 
@@ -82,8 +82,10 @@ def run(spec: dict[str, Any], out: Path) -> None:
     stopped = ""
     for killed_at in attempts:
         training = Training.model_validate_json(json.dumps(spec["training"]))
-        cell = Cell(Path(spec["checkpoint"]), training_problems(0, 40, set()), MODEL, training, method, spec["seed"])
-        trainer, log = build_trainer(cell, LengthPool(killed_at), out / "scratch")
+        training_run = TrainingRun(
+            Path(spec["checkpoint"]), training_problems(0, 40, set()), MODEL, training, method, spec["seed"]
+        )
+        trainer, log = build_trainer(training_run, LengthPool(killed_at), out / "scratch")
         if spec["served"]:
             serve(trainer, vocabulary=300)
         checkpoints = Checkpoints(out / "scratch", {}, 0.0)

@@ -15,7 +15,7 @@ from ict_core.errors import UserError
 from ict_core.selection import SELECTORS
 from ict_core.training.levers import Levers
 from ict_core.training.packed_model import add_packed_forward
-from ict_core.training.run import Cell, build_trainer
+from ict_core.training.run import TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12
 NOTHING = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
@@ -80,7 +80,9 @@ def trainers(request, tiny_checkpoint, tmp_path_factory):
     def trainer(passes):
         training = recipe(kl_coef=request.param, temperature=0.8, passes=passes, token_sample_groups=1)
         scratch = tmp_path_factory.mktemp("scratch")
-        built, _ = build_trainer(Cell(tiny_checkpoint, problems, MODEL, training, GRPO, 0), LengthPool(), scratch)
+        built, _ = build_trainer(
+            TrainingRun(tiny_checkpoint, problems, MODEL, training, GRPO, 0), LengthPool(), scratch
+        )
         built.model.train()
         return built
 

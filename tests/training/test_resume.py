@@ -14,7 +14,7 @@ from ict_core.config import Training
 from ict_core.config.methods import TopScore
 from ict_core.problems.mini.corpus import training_problems
 from ict_core.training.resume import Checkpoints
-from ict_core.training.run import Cell, train_cell
+from ict_core.training.run import TrainingRun, train_run
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
@@ -31,8 +31,8 @@ def run(tiny_checkpoint, monkeypatch):
         problems = training_problems(0, 8, set())
         resolved = {"training": training.dump(), "seed": seed}
         try:
-            cell = Cell(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, known_forks=True)
-            train_cell(cell, {}, resolved, out)
+            training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, known_forks=True)
+            train_run(training_run, {}, resolved, out)
         except KeyboardInterrupt:
             return None
         return [(out / name).read_bytes() for name in BYTES], json.loads((out / "manifest.json").read_text())

@@ -18,7 +18,7 @@ from ict_core.seeding import derive_seed
 from ict_core.store import records
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import verifier_reward
-from ict_core.training.run import Cell, build_trainer
+from ict_core.training.run import TrainingRun, build_trainer
 from ict_core.training.sampling import sample_lean
 
 STEPS = 3
@@ -77,8 +77,8 @@ def problems() -> pd.DataFrame:
 
 
 def run(checkpoint, problems, training, method, tmp_path, seed=0):
-    cell = Cell(checkpoint, problems, MODEL, training, method, seed)
-    trainer, log = build_trainer(cell, LengthPool(), tmp_path / "scratch")
+    training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed)
+    trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
     trainer.train()
     return trainer.model.state_dict(), log
 
@@ -168,8 +168,8 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
 def test_another_rule_leaves_order_and_first_rollouts_alone(tiny_checkpoint, problems, tmp_path):
     orders, logs = [], []
     for method in (GRPO, top(Fraction(1, 4), "random")):
-        cell = Cell(tiny_checkpoint, problems, MODEL, recipe(), method, 0)
-        trainer, log = build_trainer(cell, LengthPool(), tmp_path / "scratch")
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(), method, 0)
+        trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
         seen, prepare = [], trainer._generate_and_score_completions
         trainer._generate_and_score_completions = lambda rows, seen=seen, prepare=prepare: (
             seen.append([row["prompt"] for row in rows]) or prepare(rows)
@@ -210,8 +210,8 @@ def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problem
 
 
 def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems, tmp_path):
-    cell = Cell(tiny_checkpoint, problems, MODEL, recipe(kl_coef=0.05), GRPO, 0)
-    trainer, _ = build_trainer(cell, LengthPool(), tmp_path / "scratch")
+    training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(kl_coef=0.05), GRPO, 0)
+    trainer, _ = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
     trainer.model.train()
     rows = [dict(row) for row in trainer.train_dataset.select(range(4)) for _ in range(4)]
     batch = trainer._generate_and_score_completions(rows)
@@ -253,8 +253,8 @@ def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, t
     rule = Rule("grpo", "response", random_reward=0.5)
     rewards = []
     for seed in (0, 0, 1):
-        cell = Cell(tiny_checkpoint, problems, MODEL, recipe(), rule, seed)
-        trainer, log = build_trainer(cell, None, tmp_path / "scratch")
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(), rule, seed)
+        trainer, log = build_trainer(training_run, None, tmp_path / "scratch")
         trainer.train()
         rewards.append(log.steps()["reward"].tolist())
     assert rewards[0] == rewards[1] != rewards[2]
@@ -264,8 +264,8 @@ def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, t
 def test_known_forks_are_marked_where_the_problems_have_them(tiny_checkpoint, problems, tmp_path):
     marks = []
     for known in (False, True):
-        cell = Cell(tiny_checkpoint, problems, MODEL, recipe(steps=1), GRPO, 0, known_forks=known)
-        trainer, log = build_trainer(cell, LengthPool(), tmp_path / "scratch")
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(steps=1), GRPO, 0, known_forks=known)
+        trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
         trainer.train()
         marks.append(log.tokens()["fork"])
     assert marks[0].isna().all() and marks[1].isin([0, 1]).all()
