@@ -25,6 +25,7 @@ from ict_core.seeding import generator
 from ict_core.store import records
 from ict_core.store.layout import StudyFiles
 from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.store.token_scores import GROUP_SCORES
 
 MODELS = ("qwen-0.5b", "qwen-1.5b", "qwen-7b")
 METHODS = ("grpo", "entropy-20", "stapo", "ict-10", "random-10", "ict-20")
@@ -105,7 +106,7 @@ def tokens(size: Size) -> pd.DataFrame:
         frame = frame.assign(model=model, variant=variant, seed=seed, selecting=True, token=1)
         h1, p = rng.exponential(0.4, len(frame)), rng.beta(2, 1, len(frame))
         frame = frame.assign(h1=h1, h2=0.6 * h1, logprob=np.log(p), fork=(rng.random(len(frame)) < 0.1).astype(float))
-        frame = frame.assign(**{name: rng.exponential(0.02, len(frame)) for name in records.GROUP_SCORES})
+        frame = frame.assign(**{name: rng.exponential(0.02, len(frame)) for name in GROUP_SCORES})
         frame = frame.assign(advantage=rng.normal(size=len(frame)), kept=rng.random(len(frame)) < 0.1)
         moved = {f"{name}_after": frame[name] * rng.uniform(0.9, 1.1, len(frame)) for name in ("logprob", "h1", "h2")}
         frames.append(frame.assign(**moved))

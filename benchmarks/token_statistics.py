@@ -72,7 +72,7 @@ class Case:
         """Ours, (4, B, T)."""
         where = torch.arange(self.ids.numel(), device=self.ids.device).view_as(self.ids)
         options = {"group_size": GROUP, "temperature": 1.0, "chunk": chunk}
-        return token_statistics(self.states, self.head, where, self.ids, **options).stack()
+        return token_statistics(self.states, self.head, where, self.ids, **options).values
 
     def naive(self) -> Tensor:
         """From all distributions at once, (4, B, T)."""

@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +43,7 @@ with loading(without=("peft", "scipy")):  # as a training does
     from ict_core.selection import SELECTORS
     from ict_core.training.levers import Levers
     from ict_core.training.pretrain import save_checkpoint
-    from ict_core.training.run import build_trainer, leave_vllm_out
+    from ict_core.training.run import TrainingRun, build_trainer, leave_vllm_out
 
     leave_vllm_out()
     from trl import GRPOTrainer
@@ -109,7 +108,7 @@ ARMS: dict[str, tuple[str, Levers] | None] = {
     "20-Entropy: all": ("entropy-20", Levers()),
     "STAPO: all": ("stapo", Levers()),
 }
-PARTS = ("step_of", "states", "pack", "_attention", "token_statistics", "_compute_loss", "_engine_run_backward")
+PARTS = ("step_of", "states", "pack", "_attention", "token_statistics", "micro_batch_loss", "_engine_run_backward")
 
 
 def checkpoint(setting: Setting, folder: Path) -> None:
@@ -151,6 +150,7 @@ def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
         "prompt_mask": prompt_mask.long(),
         "completion_ids": responses * completion_mask,
         "completion_mask": completion_mask.long(),
+        "rewards": torch.zeros(rows),
         "advantages": advantages,
         "num_items_in_batch": completion_mask.sum(),
     }
@@ -169,10 +169,10 @@ def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTraine
     }
     problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
     method = STUDY.methods["grpo"]
-    trainer, _ = build_trainer(base, problems, Training(**recipe), method, 0, None, base / "scratch")  # type: ignore
+    training_run = TrainingRun(base, problems, STUDY.models["mini-s"], Training(**recipe), method, seed=0)
+    trainer, _ = build_trainer(training_run, None, base / "scratch")  # type: ignore
     trainer.state.global_step = 1
     trainer.current_gradient_accumulation_steps = 1
-    trainer._logs["rewards"]["none"] = deque([0.0] * setting.groups * GROUP)
     trainer.model.train()
     return trainer
 
@@ -187,7 +187,7 @@ def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], arm: tuple[
         trainer._method, trainer._select = method, SELECTORS[method.selector]
         trainer._scores = ("js",) if variant.startswith("ict") else ()
         trainer._select_tokens(inputs, trainer.state.global_step)
-        compute = SelectiveGRPOTrainer._compute_loss
+        compute = SelectiveGRPOTrainer.micro_batch_loss
     with trainer.compute_loss_context_manager():
         loss = compute(trainer, trainer.model, split_tensor_dict(inputs, 1)[0])
     trainer.accelerator.backward(loss)

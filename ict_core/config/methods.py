@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
 from pydantic import Field
 
 from ict_core.config.section import Name, Section
+from ict_core.store.token_scores import score_name
 
 Normaliser = Literal["kept", "response", "batch_tokens"]
 """What a sequence's sum over its kept tokens is divided by: the number of its kept tokens, of all its response
@@ -112,6 +113,6 @@ class TopScore(Percent):
     warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
 
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments of the selection rule; its score as `tokens.streaming.SCORES` names it."""
-        score = self.score if self.reference == "position" else f"{self.score}_{self.reference.replace('-', '_')}"
+        """The keyword arguments of the selection rule; its score as `store.token_scores` names it."""
+        score = score_name(self.score, self.reference)
         return {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}

@@ -51,11 +51,12 @@ def token_frame(groups: Groups) -> pd.DataFrame:
     batch = {
         "completion_mask": mask,
         "completion_ids": groups.completion_ids,
+        "rewards": groups.rewards,
         "advantages": groups.advantages,
     }
     log = TrainingLog(size, sample_every=1, sample_groups=len(mask) // size)
     unknown = torch.full_like(groups.rewards, torch.nan)
-    log.rollouts(STEP, batch, groups.statistics, mask, groups.rewards, unknown, selecting=False)
+    log.rollouts(STEP, batch, groups.statistics, mask, unknown, selecting=False)
     return log.tokens().assign(fork=groups.forks[mask].double().numpy())
 
 

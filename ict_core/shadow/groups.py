@@ -1,7 +1,7 @@
 """Groups of rollouts of any checkpoint on any prompts, with all that a selection rule may know of their tokens."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from ict_core.evaluation.transformers_engine import TransformersEngine
 from ict_core.grading.pool import GradingPool
 from ict_core.problems.mini.forks import fork_tokens
 from ict_core.seeding import derive_seed
-from ict_core.tokens.streaming import SCORES, TokenStatistics, token_statistics
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.rewards import verifier_reward
 
 _TOKENS_AT_ONCE = 2**14  # of one forward pass; one group at least
@@ -52,7 +53,7 @@ class Groups:
         completion_mask: (B, T), True at the response.
         rewards: (B,), 1 for a correct answer, else 0; NaN where the answer could not be graded.
         advantages: (B,), see :func:`group_advantages`.
-        statistics: with every score in :data:`SCORES`.
+        statistics: with every group score.
         forks: (B, T), 1 at a known decision point, else 0; NaN where the problems have none that are known.
         alternatives: None where none were asked for.
         model: in evaluation mode, float32.
@@ -127,11 +128,16 @@ def sample_groups(
     if known_forks:
         marks = [torch.tensor(fork_tokens(tokenizer, ids.tolist()), dtype=torch.float32) for ids in responses]
         forks = pad_sequence(marks, batch_first=True)
-    batch = (prompts["input_ids"], prompts["attention_mask"].bool(), completion_ids, mask)
-    statistics, likeliest = _read(model, *batch, group_size, temperature, alternatives)
+    rollouts = {
+        "prompt_ids": prompts["input_ids"],
+        "prompt_mask": prompts["attention_mask"].bool(),
+        "completion_ids": completion_ids,
+        "completion_mask": mask,
+    }
+    statistics, likeliest = _read(model, rollouts, group_size, temperature, alternatives)
     return Groups(
-        problems,
-        *batch,
+        problems=problems,
+        **rollouts,
         rewards=rewards,
         advantages=group_advantages(rewards, group_size),
         statistics=statistics,
@@ -156,34 +162,29 @@ def group_advantages(rewards: Tensor, group_size: int) -> Tensor:
 
 @torch.no_grad()
 def _read(
-    model: PreTrainedModel,
-    prompt_ids: Tensor,
-    prompt_mask: Tensor,
-    completion_ids: Tensor,
-    mask: Tensor,
-    group_size: int,
-    temperature: float,
-    alternatives: int,
+    model: PreTrainedModel, rollouts: dict[str, Tensor], group_size: int, temperature: float, alternatives: int
 ) -> tuple[TokenStatistics, Alternatives | None]:
     """The statistics of all groups, some whole groups at a time, and the ``alternatives`` likeliest tokens."""
-    ids, attention = torch.cat([prompt_ids, completion_ids], 1), torch.cat([prompt_mask, mask], 1)
+    ids = torch.cat([rollouts["prompt_ids"], rollouts["completion_ids"]], 1)
+    attention = torch.cat([rollouts["prompt_mask"], rollouts["completion_mask"]], 1)
+    before = rollouts["prompt_ids"].size(1) - 1  # the state that predicts the first response token
     backbone: Callable[..., Any] = model.get_decoder()
     head = model.get_output_embeddings().weight
     at_once = group_size * max(1, _TOKENS_AT_ONCE // (group_size * ids.size(1)))
-    found: list[Tensor] = []
+    options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
+    parts: list[TokenStatistics] = []
     likeliest: list[tuple[Tensor, Tensor]] = []
-    for start in range(0, len(ids), at_once):
-        rows = slice(start, start + at_once)
+    for rows in torch.arange(len(ids)).split(at_once):
         inputs = {"input_ids": ids[rows].to(model.device), "attention_mask": attention[rows].long().to(model.device)}
-        hidden = backbone(**inputs, use_cache=False).last_hidden_state[:, prompt_ids.size(1) - 1 : -1]
-        responses, live = completion_ids[rows].to(model.device), mask[rows].to(model.device)
-        options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": tuple(SCORES)}
+        hidden = backbone(**inputs, use_cache=False).last_hidden_state[:, before:-1]
+        responses = rollouts["completion_ids"][rows].to(model.device)
+        live = rollouts["completion_mask"][rows].to(model.device)
         where = torch.arange(live.numel(), device=live.device).view_as(live).masked_fill(~live, -1)
-        found.append(token_statistics(hidden.flatten(0, 1), head, where, responses, **options).stack().cpu())
+        statistics = token_statistics(hidden.flatten(0, 1), head, where, responses, **options)
+        parts.append(replace(statistics, values=statistics.values.cpu()))
         likeliest.append(_likeliest(hidden, head, live, temperature, alternatives))
-    statistics = TokenStatistics.stacked(torch.cat(found, 1), tuple(SCORES), group_size)
-    tokens, probs = (torch.cat(parts) for parts in zip(*likeliest, strict=True))
-    return statistics, Alternatives(tokens, probs) if alternatives else None
+    tokens, probs = (torch.cat(part) for part in zip(*likeliest, strict=True))
+    return TokenStatistics.joined(parts), Alternatives(tokens, probs) if alternatives else None
 
 
 def _likeliest(hidden: Tensor, head: Tensor, live: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:

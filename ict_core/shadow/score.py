@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ict_core.seeding import derive_seed
 from ict_core.selection.rules import Batch, Rule
 from ict_core.statistics.names import CELL
 from ict_core.store import records
-from ict_core.tokens.streaming import SCORES, TokenStatistics
+from ict_core.store.token_scores import STATISTICS
+from ict_core.tokens.streaming import TokenStatistics
 
 Floats = NDArray[np.float64]
 _ORDER = ["group", "rollout", "position"]
@@ -30,18 +30,13 @@ def rebuilt(rows: pd.DataFrame) -> Batch:
     row = group * group_size + rollout
     shape = ((int(group.max()) + 1) * group_size, int(position.max()) + 1)
 
-    def values(column: str) -> Tensor:
-        return torch.tensor(rows[column].to_numpy(np.float32))
-
-    def padded(column: str) -> Tensor:
-        return torch.zeros(shape).index_put((row, position), values(column))
-
-    statistics = TokenStatistics(
-        padded("logprob"), padded("h1"), padded("h2"), {name: padded(name) for name in SCORES}, group_size
-    )
-    advantages = torch.zeros(shape[0]).index_put((row,), values("advantage"))
-    mask = torch.zeros(shape, dtype=torch.bool).index_put((row, position), torch.tensor(True))
-    return Batch(statistics, advantages, mask)
+    values = torch.zeros(len(STATISTICS), *shape)
+    values[:, row, position] = torch.tensor(rows[[*STATISTICS]].to_numpy(np.float32).T)
+    advantages = torch.zeros(shape[0])
+    advantages[row] = torch.tensor(rows["advantage"].to_numpy(np.float32))
+    mask = torch.zeros(shape, dtype=torch.bool)
+    mask[row, position] = True
+    return Batch(TokenStatistics(values, STATISTICS, group_size), advantages, mask)
 
 
 def rule_seed(seed: int, rule: Rule, step: int) -> int:

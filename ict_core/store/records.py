@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from ict_core.errors import Damaged, UserError
 from ict_core.store.files import appearing
+from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
 
 STATUSES_GRADED = ("correct", "wrong", "no_answer")
 STATUSES_UNGRADED = ("timeout", "memory", "error")
@@ -112,7 +113,6 @@ LOG = {
 }
 STUDY_LOG = {**_CELL, **LOG}
 TIMING = {"step": "int", "rollout_s": "float", "statistics_s": "float", "update_s": "float", "total_s": "float"}
-GROUP_SCORES = ("js", "js_leave_one_out", "js_sequence", "js_group", "kl", "tv", "wasserstein")  # `tokens.streaming`
 TOKENS = {
     "step": "int",
     "group": "int",
@@ -120,16 +120,11 @@ TOKENS = {
     "position": "int",
     "token": "int",
     "fork": "float",  # 1 at a known decision point, 0 elsewhere; NaN where none is known (published problems)
-    "logprob": "float",
-    "h1": "float",
-    "h2": "float",
-    **dict.fromkeys(GROUP_SCORES, "float"),
+    **dict.fromkeys(STATISTICS, "float"),
     "advantage": "float",
     "kept": "bool",
     # of the same token after the step's update; NaN where no update was made
-    "logprob_after": "float",
-    "h1_after": "float",
-    "h2_after": "float",
+    **dict.fromkeys((f"{name}_after" for name in POLICY_STATISTICS), "float"),
 }
 STUDY_TOKENS = {**_CELL, "selecting": "bool", **TOKENS}
 # Every rule on the same tokens of one sampled step (`shadow.score`): shares and means, NaN over nothing.

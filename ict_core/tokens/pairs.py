@@ -32,6 +32,7 @@ def chunks(where: Tensor, most: int) -> Iterator[Chunk]:
         most: states of a chunk.
     """
     live = where >= 0
+    # (pairs, G, G), all positions at once: G is small, and a loop over them would be slow
     same = where.unsqueeze(-1) == where.unsqueeze(-2)
     first = same.int().argmax(-1)  # the rollout that stands for all that share its state
     distinct = live & (first == torch.arange(where.size(-1), device=where.device))

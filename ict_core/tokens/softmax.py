@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-_WIDTH = {"cpu": 1024}  # tokens of a tile
+_WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
 _WIDE = 16384  # on a GPU, where every operation has a price of its own
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -51,6 +51,7 @@ class TiledSoftmax:
         states = states.to(self._dtype)
         if not (states.is_cuda and self._dtype.itemsize == 2):  # the CPU would round the product of half precision
             states = states.float()
+        # in the tiles' order, so that each tile's part of the tokens is one slice
         order = token_ids.argsort()
         rows, columns = rows[order], token_ids[order]
         tiles = columns // self._width
@@ -65,9 +66,10 @@ class TiledSoftmax:
             torch.amax(z, -1, out=largest)
             z.sub_(largest.unsqueeze(-1))
             exponents.append(z.flatten()[cells[number]])
+            # a power of two takes half the time of exp; the products below go where z was
             powers = torch.exp2(z, out=self._powers[number] if keep else self._part(1, len(states), len(head)))
             torch.sum(powers, -1, out=total)
-            torch.linalg.vector_norm(powers, dim=-1, out=square)
+            torch.linalg.vector_norm(powers, dim=-1, out=square)  # the sum of squares in one pass, without a copy
             torch.sum(z.mul_(powers), -1, out=moment)
         largest, total, square, moment = sums.double().unbind(1)
         shift = largest.amax(0)
@@ -97,6 +99,7 @@ class TiledSoftmax:
         for number, (powers, factors) in enumerate(zip(self._powers, self._factors, strict=True)):
             t, log_t = (self._part(part, *powers.shape).unflatten(0, weights.shape) for part in (0, 1))
             powers, factors = powers.unflatten(0, weights.shape), factors.unflatten(0, weights.shape)
+            # a weighted sum over rows is faster by bmm; _TINY keeps the logarithm of a 0 finite, and 0 times it 0
             q = torch.bmm((factors.squeeze(-1) * weights).unsqueeze(1), powers).add_(_TINY)
             torch.addcmul(q, powers, factors, out=t)
             torch.sum(torch.log2(t, out=log_t).mul_(t), -1, out=sums[number])

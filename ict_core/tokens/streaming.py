@@ -1,12 +1,13 @@
 """Token statistics of whole groups, streamed over the LM head so that G x T x V is never held."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS
 from ict_core.tokens.distributions import (
     DIVERGENCES,
     RESOLUTION,
@@ -21,56 +22,57 @@ _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that si
 PAPER = "js"
 """u, the score of ICT: the Jensen-Shannon divergence from the mean of the live rollouts at the position."""
 
-SCORES = {
-    "js": ("js", "position"),
-    "js_leave_one_out": ("js", "leave-one-out"),
-    "js_sequence": ("js", "sequence"),
-    "js_group": ("js", "group"),
-    "kl": ("kl", "position"),
-    "tv": ("tv", "position"),
-    "wasserstein": ("wasserstein", "position"),
-}
-"""Each group score by name: the divergence, and the reference distribution that a token's own is compared with.
-
-``position``: the mean over the group's live rollouts at the same position (the paper's). ``leave-one-out``: the same
-without the rollout itself. ``sequence``: the mean over the positions of the rollout. ``group``: the mean over all
-positions of all rollouts of the group.
-"""
-
 
 @dataclass(frozen=True)
 class TokenStatistics:
-    """What a selection rule may know of each response token under pi_old, each (B, T); zero outside the response.
+    """What a selection rule may know of each response token under pi_old; zero outside the response.
+
+    From the LM head to the mask the statistics are this one tensor, which is cut, joined and sent between ranks as it
+    is. A statistic is read by its name, (B, T).
 
     Attributes:
-        logprob: ln p of the sampled token.
-        h1: Shannon entropy, nats.
-        h2: second-order Renyi entropy, nats.
-        scores: the group scores that were asked for, by their name in :data:`SCORES`.
+        values: (K, B, T), one plane a statistic.
+        names: of the K statistics, those of :data:`ict_core.store.token_scores.STATISTICS` that were asked for.
         group_size: G; groups are consecutive rows.
     """
 
-    logprob: Tensor
-    h1: Tensor
-    h2: Tensor
-    scores: dict[str, Tensor]
+    values: Tensor
+    names: tuple[str, ...]
     group_size: int
 
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.values[self.names.index(name)]
+
+    @property
+    def logprob(self) -> Tensor:
+        """ln p of the sampled token."""
+        return self["logprob"]
+
+    @property
+    def h1(self) -> Tensor:
+        """Shannon entropy, nats."""
+        return self["h1"]
+
+    @property
+    def h2(self) -> Tensor:
+        """Second-order Renyi entropy, nats."""
+        return self["h2"]
+
     def score(self, name: str) -> Tensor:
-        """What tokens can be ranked by: ``h1``, ``h2``, ``surprise`` (1 - p), or a name in :data:`SCORES`."""
-        if name == "surprise":
-            return -torch.expm1(self.logprob)
-        return {"h1": self.h1, "h2": self.h2, **self.scores}[name]
+        """What tokens can be ranked by: ``surprise`` (1 - p), or a statistic by its name."""
+        return -torch.expm1(self.logprob) if name == "surprise" else self[name]
 
     @classmethod
-    def stacked(cls, values: Tensor, scores: Sequence[str], group_size: int) -> "TokenStatistics":
-        """From (3 + len(scores), B, T), as :meth:`stack` makes it."""
-        logprob, h1, h2, *rest = values.unbind(0)
-        return cls(logprob, h1, h2, dict(zip(scores, rest, strict=True)), group_size)
+    def from_columns(cls, columns: Mapping[str, Tensor], group_size: int) -> "TokenStatistics":
+        """From each statistic, (B, T), by its name."""
+        return cls(torch.stack([*columns.values()]), tuple(columns), group_size)
 
-    def stack(self) -> Tensor:
-        """Log-probability, H1, H2 and the scores in their order, (3 + len(scores), B, T)."""
-        return torch.stack([self.logprob, self.h1, self.h2, *self.scores.values()])
+    @classmethod
+    def joined(cls, parts: Sequence["TokenStatistics"]) -> "TokenStatistics":
+        """The same statistics of all the parts' groups, in their order."""
+        return replace(parts[0], values=torch.cat([part.values for part in parts], 1))
 
 
 @torch.no_grad()
@@ -99,7 +101,7 @@ def token_statistics(
         token_ids: (B, T), the sampled tokens.
         group_size: G.
         temperature: the sampling temperature; all policies are read at it.
-        scores: names in :data:`SCORES`.
+        scores: names in :data:`ict_core.store.token_scores.GROUP_SCORES`.
         chunk: states in one product, at least those of one pair; by default what suits vocabulary and device.
 
     Raises:
@@ -115,93 +117,95 @@ def token_statistics(
     chunk = chunk or _chunk(head)
     with torch.autocast(device, enabled=False):
         softmax = TiledSoftmax(head, min(max(chunk, group_size), where.numel()), temperature, dtype)
-        whole = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(head)))
-        at_once = whole if _over_positions(scores) else rows
+        # references over positions hold (G, V) probabilities of each group, so few groups go at a time
+        in_memory = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(head)))
+        at_once = in_memory if _over_positions(scores) else rows
         parts = [
-            _of_groups(softmax, states, some, ids, group_size, scores, chunk)
-            for some, ids in zip(where.split(at_once), token_ids.split(at_once), strict=True)
+            _group_statistics(softmax, states, part, ids, group_size, tuple(scores), chunk)
+            for part, ids in zip(where.split(at_once), token_ids.split(at_once), strict=True)
         ]
-    return TokenStatistics.stacked(torch.cat(parts, 1), scores, group_size)
+    return TokenStatistics.joined(parts)
 
 
-def _of_groups(
+def _group_statistics(
     softmax: TiledSoftmax,
     states: Tensor,
     where: Tensor,
     token_ids: Tensor,
     group_size: int,
-    scores: Sequence[str],
-    chunk: int,
-) -> Tensor:
-    """(3 + len(scores), B, T), see :func:`token_statistics`."""
+    scores: tuple[str, ...],
+    most: int,
+) -> TokenStatistics:
+    """See :func:`token_statistics`; ``most`` states go through the head at a time."""
     rows, length = where.shape
 
     def by_pair(x: Tensor) -> Tensor:  # (B, T) -> (groups * T, G)
         return x.view(-1, group_size, length).transpose(1, 2).flatten(0, 1)
 
     uses, ids = by_pair(where), by_pair(token_ids)
-    others = [name for name in scores if name != "js"]
-    overall = _overall(softmax, states, uses, length, chunk) if _over_positions(scores) else None
-    result = torch.zeros(3 + len(scores), *uses.shape, device=states.device)
-    for some in chunks(uses, chunk):
-        live, used = some.used >= 0, some.used.clamp(min=0)
-        several = some.states.size(1) > 1
-        keep = bool(others) or ("js" in scores and several)
-        log_probs, h1, h2 = softmax.read(states[some.states.flatten()], used[live], ids[some.pairs][live], keep=keep)
-        found = result.new_zeros(len(result), *used.shape)
-        found[0, live] = log_probs.float()
-        found[1], found[2] = h1[used], h2[used]
-        if "js" in scores and several:
-            js = softmax.jensen_shannon(some.weights, h1.view_as(some.weights)).flatten()
-            found[3 + scores.index("js")] = _resolved("js", js, softmax.vocabulary)[used]
+    names = (*POLICY_STATISTICS, *scores)
+    others = [name for name in scores if name != PAPER]
+    overall = _overall(softmax, states, uses, length, most) if _over_positions(scores) else None
+    result = torch.zeros(len(names), *uses.shape, device=states.device)
+    for chunk in chunks(uses, most):
+        live, used = chunk.used >= 0, chunk.used.clamp(min=0)
+        several = chunk.states.size(1) > 1
+        # where a pair shares one state its divergence is 0, and no probability need be kept for it
+        keep = bool(others) or (PAPER in scores and several)
+        log_probs, h1, h2 = softmax.read(states[chunk.states.flatten()], used[live], ids[chunk.pairs][live], keep=keep)
+        planes = {name: result.new_zeros(used.shape) for name in names}
+        planes["logprob"][live] = log_probs.float()
+        planes |= {"h1": h1[used], "h2": h2[used]}
+        if PAPER in scores and several:
+            js = softmax.jensen_shannon(chunk.weights, h1.view_as(chunk.weights)).flatten()
+            planes[PAPER] = _resolved("js", js, softmax.vocabulary)[used]
         if others:
-            found[[3 + scores.index(name) for name in others]] = _divergences(softmax, some, others, overall, length)
-        result[:, some.pairs] = found * live
-    return result.view(-1, rows // group_size, length, group_size).transpose(2, 3).reshape(-1, rows, length)
+            planes |= _divergences(softmax, chunk, others, overall, length)
+        result[:, chunk.pairs] = torch.stack([plane.float() for plane in planes.values()]) * live
+    values = result.view(-1, rows // group_size, length, group_size).transpose(2, 3).reshape(-1, rows, length)
+    return TokenStatistics(values, names, group_size)
 
 
 def _over_positions(scores: Sequence[str]) -> bool:
-    return any(SCORES[name][1] in ("sequence", "group") for name in scores)
+    return any(GROUP_SCORES[name].reference in ("sequence", "group") for name in scores)
 
 
-def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, chunk: int) -> tuple[Tensor, Tensor]:
+def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, most: int) -> tuple[Tensor, Tensor]:
     """The mean of each rollout's distributions over its positions, and of all of its group: (groups, G or 1, V)."""
     total = torch.zeros(len(uses) // length, uses.size(1), softmax.vocabulary, device=states.device)
-    for some in chunks(uses, chunk):
-        softmax.read(states[some.states.flatten()], some.pairs[:0], some.pairs[:0], keep=True)
-        for pairs, _, probs in _probabilities(softmax, some):
+    for chunk in chunks(uses, most):
+        softmax.read(states[chunk.states.flatten()], chunk.pairs[:0], chunk.pairs[:0], keep=True)
+        for pairs, _, probs in _probabilities(softmax, chunk):
             total.index_add_(0, pairs // length, probs)
     lengths = (uses >= 0).view(len(total), length, -1).sum(1).unsqueeze(-1)
     return total / lengths.clamp(min=1), total.sum(1, keepdim=True) / lengths.sum(1, keepdim=True).clamp(min=1)
 
 
-def _probabilities(softmax: TiledSoftmax, some: Chunk) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _probabilities(softmax: TiledSoftmax, chunk: Chunk) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Of some pairs at a time of the chunk read last: numbers (n,), who is live (n, G), else zero (n, G, V)."""
-    size = some.states.size(1)
-    at_once = max(1, _PROBABILITIES_AT_ONCE // (some.used.size(1) * softmax.vocabulary))
-    for number, (pairs, used) in enumerate(zip(some.pairs.split(at_once), some.used.split(at_once), strict=True)):
+    size = chunk.states.size(1)
+    at_once = max(1, _PROBABILITIES_AT_ONCE // (chunk.used.size(1) * softmax.vocabulary))
+    for number, (pairs, used) in enumerate(zip(chunk.pairs.split(at_once), chunk.used.split(at_once), strict=True)):
         start = number * at_once * size
         probs = softmax.probabilities(slice(start, start + len(pairs) * size))
         yield pairs, used >= 0, probs[(used - start).clamp(min=0)] * (used >= 0).unsqueeze(-1)
 
 
 def _divergences(
-    softmax: TiledSoftmax, some: Chunk, names: Sequence[str], overall: tuple[Tensor, Tensor] | None, length: int
-) -> Tensor:
-    """(scores, P, G) of the chunk read last."""
-    found = []
-    for pairs, live, probs in _probabilities(softmax, some):
-        values = probs.new_zeros(len(names), *live.shape)
-        for row, name in enumerate(names):
-            divergence, reference = SCORES[name]
+    softmax: TiledSoftmax, chunk: Chunk, names: Sequence[str], overall: tuple[Tensor, Tensor] | None, length: int
+) -> dict[str, Tensor]:
+    """(P, G) by name, of the chunk read last."""
+    parts: dict[str, list[Tensor]] = {name: [] for name in names}
+    for pairs, live, probs in _probabilities(softmax, chunk):
+        for name in names:
+            divergence, reference = GROUP_SCORES[name]
             if reference in ("position", "leave-one-out"):
                 q = (position_mean if reference == "position" else leave_one_out_mean)(probs, live)
             else:
                 assert overall is not None
                 q = overall[reference == "group"][pairs // length]
-            values[row] = _resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary)
-        found.append(values)
-    return torch.cat(found, dim=1)
+            parts[name].append(_resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary))
+    return {name: torch.cat(part) for name, part in parts.items()}
 
 
 def _chunk(head: Tensor) -> int:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from ict_core.config import Normaliser
+from ict_core.config.training import Correction
 
 
 def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
@@ -44,6 +45,27 @@ def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
 def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
     """Schulman's estimator of KL(pi_theta || pi_ref), exp(d) - d - 1 with d = ln pi_ref - ln pi_theta; (B, T)."""
     return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # as TRL: one d would round otherwise
+
+
+def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction) -> Tensor:
+    """exp(ln pi_old - ln pi_sampler) of the sampled tokens, cut to its bounds or 0 beyond them, as TRL has it.
+
+    Args:
+        old_logps: (B, T), of the trainer.
+        sampler_logps: (B, T), of vLLM; a token that it could not score is NaN and has a ratio of 1.
+        mask: (B, T), the response tokens.
+
+    Returns:
+        (B, T), or (B, 1) where the whole sequence's ratio counts.
+    """
+    difference = ((old_logps - sampler_logps) * mask).nan_to_num(nan=0.0)
+    if correction.mode in ("sequence_truncate", "sequence_mask"):
+        difference = difference.sum(-1, keepdim=True)
+    ratio = difference.exp()
+    bounded = ratio.clamp(correction.clip_min, correction.clip_max)
+    if correction.mode in ("token_truncate", "sequence_truncate"):
+        return bounded
+    return ratio.masked_fill(ratio != bounded, 0.0)
 
 
 def selected_loss(per_token: Tensor, kept: Tensor, counts: Tensor) -> Tensor:

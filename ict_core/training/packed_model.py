@@ -29,8 +29,8 @@ def _attention(
         return sdpa_attention_forward(module, query, key, value, mask, **options)
     flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
     seen = []
-    for of_length in rows:
-        q, k, v = (embedding(of_length, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2) for part in flat)
+    for index in rows:  # of one length each
+        q, k, v = (embedding(index, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2) for part in flat)
         # padding stands on the right, where no causal query of a token looks
         seen.append(sdpa_attention_forward(module, q, k, v, None, **options)[0].flatten(0, 1))
     return torch.cat(seen)[cells].unsqueeze(0), None
@@ -55,12 +55,12 @@ def add_packed_forward(model: PreTrainedModel, temperature: float) -> None:
     scaled = [key for key in _SCALES if getattr(config, key, None) is not None]
     scaled += ["a bias"] if model.get_output_embeddings().bias is not None else []
     if others or scaled or config._attn_implementation != "sdpa":
-        found = ", ".join([*sorted(others), *scaled]) or f"attention {config._attn_implementation}"
+        reasons = ", ".join([*sorted(others), *scaled]) or f"attention {config._attn_implementation}"
         raise UserError(
-            f"training.passes: packed is not allowed for this model ({config.model_type} with {found}); "
+            f"training.passes: packed is not allowed for this model ({config.model_type} with {reasons}); "
             "allowed: models of full attention by sdpa with a plain head. State passes: dense"
         )
-    config._attn_implementation = _ATTENTION
+    model.set_attn_implementation(_ATTENTION)
     dense = model.forward
 
     @functools.wraps(dense)
@@ -87,10 +87,10 @@ def token_log_probs(
     whole = whole_head(model)
     options = (None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
     if _tied(model):
-        found = _TiedHead.apply(states, whole, *options, packed.head_gradient)
+        log_probs, *_ = _TiedHead.apply(states, whole, *options, packed.head_gradient)
     else:
-        found = ChunkedLogProbFunction.apply(states, whole, *options)
-    return found[0]
+        log_probs, *_ = ChunkedLogProbFunction.apply(states, whole, *options)
+    return log_probs
 
 
 def whole_head(model: Any) -> Tensor:

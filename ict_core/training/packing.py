@@ -73,7 +73,7 @@ def pack(
     group = np.zeros(len(kept), dtype=np.int64) if groups is None else groups.cpu().numpy()[kept]
 
     # sorted, every sequence stands below the one with which it has most in common
-    order = np.array(sorted(range(len(kept)), key=list(zip(group.tolist(), tokens.tolist(), strict=True)).__getitem__))
+    order = np.lexsort((*tokens.T[::-1], group))  # by group, then by the first token, the second, ...
     tokens, valid, group, lengths, row = tokens[order], valid[order], group[order], lengths[order], kept[order]
     new = valid.copy()
     if share:

@@ -117,7 +117,7 @@ class PackedPasses:
         """See :class:`Passes`."""
         groups = torch.arange(len(mask), device=mask.device) // group_size
         where = torch.full(mask.shape, -1, device=mask.device)
-        found: list[Tensor] = []
+        parts: list[Tensor] = []
         live = torch.zeros_like(mask[:, 0]) if live is None else live
         for with_graph, rows in ((True, live), (False, ~live)):
             read = mask & rows[:, None]
@@ -128,9 +128,9 @@ class PackedPasses:
                 states = self._policy()(packed=layout)
             if with_graph:
                 self._held = states, layout
-            where = torch.where(layout.where < 0, where, layout.where + sum(map(len, found)))
-            found.append(states.detach())
-        return torch.cat(found), where
+            where = torch.where(layout.where < 0, where, layout.where + sum(map(len, parts)))
+            parts.append(states.detach())
+        return torch.cat(parts), where
 
     def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
         """Those that the gradient comes from, as far as the levers go."""
@@ -152,13 +152,13 @@ class PackedPasses:
             (states, layout), self._held = self._held, None
             with self._accelerator.autocast():
                 plain = self._accelerator.unwrap_model(model)
-                found = token_log_probs(plain, layout, states[layout.where[at]], tokens, self._temperature)
+                logps = token_log_probs(plain, layout, states[layout.where[at]], tokens, self._temperature)
         else:
             read = wanted if self.levers.cut else batch["completion_mask"].bool() & wanted.any(1, keepdim=True)
             layout = self._layout(batch, read, None)
             with self._accelerator.autocast():
-                found = model(packed=layout, state=layout.where[at], token=tokens)
-        return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).index_put(at, found)
+                logps = model(packed=layout, state=layout.where[at], token=tokens)
+        return torch.zeros(wanted.shape, dtype=logps.dtype, device=logps.device).index_put(at, logps)
 
     def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
         prompts = batch["prompt_ids"], batch["prompt_mask"]

@@ -12,12 +12,12 @@ def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int)
     """The rollouts of all ranks in the order of the ranks, on every rank.
 
     TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Only token
-    ids, masks and advantages travel.
+    ids, masks, rewards and advantages travel.
 
     Args:
         batch: this rank's part, as TRL's trainer makes it: ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the
-            left; ``completion_ids`` and ``completion_mask`` (B/R, T), padded on the right; ``advantages`` (B/R,).
-            P and T are this rank's own.
+            left; ``completion_ids`` and ``completion_mask`` (B/R, T), padded on the right; ``rewards`` and
+            ``advantages`` (B/R,). P and T are this rank's own.
 
     Returns:
         the same keys over B rows, P and T those of the longest row of all ranks.
@@ -27,6 +27,7 @@ def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int)
         "prompt_mask": _padded(accelerator, batch["prompt_mask"], 0, left=True),
         "completion_ids": _padded(accelerator, batch["completion_ids"], pad_id),
         "completion_mask": _padded(accelerator, batch["completion_mask"], 0),
+        "rewards": batch["rewards"],
         "advantages": batch["advantages"],
     }
     return {name: accelerator.gather(part) for name, part in parts.items()}
@@ -42,21 +43,6 @@ def own_rows(accelerator: Accelerator, whole: Tensor, like: Tensor) -> Tensor:
     start = accelerator.process_index * len(like)
     rows = whole[start : start + len(like)]
     return rows if rows.ndim == 1 else rows[:, : like.size(1)]
-
-
-def gathered_rows(accelerator: Accelerator, own: Tensor, length: int) -> Tensor:
-    """The values of all ranks' rollouts, in the order of the ranks, on every rank.
-
-    Args:
-        own: (K, B/R, T/own), this rank's.
-        length: T, the longest of all ranks.
-
-    Returns:
-        (K, B, T).
-    """
-    padded = torch.nn.functional.pad(own, (0, length - own.size(2)))
-    gathered: Tensor = accelerator.gather(padded.transpose(0, 1).contiguous())
-    return gathered.transpose(0, 1)
 
 
 def rounds(accelerator: Accelerator, parts: int) -> list[tuple[int, bool]]:

@@ -14,6 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+from accelerate import Accelerator
+from transformers import TrainerCallback
+from transformers.trainer import TRAINING_ARGS_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
 from ict_core.errors import UserError
 from ict_core.selection import rule_files
 from ict_core.store.code import fingerprint
@@ -25,6 +31,7 @@ from ict_core.store.provenance import (
     this_hardware,
     write_manifest,
 )
+from ict_core.training.token_log import TrainingLog
 
 
 def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,14 +90,14 @@ class Checkpoints:
         """The newest checkpoint that is whole and of this training; newer ones are named and deleted."""
         for folder in sorted(self.folder.glob("checkpoint-*"), key=_step, reverse=True):
             try:
-                found = self._read(folder)
+                checkpoint = self._read(folder)
             except UserError as error:
                 print(f"{error}; it is deleted, and the training goes on from before", file=sys.stderr, flush=True)
                 shutil.rmtree(folder)
                 continue
-            self.started -= found.seconds
-            self.resumed_at = [*found.resumed_at, found.step]
-            return found
+            self.started -= checkpoint.seconds
+            self.resumed_at = [*checkpoint.resumed_at, checkpoint.step]
+            return checkpoint
         return None
 
     def seal(self, folder: Path) -> None:
@@ -111,6 +118,42 @@ class Checkpoints:
         if others:
             raise UserError(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
         return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"])
+
+
+class Checkpointing(TrainerCallback):
+    """Completes the checkpoints that transformers writes, and continues the order of the prompts from one.
+
+    Args:
+        checkpoints: None on all ranks but the first.
+        log: whose frames are part of a checkpoint.
+    """
+
+    def __init__(self, checkpoints: Checkpoints | None, log: TrainingLog, accelerator: Accelerator) -> None:
+        self._checkpoints = checkpoints
+        self._log = log
+        self._accelerator = accelerator
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
+        """Draw the orders of the epochs that were had before: TRL's sampler has one generator for all of them."""
+        batches = train_dataloader.batch_sampler
+        sampler = getattr(batches, "batch_sampler", batches).sampler  # inside accelerate's share of a rank
+        for _epoch in range(state.global_step // (sampler.num_samples // sampler.batch_size)):
+            torch.randperm(sampler.num_samples, generator=sampler.generator)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """No checkpoint after the last step: transformers would train one more from it, and the output follows."""
+        control.should_save = control.should_save and state.global_step < state.max_steps
+        return control
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called by transformers on every rank once it has written its part of a checkpoint."""
+        self._accelerator.wait_for_everyone()  # each rank writes its generators' states
+        if self._checkpoints is not None:
+            folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+            (folder / TRAINING_ARGS_NAME).unlink()  # a pickle
+            self._log.write(folder)
+            self._checkpoints.seal(folder)
+        self._log.start()  # a checkpoint is part of no step
 
 
 def _step(folder: Path) -> int:

@@ -5,6 +5,7 @@ import functools
 import os
 import shutil
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import torch
 import transformers
 from datasets import Dataset
 from transformers import PrinterCallback
+from transformers.trainer import TRAINING_ARGS_NAME
 
 from ict_core.config.methods import Method
 from ict_core.config.models import Dtype, Model
@@ -46,20 +48,45 @@ if TYPE_CHECKING:
 _PROBE_PROMPTS = 4
 
 
+@dataclass(frozen=True)
+class TrainingRun:
+    """What one training is made of.
+
+    Attributes:
+        base: the base checkpoint.
+        problems: ``records.PROBLEMS``, the training problems.
+        model: the base model's configuration: its template, the dtype it is saved in, its hardware.
+        training: the shared recipe, with the micro-batches of that hardware.
+        method: the selection rule.
+        seed: the cell's seed.
+        known_forks: whether the problems are the mini world's, whose decision points are marked in the token sample.
+        tracking: where the run is reported to; None: nowhere.
+    """
+
+    base: Path
+    problems: pd.DataFrame
+    model: Model
+    training: Training
+    method: Method
+    seed: int
+    known_forks: bool = False
+    tracking: Tracking | None = None
+
+    @property
+    def gradient_checkpointing(self) -> bool:
+        """Whether activations are computed again in the backward pass."""
+        return self.model.hardware is not None and self.model.hardware.gradient_checkpointing
+
+
 def train(
-    base: Path,
-    problems: pd.DataFrame,
-    model: Model,
-    training: Training,
-    method: Method,
-    seed: int,
-    grading: dict[str, Any],
-    resolved: dict[str, Any],
-    out: Path,
-    *,
-    known_forks: bool = False,
-    tracking: Tracking | None = None,
-    stop_after: int | None = None,
+    *, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None, **run: Any
+) -> None:
+    """:func:`train_run` for a caller that holds the fields of a :class:`TrainingRun` one by one."""
+    train_run(TrainingRun(**run), grading, resolved, out, stop_after)
+
+
+def train_run(
+    run: TrainingRun, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None
 ) -> None:
     """Train one cell and write ``out``, which appears whole or not at all.
 
@@ -68,52 +95,37 @@ def train(
     Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
 
     Args:
-        base: the base checkpoint.
-        problems: ``records.PROBLEMS``, the training problems.
-        model: the base model's configuration: its template, the dtype it is saved in, its hardware.
-        training: the shared recipe, with the micro-batches of that hardware.
-        method: the selection rule.
-        seed: the cell's seed.
         grading: the limits of the verifier, as keywords of ``GradingPool``.
         resolved: the cell's resolved configuration, for the manifest.
-        tracking: where the run is reported to; None: nowhere.
-        known_forks: whether the problems are the mini world's, whose decision points are marked in the token sample.
-        stop_after: end after so many optimiser steps, which are those of the whole training.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
+        stop_after: end after so many optimiser steps, which are those of the whole training.
 
     Raises:
         UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.
     """
     started = time.perf_counter()
     reuse_freed_memory()
-    torch.set_num_threads(training.threads)
-    transformers.set_seed(derive_seed(seed, "training"))
-    problems_sha256 = records.frame_hash(problems, records.PROBLEMS)
-    problems = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
-    short = _short(base, problems, training.max_prompt_tokens)
-    checkpointing = model.hardware is not None and model.hardware.gradient_checkpointing
+    torch.set_num_threads(run.training.threads)
+    transformers.set_seed(derive_seed(run.seed, "training"))
+    problems_sha256 = records.frame_hash(run.problems, records.PROBLEMS)
+    problems = run.problems.assign(prompt=templated(run.model.prompt, run.problems["prompt"]))
+    short = _short(run.base, problems, run.training.max_prompt_tokens)
     first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
     scratch = out.with_name(out.name + ".checkpoints")
     with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
-        with GradingPool(workers=training.threads, **grading) as pool:  # the trainer waits while they work
+        with GradingPool(workers=run.training.threads, **grading) as pool:  # the trainer waits while they work
             with loading():
-                trainer, log = build_trainer(
-                    *(base, short, training, method, seed, pool, scratch),
-                    gradient_checkpointing=checkpointing,
-                    rollout_dtype=model.dtype,
-                    known_forks=known_forks,
-                    tracking=tracking,
-                )
+                trainer, log = build_trainer(replace(run, problems=short), pool, scratch)
             if stop_after is not None:
                 trainer.add_callback(StopAfter(stop_after))
             inputs = {
-                "base_sha256": hash_weights(base) if first else "",
+                "base_sha256": hash_weights(run.base) if first else "",
                 "problems_sha256": problems_sha256,
                 "ranks": trainer.accelerator.num_processes,
             }
             checkpoints = Checkpoints(scratch, origin(resolved, inputs), started)
             trainer.train_from(checkpoints if first else None)
-        _save(trainer, model.dtype, partial)
+        _save(trainer, run.model.dtype, partial)
         if not first:
             return
         log.write(partial)
@@ -135,63 +147,50 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
     return short
 
 
-def build_trainer(
-    base: Path,
-    problems: pd.DataFrame,
-    training: Training,
-    method: Method,
-    seed: int,
-    pool: GradingPool,
-    scratch: Path,
-    *,
-    gradient_checkpointing: bool = False,
-    rollout_dtype: Dtype = "float32",
-    known_forks: bool = False,
-    tracking: Tracking | None = None,
-) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
+def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
     """The trainer of a cell, ready to train, and the log that it fills.
 
     Args:
-        rollout_dtype: in which vLLM samples, where it makes the rollouts.
-        known_forks, tracking: see :func:`train`.
+        run: its prompts stand in the model's template already.
+        pool: grades the answers.
+        scratch: receives the checkpoints.
     """
+    training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
         raise UserError(
             f"{ranks} ranks with micro-batches of {training.micro_batch_sequences} do not divide the "
             f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
         )
-    tokenizer = read_tokenizer(base)
-    forks = functools.partial(fork_tokens, tokenizer) if known_forks else None
+    tokenizer = read_tokenizer(run.base)
+    forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
     chance = method.random_reward
-    reward = verifier_reward(pool) if chance is None else random_reward(chance, seed)
-    options: dict[str, Any] = {}
-    longest = 0
+    prompts, longest = [], 0
     if training.rollouts is not None:
-        prompts = tokenizer(problems["prompt"].tolist())["input_ids"]
+        prompts = tokenizer(run.problems["prompt"].tolist())["input_ids"]
         longest = max(map(len, prompts))
-        options = {"probe": prompts[:_PROBE_PROMPTS], "probe_bound": training.rollouts.probe_bound}
-    trainer = _trainer_class(training, longest + training.max_new_tokens, rollout_dtype)(
-        model=read_model(base, "float32"),
+    trainer = _trainer_class(training, longest + training.max_new_tokens, run.model.dtype)(
+        model=read_model(run.base, "float32"),
         processing_class=tokenizer,
-        reward_funcs=[reward],
+        reward=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
         args=grpo_config(
             training,
-            seed,
+            run.seed,
             scratch,
             processes=ranks,
-            gradient_checkpointing=gradient_checkpointing,
+            gradient_checkpointing=run.gradient_checkpointing,
             max_prompt_tokens=longest,
-            tracking=tracking,
+            tracking=run.tracking,
         ),
-        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+        train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=None if training.lora is None else _adapters(training.lora),
         levers=Levers() if training.passes == "packed" else None,
         method=method,
-        seed=seed,
+        seed=run.seed,
         training_log=log,
-        **options,
+        rollouts=training.rollouts,
+        probe=prompts[:_PROBE_PROMPTS],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(ShownProgress)
@@ -234,6 +233,7 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
     merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
     if dtype == "float32" and not merged:
         trainer.save_model(str(partial / "model"))
+        (partial / "model" / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
         return
     whole = partial / "float32"
     trainer.save_model(str(whole))  # of adapters, these alone

@@ -95,6 +95,7 @@ def decode(
 
 def draw(probs: Tensor, uniform: Tensor) -> Tensor:
     """Of each row of ``probs``, (B, V), the token in whose share of their sum its number in [0, 1), (B, 1), falls."""
+    # float64: in float32 the tail of a large vocabulary would be lost in the rounding of the sum
     cumulated = probs.cumsum(-1, dtype=torch.float64)
     return torch.searchsorted(cumulated, cumulated[:, -1:] * uniform, right=True).squeeze(1)
 
@@ -155,6 +156,7 @@ class _Decoder:
         grouped = heads != self._kv_heads
         x = self._embeddings[tokens]
         for (into, bias, out, gate_up, down), (keys, values) in zip(self._layers, self._past, strict=True):
+            # one product for queries, keys, values and the turned ones: single operations are what a token costs
             qkv = torch.addmm(bias, self._direction(x), into).view(len(x), -1, self._head_dim)
             qk = (qkv[:, :turning] * cos).addcmul_(qkv[:, turning : 2 * turning], sin)
             keys[:, :, at], values[:, :, at] = qk[:, heads:], qkv[:, 2 * turning :]

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from ict_core.store import records
-from ict_core.tokens.streaming import SCORES, TokenStatistics
+from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
+from ict_core.tokens.streaming import TokenStatistics
 
 Forks = Callable[[list[int]], list[bool]]
 """Token ids of a response -> whether each is a known decision point."""
@@ -52,13 +53,20 @@ class TrainingLog:
         batch: dict[str, Any],
         tokens: TokenStatistics,
         kept: Tensor,
-        rewards: Tensor,
         truncated: Tensor,
         *,
         selecting: bool,
     ) -> None:
-        """Record the rollout batch of a step: rewards and truncated (B,), the rest (B, T)."""
-        mask = batch["completion_mask"].bool()
+        """Record the rollout batch of a step.
+
+        Args:
+            batch: ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,).
+            tokens: under the policy that made the rollouts; in a step that is sampled with every group score.
+            kept: (B, T) bool.
+            truncated: (B,) bool, responses that ran into the token limit.
+            selecting: whether the mask is on.
+        """
+        mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         lengths = mask.sum(-1)
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
         groups = rewards.view(-1, self.group_size)
@@ -77,6 +85,8 @@ class TrainingLog:
                 "h1_kept": _mean(tokens.h1[kept]),
                 "h2_kept": _mean(tokens.h2[kept]),
                 "tokens": int(mask.sum()),
+                "probe_difference": self._probe,
+                **dict.fromkeys(("sampler_difference", "corrected_share"), np.nan),  # told where vLLM samples
             }
         )
         if self.sampled(step):
@@ -89,8 +99,8 @@ class TrainingLog:
     def after_update(self, tokens: TokenStatistics, mask: Tensor, seconds: float) -> None:
         """Record the statistics of the last sample's rollouts under the updated policy, and what they took."""
         at = mask[: self.sample_rows].cpu().nonzero(as_tuple=True)
-        after = {"logprob_after": tokens.logprob, "h1_after": tokens.h1, "h2_after": tokens.h2}
-        self._samples[-1] = self._samples[-1].assign(**{name: _at(values, at) for name, values in after.items()})
+        after = {f"{name}_after": _at(tokens[name], at) for name in POLICY_STATISTICS}
+        self._samples[-1] = self._samples[-1].assign(**after)
         self._timing[-1]["statistics_s"] += seconds
 
     def times(self, step: int, rollout_s: float, statistics_s: float) -> None:
@@ -99,11 +109,11 @@ class TrainingLog:
 
     def sampler(self, mismatch: float, corrected: float) -> None:
         """Record how far vLLM's log-probs were from the trainer's, nats, and the share of tokens corrected for it."""
-        self._steps[-1] |= {
-            "sampler_difference": mismatch,
-            "corrected_share": corrected,
-            "probe_difference": self._probe,
-        }
+        self._steps[-1] |= {"sampler_difference": mismatch, "corrected_share": corrected}
+
+    def sampler_metrics(self) -> dict[str, float]:
+        """What the last call of :meth:`sampler` recorded, as trackers show it."""
+        return {f"sampling/{name}": self._steps[-1][name] for name in ("sampler_difference", "corrected_share")}
 
     def probed(self, difference: float) -> None:
         """Record what the probe after the transfer of weights found, nats."""
@@ -185,13 +195,10 @@ class TrainingLog:
                 "position": position.numpy(),
                 "token": np.concatenate(responses),
                 "fork": forks,
-                "logprob": _at(tokens.logprob, at),
-                "h1": _at(tokens.h1, at),
-                "h2": _at(tokens.h2, at),
-                **{name: _at(tokens.scores[name], at) for name in SCORES},
+                **{name: _at(tokens[name], at) for name in STATISTICS},
                 "advantage": batch["advantages"].double().cpu()[row].numpy(),
                 "kept": kept[: self.sample_rows].cpu()[at].numpy(),
-                **dict.fromkeys(("logprob_after", "h1_after", "h2_after"), np.nan),
+                **dict.fromkeys((f"{name}_after" for name in POLICY_STATISTICS), np.nan),
             }
         )
 

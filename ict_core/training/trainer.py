@@ -1,32 +1,50 @@
-"""TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed."""
+"""TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed.
+
+Of TRL and transformers one private method is overridden, and one is called:
+
+    _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
+                                          the whole rollout batch stands with its advantages; no hook is called there
+    _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
+
+All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, the reward function, and the events
+of :class:`ict_core.training.resume.Checkpointing`. Public functions of other objects are replaced where none of the two
+has an option for it, each with its reason where it is done:
+
+    trl.import_utils.is_vllm_available    training.run: TRL imports an installed vLLM whether it is used or not
+    trl's vllm_generation.LLM             training.rollouts: TRL passes on no dtype and no setting of vLLM on a CPU
+    vllm_generation.sync_weights          training.rollouts: to know when weights came; on a CPU TRL's own way fails
+    llm.generate, vllm_client.generate    training.rollouts: TRL has one seed for all requests of all steps
+    model.generate                        training.sampling: TRL does not pass ``custom_generate`` on
+    model.forward                         training.packed_model: wrappers of ranks must see packed passes
+"""
 
 import functools
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import torch
 from accelerate.utils import broadcast_object_list
 from torch import Tensor
 from torch.distributed.tensor import DTensor
-from transformers.trainer import TRAINING_ARGS_NAME
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers import PreTrainedTokenizerBase
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
 from ict_core.config.methods import Method
-from ict_core.config.training import rows_of_groups
+from ict_core.config.training import Rollouts, rows_of_groups
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
-from ict_core.tokens.streaming import SCORES, TokenStatistics, token_statistics
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.levers import Levers
-from ict_core.training.objective import k3, normaliser, psi, selected_loss
+from ict_core.training.objective import importance_ratio, k3, normaliser, psi, selected_loss
 from ict_core.training.packed_model import whole_head
 from ict_core.training.passes import Batch, DensePasses, PackedPasses, Passes
 from ict_core.training.probe import WeightProbe
-from ict_core.training.ranks import gathered_rows, gathered_sums, own_rows, rounds, whole_batch
-from ict_core.training.resume import Checkpoints
+from ict_core.training.ranks import gathered_sums, own_rows, rounds, whole_batch
+from ict_core.training.resume import Checkpointing, Checkpoints
+from ict_core.training.rewards import Reward
 from ict_core.training.token_log import TrainingLog
 
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
@@ -40,51 +58,72 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     bit-equal to TRL's own.
 
     Args:
+        reward: TRL's reward function.
+        processing_class: the tokenizer.
         levers: of packed passes; None for dense ones.
         method: the selection rule with its parameters, normaliser and warm-up.
         seed: the cell's seed, from which rollout and selection seeds are derived for every step.
         training_log: receives one record a step.
+        rollouts: how vLLM makes them; None where transformers does.
         probe: fixed prompts, token ids, with which vLLM's weights are checked after every transfer.
-        probe_bound: the mean difference of log-probs beyond which the run stops, nats.
     """
 
     def __init__(
         self,
-        *args: Any,
+        *,
+        reward: Reward,
+        processing_class: PreTrainedTokenizerBase,
         levers: Levers | None,
         method: Method,
         seed: int,
         training_log: TrainingLog,
+        rollouts: Rollouts | None = None,
         probe: list[list[int]] | None = None,
-        probe_bound: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(reward_funcs=[self._recorded(reward)], processing_class=processing_class, **kwargs)
         if self.loss_type != "grpo" or self.num_iterations != 1 or self.top_entropy_quantile < 1.0:
             raise ValueError("selection is defined for loss_type grpo, one update a batch and no other token mask")
+        # TRL would take log-probs of the reference model and of vLLM's tokens by dense passes of its own
+        self._kl_coef, self.beta = self.beta, 0.0
+        self.vllm_importance_sampling_correction = False
         self._method = method
         self._seed = seed
+        self._pad_id = int(processing_class.pad_token_id)
         self._training_log = training_log
-        self._checkpoints: Checkpoints | None = None
-        self._resumed_at = 0  # step
+        self._rollouts = rollouts
         self._select = SELECTORS[method.selector]
-        self._scores = tuple(name for name in SCORES if name == method.parameters().get("score"))
+        self._scores = tuple(name for name in GROUP_SCORES if name == method.parameters().get("score"))
         self._sample: Batch | None = None  # rollouts that are looked at again after the update
-        self._at_once = rows_of_groups(training_log.group_size, self.args.per_device_train_batch_size)
-        self._own: TokenStatistics | None = None  # of this rank's rollouts, found with their old log-probs
-        self._packed: PackedPasses | None = None
         self._micro_batches: list[Batch] = []
-        dense = super()._get_per_token_logps_and_entropies
-        self._passes: Passes = DensePasses(self.accelerator, self._policy, dense, self.args.per_device_train_batch_size)
-        if levers is not None:
+        rows = self.args.per_device_train_batch_size
+        assert self.num_generations is not None
+        self._group_size = self.num_generations
+        self._at_once = rows_of_groups(self._group_size, rows)
+        self._passes: Passes
+        self._packed: PackedPasses | None = None
+        if levers is None:
+            dense = self._get_per_token_logps_and_entropies
+            self._passes = DensePasses(self.accelerator, self._policy, dense, rows)
+        else:
             plain = [self._plain(model) for model in (self.model, self.ref_model) if model is not None]
             self._passes = self._packed = PackedPasses(self.accelerator, self._policy, plain, self.temperature, levers)
         self._probe: WeightProbe | None = None
-        if self.use_vllm:
+        if rollouts is not None:
             from ict_core.training.rollouts import SeededSampler
 
             sampler = SeededSampler(self.vllm_generation, probe or [], self._rollout_seed)
-            self._probe = WeightProbe(sampler, self.accelerator, probe_bound)
+            self._probe = WeightProbe(sampler, self.accelerator, rollouts.probe_bound)
+
+    def _recorded(self, reward: Reward) -> Reward:
+        """The same reward function; TRL hands on advantages alone, from which rewards cannot be told."""
+
+        @functools.wraps(reward)
+        def recorded(*args: Any, **columns: Any) -> list[float | None]:
+            self._rewards = reward(*args, **columns)
+            return self._rewards
+
+        return recorded
 
     def train_from(self, checkpoints: Checkpoints | None) -> None:
         """Train from the last checkpoint, or from the base where there is none; its frames go into the training log.
@@ -92,85 +131,99 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         Args:
             checkpoints: of this training; None on all ranks but the first.
         """
-        self._checkpoints = checkpoints
-        found = [checkpoints.resume() if checkpoints is not None else None]
-        (resumed,) = broadcast_object_list(found)
+        (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
         if resumed is not None:
-            self._resumed_at = resumed.step
             self._training_log.read(resumed.folder)
+        self.add_callback(Checkpointing(checkpoints, self._training_log, self.accelerator))
         self._training_log.start()
         self.train(resume_from_checkpoint=None if resumed is None else str(resumed.folder))
 
-    def _get_train_sampler(self, dataset: Any = None) -> Any:
-        """As TRL's, past the epochs that a resumed training has had: their orders are drawn from the same generator."""
-        sampler: Any = super()._get_train_sampler(dataset)
-        for _ in range(self._resumed_at // (sampler.num_samples // sampler.batch_size)):
-            torch.randperm(sampler.num_samples, generator=sampler.generator)
-        return sampler
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """As transformers', without TRL's model card; none after the last step, as the output follows."""
-        if self.state.global_step >= self.state.max_steps:
-            return
-        super(GRPOTrainer, self)._save_checkpoint(model, trial)
-        self.accelerator.wait_for_everyone()  # each rank writes its generators' states
-        if self._checkpoints is not None:
-            folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
-            self._training_log.write(folder)
-            self._checkpoints.seal(folder)
-        self._training_log.start()  # a checkpoint is part of no step
-
-    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        """As transformers', without the pickle of its arguments."""
-        super()._save(output_dir, state_dict)
-        Path(output_dir or self.args.output_dir or "", TRAINING_ARGS_NAME).unlink()
-
-    def _prepare_inputs(self, generation_batch: Any) -> Batch:
-        """As TRL's; for packed passes in the order of the groups, which share their prompts in a micro-batch then."""
-        if self._packed is None:
-            return super()._prepare_inputs(generation_batch)
-        parts = self.args.gradient_accumulation_steps
-        if self._step % parts == 0:
-            self._micro_batches = split_tensor_dict(self._generate_and_score_completions(generation_batch), parts)
-        return self._micro_batches[self._step % parts]
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: TRL would write one into the folder of the checkpoints."""
 
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
+        """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
+
+        ``rewards`` and ``normaliser`` (B,); ``kept``, ``logprob`` and, with a KL term, ``ref_per_token_logps`` (B, T);
+        with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
+        """
         step = self.state.global_step
         started = time.perf_counter()
         torch.manual_seed(self._sampling_seed(step))
-        self._own = None
         batch = super()._generate_and_score_completions(inputs)
+        if self._probe is not None:  # before anything is made of the rollouts
+            self._training_log.probed(self._probe.check(self._policy(), step))
+        rewards = [float("nan") if reward is None else reward for reward in self._rewards]
+        batch["rewards"] = torch.tensor(rewards, device=self.accelerator.device)
+        if self._kl_coef != 0.0:
+            batch["ref_per_token_logps"] = self._reference_log_probs(batch)
         generated = time.perf_counter()
         self._select_tokens(batch, step)
-        self._training_log.sampler(*self._sampler_mismatch(batch))
+        if self._rollouts is not None:
+            self._correct_for_sampler(batch)
         self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
+        self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
         return batch
 
     def _select_tokens(self, batch: Batch, step: int) -> None:
-        """Add to this rank's rollouts what the loss needs: ``kept`` and ``logprob`` (B, T), ``normaliser`` (B,)."""
-        whole = whole_batch(self.accelerator, batch, self._tokenizer.pad_token_id)
+        """The road from the rollouts to the mask: statistics of the whole batch, the rule, this rank's rows of it."""
+        whole = whole_batch(self.accelerator, batch, self._pad_id)
         mask = whole["completion_mask"].bool()
-        tokens = self._token_statistics(batch, whole)
         sampled = self._training_log.sampled(step)
+        live = None
+        if self._one_pass():
+            live = whole["advantages"] != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
+        tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting = step >= (self._method.warmup_steps or 0)  # a study has settled it
         kept = self._kept(tokens, whole["advantages"], mask, step) if selecting else mask
         counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
         for name, values in (("kept", kept.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
             batch[name] = own_rows(self.accelerator, values, batch["completion_mask"])
-        truncated = self._truncated(whole, mask)
-        self._training_log.rollouts(step, whole, tokens, kept, self._scored(), truncated, selecting=selecting)
+        self._training_log.rollouts(step, whole, tokens, kept, self._truncated(whole, mask), selecting=selecting)
 
-    def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
-        sampled = super()._generate_single_turn(*args, **kwargs)
-        if self._probe is not None:  # before anything is made of the rollouts
-            self._training_log.probed(self._probe.check(self._policy(), self.state.global_step))
-        return sampled
+    def _correct_for_sampler(self, batch: Batch) -> None:
+        """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
+
+        The log gets the mean difference of the two over the response tokens, nats, and the share of these whose ratio
+        was set to zero (masked) or to a bound (truncated).
+        """
+        assert self._rollouts is not None
+        correction, mask = self._rollouts.correction, batch["completion_mask"].bool()
+        sampler = batch["sampling_per_token_logps"]
+        old = batch["logprob"] if self._packed is not None else self._log_probs(self._policy(), batch)
+        ratio = importance_ratio(old, sampler, mask, correction)
+        batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
+        bounds = [0.0, correction.clip_max, *([] if correction.clip_min is None else [correction.clip_min])]
+        corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
+        sums = gathered_sums(self.accelerator, [(old - sampler)[mask].abs(), corrected])
+        mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
+        self._training_log.sampler(mismatch, share)
+
+    def _reference_log_probs(self, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), under the reference model: of adapters, the model without them."""
+        if self.ref_model is not None:
+            return self._log_probs(self.ref_model, batch)
+        with self.accelerator.unwrap_model(self.model).disable_adapter():
+            return self._log_probs(self._policy(), batch)
+
+    @torch.no_grad()
+    def _log_probs(self, model: torch.nn.Module, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), without a gradient; dense passes in TRL's parts."""
+        mask = batch["completion_mask"].bool()
+        at_once = self._at_once if self._packed is not None else self.args.per_device_train_batch_size
+        parts = []
+        for rows in torch.arange(len(mask)).split(at_once):
+            part = {name: batch[name][rows] for name in _ROLLOUT}
+            parts.append(self._passes.log_probs(model, part, mask[rows]))
+        return torch.cat(parts)
 
     def _sampling_seed(self, step: int) -> int:
         """Of the global generator, from which transformers samples: another one on every rank."""
         rank = self.accelerator.process_index
-        return derive_seed(self._seed, "rollout", step, *(["rank", rank] if rank else []))
+        if rank == 0:
+            return derive_seed(self._seed, "rollout", step)
+        return derive_seed(self._seed, "rollout", step, "rank", rank)
 
     def _rollout_seed(self, number: int) -> int:
         """Of one rollout of the current step's whole batch, which vLLM is given."""
@@ -180,94 +233,50 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
         return self._select(tokens, advantages, mask, generator, **self._method.parameters())
 
-    def _scored(self) -> Tensor:
-        """Rewards of the rollout batch that was just scored, (B,)."""
-        (scored,) = dict(self._logs["rewards"]).values()
-        return torch.tensor(list(scored))
-
     def _truncated(self, batch: Batch, mask: Tensor) -> Tensor:
         """True where a response ran into the token limit, (B,)."""
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         return ~(torch.isin(batch["completion_ids"], stops) & mask).any(-1)
 
-    def _sampler_mismatch(self, batch: Batch) -> tuple[float, float]:
-        """How far vLLM's log-probs of its own tokens are from the trainer's, nats, and the share that is corrected.
+    def _one_pass(self) -> bool:
+        """Whether the statistics' pass can be the loss's: a step is one micro-batch of whole groups and weights."""
+        whole = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
+        sharded = isinstance(next(self._policy().parameters()), DTensor)
+        return self._packed is not None and self._packed.levers.one_pass and whole and not sharded
 
-        A token is corrected where its ratio was set to zero (masked) or to a bound (truncated). NaN without vLLM.
-        """
-        if "importance_sampling_ratio" not in batch:
-            return float("nan"), float("nan")
-        mask = batch["completion_mask"].bool()
-        difference = (batch["old_per_token_logps"] - batch["sampling_per_token_logps"])[mask].abs()
-        ratio = batch["importance_sampling_ratio"].expand_as(mask)[mask]
-        bounds = [0.0, self.vllm_importance_sampling_clip_min, self.vllm_importance_sampling_clip_max]
-        limits = torch.tensor([b for b in bounds if b is not None], dtype=ratio.dtype, device=ratio.device)
-        (total, number), (corrected, _) = gathered_sums(self.accelerator, [difference, torch.isin(ratio, limits)])
-        return (total / number).item(), (corrected / number).item()
-
-    def _token_statistics(self, own: Batch, whole: Batch) -> TokenStatistics:
+    def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
         """Statistics under the current policy, which before the update is the one that made the rollouts.
 
-        Every rank gets those of all rollouts.
+        Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
+
+        Args:
+            batch: whole groups, which all ranks hold.
+            live: see :class:`Passes`.
         """
-        size, mask = self._training_log.group_size, own["completion_mask"].bool()
-        if len(mask) % size:  # a group lies on two ranks
-            return self._shared_out(whole, self._scores_now())
-        found = self._own
-        if found is None:
-            live = None
-            if self._packed is not None and self._one_pass():
-                live = torch.ones_like(mask[:, 0]) if self.beta != 0.0 else own["advantages"] != 0
-            found = self._statistics(own, mask, self._scores_now(), live)
-        rows = gathered_rows(self.accelerator, found.stack(), whole["completion_mask"].size(1))
-        return TokenStatistics.stacked(rows, self._scores_now(), size)
-
-    def _scores_now(self) -> tuple[str, ...]:
-        return tuple(SCORES) if self._training_log.sampled(self.state.global_step) else self._scores
-
-    def _one_pass(self) -> bool:
-        """Whether the statistics' pass can be the loss's: the step is one micro-batch of whole, unsharded weights."""
-        assert self._packed is not None
-        sharded = isinstance(next(self._policy().parameters()), DTensor)
-        return self._packed.levers.one_pass and self.args.gradient_accumulation_steps == 1 and not sharded
-
-    def _statistics(
-        self, batch: Batch, mask: Tensor, scores: Sequence[str], live: Tensor | None = None
-    ) -> TokenStatistics:
-        """Of whole groups, as many at a time as a micro-batch holds; see :class:`Passes` for ``live``."""
-        size = self._training_log.group_size
         head = whole_head(self._plain(self.model)).detach()
-        statistics = functools.partial(
-            token_statistics, group_size=size, temperature=self.temperature, scores=scores, head=head
-        )
-        found = []
-        for rows in torch.arange(len(mask)).split(self._at_once):
-            part = {name: batch[name][rows] for name in _ROLLOUT}
-            states, where = self._passes.states(part, mask[rows], size, live)
-            with self.accelerator.autocast():
-                tokens = statistics(states, where=where, token_ids=part["completion_ids"])
-            found.append(tokens.stack())
-        return TokenStatistics.stacked(torch.cat(found, dim=1), scores, size)
-
-    def _shared_out(self, batch: Batch, scores: Sequence[str]) -> TokenStatistics:
-        """Statistics of rollouts that all ranks hold: each rank computes some of the groups, and gets all results."""
-        mask = batch["completion_mask"].bool()
-        size = self._training_log.group_size
-        pieces = torch.arange(len(mask)).split(self._at_once)
-        results = torch.zeros(3 + len(scores), *mask.shape, device=mask.device)
+        options: dict[str, Any] = {"group_size": self._group_size, "temperature": self.temperature, "scores": scores}
+        shape = batch["completion_mask"].shape
+        pieces = torch.arange(len(batch["completion_mask"])).split(self._at_once)
+        values = torch.empty(0)
         for index, counts in rounds(self.accelerator, len(pieces)):
             rows = pieces[index]
-            found = self._statistics({name: batch[name][rows] for name in _ROLLOUT}, mask[rows], scores)
+            part = {name: batch[name][rows] for name in _ROLLOUT}
+            mask, graph = part["completion_mask"].bool(), None if live is None else live[rows]
+            states, where = self._passes.states(part, mask, self._group_size, graph)
+            with self.accelerator.autocast():
+                tokens = token_statistics(states, head, where, part["completion_ids"], **options)
+            if not len(values):
+                values = tokens.values.new_zeros(len(tokens.names), *shape)
             if counts:
-                results[:, rows] = found.stack()
-        return TokenStatistics.stacked(self.accelerator.reduce(results, "sum"), scores, size)
+                values[:, rows] = tokens.values
+        return replace(tokens, values=self.accelerator.reduce(values, "sum"))
 
     def _look_again(self) -> None:
         """After an update: what it did to the tokens of the sample."""
         if self._sample is None:
             return
         started = time.perf_counter()
-        tokens = self._shared_out(self._sample, ())
+        tokens = self._token_statistics(self._sample, ())
         mask = self._sample["completion_mask"].bool()
         self._training_log.after_update(tokens, mask, time.perf_counter() - started)
         self._sample = None
@@ -281,32 +290,16 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         unwrapped = self.accelerator.unwrap_model(model)
         return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # of adapters
 
-    def _get_per_token_logps_and_entropies(
-        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, *args: Any, **options: Any
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """What TRL calls for the log-probs of the sampler's tokens under the old policy and the reference model."""
-        if self._packed is None:
-            return super()._get_per_token_logps_and_entropies(
-                model, input_ids, attention_mask, logits_to_keep, *args, **options
-            )
-        parts = {"ids": input_ids, "mask": attention_mask}
-        batch = {f"prompt_{name}": part[:, :-logits_to_keep] for name, part in parts.items()}
-        batch |= {f"completion_{name}": part[:, -logits_to_keep:] for name, part in parts.items()}
-        mask = batch["completion_mask"].bool()
-        size = self._training_log.group_size
-        if self.use_vllm and self._own is None and len(mask) % size == 0:  # first of the old policy
-            self._own = self._statistics(batch, mask, self._scores_now())
-            return self._own.logprob, None, None
-        found = [
-            self._packed.log_probs(model, {name: batch[name][rows] for name in _ROLLOUT}, mask[rows])
-            for rows in torch.arange(len(mask)).split(self._at_once)
-        ]
-        return torch.cat(found), None, None
+    def compute_loss(
+        self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Of TRL's micro-batch; of packed passes the next in the order of the groups, whose prompts are shared."""
+        return self.micro_batch_loss(model, inputs if self._packed is None else self._micro_batches.pop(0))
 
-    def _compute_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
+    def micro_batch_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         mask, kept = inputs["completion_mask"].bool(), inputs["kept"]
-        wanted = self._passes.wanted(kept.bool(), mask, inputs["advantages"], kl=self.beta != 0.0)
+        wanted = self._passes.wanted(kept.bool(), mask, inputs["advantages"], kl=self._kl_coef != 0.0)
         logps = self._passes.log_probs(model, inputs, wanted)
         old = inputs.get("old_per_token_logps", logps.detach())
         logps = torch.where(wanted, logps, old)
@@ -315,9 +308,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
             per_token = per_token * inputs["importance_sampling_ratio"]
         divergence = torch.full_like(logps, torch.nan)
-        if self.beta != 0.0:
+        if self._kl_coef != 0.0:
             reference = inputs["ref_per_token_logps"]
-            per_token = per_token + self.beta * k3(logps, reference)
+            per_token = per_token + self._kl_coef * k3(logps, reference)
             divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
         loss = selected_loss(per_token, kept * wanted, inputs["normaliser"])
         self._training_log.update(loss.detach(), divergence[mask], clipped[wanted])
@@ -328,4 +321,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             self._look_again()
             sums = gathered_sums(self.accelerator, self._training_log.updates())
             self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
+            if self._rollouts is not None:
+                logs |= self._training_log.sampler_metrics()
         super().log(logs, start_time)

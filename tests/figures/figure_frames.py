@@ -15,7 +15,8 @@ from ict_core.figures.registry import FIGURES
 from ict_core.seeding import generator
 from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE
-from ict_core.store.records import GROUP_SCORES, STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
+from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
+from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.theory.single_logit import h1_change, h2_change
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}

@@ -4,7 +4,8 @@ import pandas as pd
 import torch
 
 from ict_core.shadow.groups import Alternatives, Groups, group_advantages
-from ict_core.tokens.streaming import SCORES, TokenStatistics
+from ict_core.store.token_scores import STATISTICS
+from ict_core.tokens.streaming import TokenStatistics
 
 HOSTILE = [
     *("</script>", "<script>window.hit=1</script>", "<img src=x onerror=window.hit=1>", "<svg onload=window.hit=1>"),
@@ -57,7 +58,7 @@ def made_up_groups(texts: list[str], *, prompts: int, size: int, length: int, pr
     lengths = torch.randint(max(1, length // 2), length + 1, (rows,), generator=g)
     lengths[0] = length
     mask = torch.arange(length) < lengths[:, None]
-    values = torch.rand(3 + len(SCORES), rows, length, generator=g).square() * mask
+    values = torch.rand(len(STATISTICS), rows, length, generator=g).square() * mask
     values[0] *= -3  # log-probabilities
     rewards = (torch.rand(rows, generator=g) < 0.5).float()
     rewards[-1] = torch.nan
@@ -71,7 +72,7 @@ def made_up_groups(texts: list[str], *, prompts: int, size: int, length: int, pr
         completion_mask=mask,
         rewards=rewards,
         advantages=group_advantages(rewards, size),
-        statistics=TokenStatistics.stacked(values, tuple(SCORES), size),
+        statistics=TokenStatistics(values, STATISTICS, size),
         forks=(torch.rand(rows, length, generator=g) < 0.1).float() * mask,
         alternatives=Alternatives(torch.randint(len(texts), (rows, length, 3), generator=g), probs),
         model=None,

@@ -13,7 +13,7 @@ from ict_core.grading.boxes import Verdict
 from ict_core.grading.pool import GradingPool
 from ict_core.problems.mini.corpus import evaluation_problems
 from ict_core.shadow.groups import Groups, group_advantages, sample_groups
-from ict_core.tokens.streaming import SCORES
+from ict_core.store.token_scores import STATISTICS
 
 GRADING = {"seconds": 5.0, "memory_mib": 1024}
 SIZE, TEMPERATURE, STOPS = 3, 0.8, list(range(30))
@@ -69,7 +69,7 @@ def distributions(groups) -> list[np.ndarray]:
 
 def test_statistics_are_those_of_the_whole_softmax(groups, distributions):
     tokens = groups.statistics
-    assert tokens.group_size == SIZE and set(tokens.scores) == set(SCORES)
+    assert tokens.group_size == SIZE and tokens.names == STATISTICS
     lengths = [len(p) for p in distributions]
     assert groups.completion_mask.sum(-1).tolist() == lengths and len(set(lengths)) > 1
     for row, own in enumerate(distributions):
@@ -85,12 +85,12 @@ def test_statistics_are_those_of_the_whole_softmax(groups, distributions):
         expected["tv"] = np.abs(own - mean).sum(-1) / 2
         expected["wasserstein"] = np.abs((own - mean).cumsum(-1)).sum(-1)
         for name, values in expected.items():
-            found = tokens.scores[name][row, : len(own)]
+            found = tokens[name][row, : len(own)]
             np.testing.assert_allclose(found, values, rtol=1e-3, atol=4e-4 if name == "wasserstein" else 2e-6)
         np.testing.assert_allclose(tokens.logprob[row, : len(own)], np.log(own[range(len(own)), ids]), atol=1e-4)
         np.testing.assert_allclose(tokens.h1[row, : len(own)], entropy(own), atol=1e-4)
         np.testing.assert_allclose(tokens.h2[row, : len(own)], -np.log((own**2).sum(-1)), atol=1e-4)
-    assert not tokens.stack()[:, ~groups.completion_mask].any()
+    assert not tokens.values[:, ~groups.completion_mask].any()
 
 
 def test_alternatives_are_the_likeliest_tokens(groups, distributions):
@@ -121,7 +121,7 @@ def test_a_rollout_depends_on_its_own_problem_and_seed_only(checkpoint, problems
     length = last.completion_ids.size(1)
     assert torch.equal(last.completion_ids, groups.completion_ids[2 * SIZE :, :length])
     torch.testing.assert_close(
-        last.statistics.stack(), groups.statistics.stack()[:, 2 * SIZE :, :length], rtol=1e-4, atol=1e-4
+        last.statistics.values, groups.statistics.values[:, 2 * SIZE :, :length], rtol=1e-4, atol=1e-4
     )
     assert last.alternatives is None and last.forks.isnan().all()
     other = sampled(checkpoint, problems.iloc[2:], seed=6)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
 
-from ict_core.tokens.streaming import SCORES
+from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.tools.inspection.page import SHADES, inert, page, page_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +100,7 @@ def test_data_are_the_groups(hostile):
     data = page_data(groups, kept, "title", ["fact"])
     rollouts = [rollout for group in data["groups"] for rollout in group["rollouts"]]
     assert [group["problem"] for group in data["groups"]] == ["made-up-0", "made-up-1"]
-    assert {tuple(rollout["columns"]) for rollout in rollouts} == {("logprob", "h1", "h2", *SCORES)}
+    assert {tuple(rollout["columns"]) for rollout in rollouts} == {("logprob", "h1", "h2", *GROUP_SCORES)}
     for row, rollout in enumerate(rollouts):
         on = groups.completion_mask[row]
         assert rollout["ids"] == groups.completion_ids[row][on].tolist()
@@ -118,7 +118,7 @@ def test_data_are_the_groups(hostile):
 def test_every_score_can_be_seen_and_the_script_knows_what_it_derives():
     script = (ROOT / "ict_core/tools/inspection/page.js").read_text()
     derived = re.findall(r"^  (\w+)[:,]", script.partition("const DERIVED = {")[2].partition("};")[0], re.MULTILINE)
-    assert set(SHADES) == {"h1", "h2", *SCORES, *derived}
+    assert set(SHADES) == {"h1", "h2", *GROUP_SCORES, *derived}
 
 
 def test_the_installed_package_has_its_files():

@@ -64,7 +64,7 @@ def test_pointing_at_a_token_tells_of_it(opened):
     p, beta = groups.statistics.logprob[row, t].exp().item(), math.exp(-groups.statistics.h2[row, t])
     length = int(groups.completion_mask[row].sum())
     assert f"position {t + 1} of {length}" in lines
-    u = groups.statistics.scores["js"][row]
+    u = groups.statistics["js"][row]
     rank = 1 + int((u > u[t]).sum())
     for name, value in (("β", f"{beta:#.3g}"), ("p", f"{p:#.3g}"), ("u (JS)", f"{u[t]:#.3g} nats")):
         line = next(line for line in lines.splitlines() if line.startswith(f"{name} "))

@@ -14,7 +14,8 @@ from ict_core.config.load import load_methods
 from ict_core.selection import SELECTORS
 from ict_core.selection.base import register, top_fraction
 from ict_core.selection.rules import Batch, distinct_rules
-from ict_core.tokens.streaming import SCORES, TokenStatistics
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.tokens.streaming import TokenStatistics
 
 PARAMETERS = {
     "grpo": {},
@@ -28,8 +29,8 @@ RULES = distinct_rules(load_methods(Path(__file__).resolve().parents[2] / "confi
 def statistics(h1, *, logprob=None, js=None) -> TokenStatistics:
     h1 = torch.as_tensor(h1, dtype=torch.float32)
     zeros = torch.zeros_like(h1)
-    scores = {"js": zeros if js is None else js}
-    return TokenStatistics(zeros if logprob is None else logprob, h1, zeros, scores, group_size=1)
+    columns = {"logprob": logprob, "h1": h1, "h2": None, "js": js}
+    return TokenStatistics.from_columns({k: zeros if v is None else v for k, v in columns.items()}, group_size=1)
 
 
 def random_batch(seed: int, rows: int = 6, length: int = 23):
@@ -37,8 +38,9 @@ def random_batch(seed: int, rows: int = 6, length: int = 23):
     draw = [torch.rand(rows, length, generator=g) for _ in range(3)]
     mask = torch.arange(length) < torch.randint(1, length + 1, (rows, 1), generator=g)
     logprob = (draw[0] * 0.01).log() * mask
-    scores = {name: torch.rand(rows, length, generator=g) * mask for name in SCORES}
-    tokens = TokenStatistics(logprob, draw[1] * mask, draw[2] * mask, scores, group_size=3)
+    columns = {"logprob": logprob, "h1": draw[1] * mask, "h2": draw[2] * mask}
+    columns |= {name: torch.rand(rows, length, generator=g) * mask for name in GROUP_SCORES}
+    tokens = TokenStatistics.from_columns(columns, group_size=3)
     return tokens, torch.randn(rows, generator=g), mask
 
 
@@ -88,7 +90,7 @@ def test_the_number_kept_is_the_exact_ceiling(score, scope, rows, seed, percent)
 def test_a_wider_scope_keeps_the_highest_of_all_its_rollouts(scope, seed):
     tokens, advantages, mask = random_batch(seed)
     kept = select("top-score", tokens, advantages, mask, scope=scope)
-    js = tokens.scores["js"]
+    js = tokens["js"]
     for rows in [slice(0, 6)] if scope == "batch" else [slice(0, 3), slice(3, 6)]:
         assert js[rows][kept[rows]].min() >= js[rows][mask[rows] & ~kept[rows]].max()
 
@@ -96,7 +98,8 @@ def test_a_wider_scope_keeps_the_highest_of_all_its_rollouts(scope, seed):
 @pytest.mark.parametrize(("score", "best"), [("h1", 1), ("h2", 2), ("surprise", 3), ("js", 0), ("kl", 1)])
 def test_every_score_ranks_by_its_own_values(score, best):
     row = torch.eye(4)
-    tokens = TokenStatistics((1 - row[3:] / 2).log(), row[1:2], row[2:3], {"js": row[:1], "kl": row[1:2]}, 1)
+    columns = {"logprob": (1 - row[3:] / 2).log(), "h1": row[1:2], "h2": row[2:3], "js": row[:1], "kl": row[1:2]}
+    tokens = TokenStatistics.from_columns(columns, group_size=1)
     mask = torch.ones(1, 4, dtype=torch.bool)
     kept = select("top-score", tokens, torch.zeros(1), mask, score=score, fraction=Fraction(1, 4))
     assert kept.nonzero().tolist() == [[0, best]]

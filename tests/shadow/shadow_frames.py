@@ -9,7 +9,8 @@ from torch import Tensor
 from ict_core.config.load import load_methods
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
-from ict_core.tokens.streaming import SCORES, TokenStatistics
+from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
+from ict_core.tokens.streaming import TokenStatistics
 from ict_core.training.token_log import TrainingLog
 
 METHODS = load_methods(Path(__file__).parents[2] / "configs" / "methods")
@@ -21,15 +22,17 @@ def random_batch(seed: int) -> tuple[TokenStatistics, dict[str, Tensor]]:
     g = torch.Generator().manual_seed(seed)
     rows = GROUPS * GROUP_SIZE
     mask = torch.arange(LENGTH) < torch.randint(1, LENGTH + 1, (rows, 1), generator=g)
-    values = torch.rand(3 + len(SCORES), rows, LENGTH, generator=g)
-    values[3:] = (values[3:] * 8).round() / 8
+    values = torch.rand(len(STATISTICS), rows, LENGTH, generator=g)
+    scores = values[len(POLICY_STATISTICS) :]
+    scores.mul_(8).round_().div_(8)
     values[0] = (0.9 * values[0] ** 3 + 1e-3).log()  # some below STAPO's bound
     batch = {
         "completion_mask": mask.long(),
         "completion_ids": torch.randint(5, 300, mask.shape, generator=g),
+        "rewards": torch.zeros(rows),
         "advantages": torch.randn(rows, generator=g),
     }
-    return TokenStatistics.stacked(values * mask, tuple(SCORES), GROUP_SIZE), batch
+    return TokenStatistics(values * mask, STATISTICS, GROUP_SIZE), batch
 
 
 def sample(variant: str, seed: int, groups: int = 2, step: int = 10) -> pd.DataFrame:
@@ -39,6 +42,5 @@ def sample(variant: str, seed: int, groups: int = 2, step: int = 10) -> pd.DataF
     generator = torch.Generator().manual_seed(derive_seed(seed, "selection", step))
     kept = SELECTORS[method.selector](statistics, batch["advantages"], mask, generator, **method.parameters())
     log = TrainingLog(GROUP_SIZE, 1, groups, forks=lambda ids: [token % 7 == 0 for token in ids])
-    rewards = torch.zeros(len(mask))
-    log.rollouts(step, batch, statistics, kept, rewards, rewards.bool(), selecting=True)
+    log.rollouts(step, batch, statistics, kept, torch.zeros(len(mask)).bool(), selecting=True)
     return log.tokens()

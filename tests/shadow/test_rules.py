@@ -9,6 +9,7 @@ from ict_core.errors import UserError
 from ict_core.selection.rules import distinct_rules
 from ict_core.shadow.score import rebuilt
 from ict_core.store import records
+from ict_core.store.token_scores import GROUP_SCORES
 
 RULES = distinct_rules(METHODS)
 LOCAL = [
@@ -55,7 +56,7 @@ def test_rebuilding_gives_the_very_tensors_back_whatever_the_order_of_the_rows()
     batch, turned = rebuilt(rows), rebuilt(rows[::-1])
     assert batch.statistics.group_size == 4 and batch.mask.sum() == len(rows)
     assert torch.equal(batch.mask, turned.mask) and torch.equal(batch.advantages, turned.advantages)
-    for name in ("h1", "h2", *records.GROUP_SCORES):
+    for name in ("h1", "h2", *GROUP_SCORES):
         assert batch.statistics.score(name)[batch.mask].tolist() == rows[name].tolist()
         assert torch.equal(batch.statistics.score(name), turned.statistics.score(name))
     of_rollouts = rows.groupby(["group", "rollout"])["advantage"].first()

@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
 from ict_core.store import records
+from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, score_name
 from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
-from ict_core.tokens.streaming import SCORES, token_statistics
+from ict_core.tokens.streaming import token_statistics
 
 VOCABULARY = 2500  # two tiles and a part of one
 
@@ -53,26 +54,32 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared):
     if shared:  # a prefix of the first group, a part of one in the second, and rows in which two of three agree
         where[:3, :2], where[3:5, 0], where[4:, 2] = where[0, :2], where[3, 0], where[4, 2]
     tokens = token_statistics(
-        states, head, where, ids, group_size=3, temperature=0.7, scores=tuple(SCORES), chunk=chunk
+        states, head, where, ids, group_size=3, temperature=0.7, scores=tuple(GROUP_SCORES), chunk=chunk
     )
     mask = where >= 0
     log_probs, *values = full(states, head, where, ids, 0.7)
     expected = dict(zip(("logprob", "h1", "h2"), values, strict=True))
-    for name, (divergence, kind) in SCORES.items():
+    for name, (divergence, kind) in GROUP_SCORES.items():
         expected[name] = torch.zeros(mask.shape, dtype=torch.float64)
         for row, position in mask.nonzero().tolist():
             q = reference(kind, log_probs.exp(), mask, row, position)
             expected[name][row, position] = DIVERGENCES[divergence](log_probs[row, position].exp(), q)
     for name, value in expected.items():
-        found = tokens.logprob if name == "logprob" else tokens.score(name)
+        found = tokens.score(name)
         least = 1e-3 if name == "wasserstein" else 1e-5  # of indices
         torch.testing.assert_close(found.double(), value * mask, atol=least, rtol=1e-6, msg=lambda m, n=name: n + m)
     torch.testing.assert_close(tokens.score("surprise"), (1 - tokens.logprob.exp()), atol=1e-6, rtol=0)
-    assert (tokens.scores["js"] <= math.log(2)).all()
+    assert (tokens["js"] <= math.log(2)).all()
 
 
-def test_the_scores_are_those_of_the_token_sample():
-    assert tuple(SCORES) == records.GROUP_SCORES
+def test_each_score_has_one_name_from_the_methods_file_to_the_token_sample():
+    named = {score_name(*group_score): name for name, group_score in GROUP_SCORES.items()}
+    assert named == {name: name for name in GROUP_SCORES}
+    assert score_name("h1", "position") == "h1"
+    columns = list(records.TOKENS)
+    assert columns[columns.index("logprob") : columns.index("advantage")] == list(STATISTICS)
+    with pytest.raises(KeyError):
+        score_name("kl", "sequence")
 
 
 @pytest.mark.parametrize("copied", [False, True])
@@ -83,11 +90,11 @@ def test_a_shared_prefix_has_no_divergence(copied):
         states[where[:, :2]] = states[where[0, :2]]
     else:
         where[:, :2] = where[0, :2]
-    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(SCORES))
+    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
     for name in ("js", "js_leave_one_out", "kl", "tv", "wasserstein"):
-        assert (tokens.scores[name][:, :2] == 0).all(), name
-        assert (tokens.scores[name][:, 2:] > 0).all(), name
-    assert (tokens.scores["js_sequence"] > 0).all()
+        assert (tokens[name][:, :2] == 0).all(), name
+        assert (tokens[name][:, 2:] > 0).all(), name
+    assert (tokens["js_sequence"] > 0).all()
 
 
 def test_certain_tokens_and_impossible_ones():
@@ -102,7 +109,7 @@ def test_certain_tokens_and_impossible_ones():
     for group, position in (mask[::2] & mask[1::2]).nonzero().tolist():
         p = pairs[group, :, position]
         js = DIVERGENCES["js"](p, p.mean(0))
-        torch.testing.assert_close(tokens.scores["js"][2 * group :, position][:2].double(), js, atol=1e-4, rtol=0)
+        torch.testing.assert_close(tokens["js"][2 * group :, position][:2].double(), js, atol=1e-4, rtol=0)
 
 
 def log_space(divergence: str, log_p: np.ndarray, log_q: np.ndarray) -> float:
@@ -131,8 +138,8 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
     vocabulary = logits.shape[-1]
     where, ids = torch.arange(8).view(4, 2), torch.zeros(4, 2, dtype=torch.int64)
     states, head = torch.from_numpy(logits).view(8, vocabulary), torch.eye(vocabulary)
-    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(SCORES))
-    assert tokens.stack().isfinite().all() and tokens.score("surprise").isfinite().all()
+    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
+    assert tokens.values.isfinite().all() and tokens.score("surprise").isfinite().all()
 
     log_p = logits.astype(np.float64) - logsumexp(logits.astype(np.float64), -1, keepdims=True)
     least = 1e-5 + 3e-7 * float(abs(logits).max())  # rounding of the logits, in float32
@@ -144,10 +151,10 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
             "sequence": logsumexp(log_p[row], 0) - math.log(2),
             "group": logsumexp(log_p.reshape(8, -1), 0) - math.log(8),
         }
-        for name, (divergence, kind) in SCORES.items():
+        for name, (divergence, kind) in GROUP_SCORES.items():
             wanted = log_space(divergence, log_p[row, position], means[kind])
             units = vocabulary if divergence == "wasserstein" else 1
-            assert float(tokens.scores[name][row, position]) == pytest.approx(wanted, abs=least * units), name
+            assert float(tokens[name][row, position]) == pytest.approx(wanted, abs=least * units), name
         own = log_p[row, position]
         assert float(tokens.h1[row, position]) == pytest.approx(-(np.exp(own) * own).sum(), abs=2 * least)
         assert float(tokens.h2[row, position]) == pytest.approx(-logsumexp(2 * own), abs=2 * least)
@@ -162,18 +169,18 @@ def test_half_precision_rounds_states_and_head_and_no_more(autocast):
     inputs = (states, head) if autocast else (rounded, rounded_head)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         found = token_statistics(*inputs, where, ids, group_size=2, temperature=0.7)
-    torch.testing.assert_close(found.stack(), expected.stack(), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(found.values, expected.values, atol=1e-6, rtol=1e-6)
     assert found.h1.dtype == torch.float32
 
 
 def test_a_score_that_nobody_asked_for_is_not_there():
     states, head, where, ids = random_case(4, 5, 20)
     tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0)
-    assert set(tokens.scores) == {"js"}
+    assert set(tokens.names) == {*POLICY_STATISTICS, "js"}
     with pytest.raises(KeyError):
         tokens.score("kl")
     none = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=())
-    torch.testing.assert_close(none.stack(), tokens.stack()[:3])
+    torch.testing.assert_close(none.values, tokens.values[:3])
 
 
 def test_part_of_a_group_is_refused():

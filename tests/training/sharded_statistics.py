@@ -10,13 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from short_runs import MODEL
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from ict_core.config import Training
 from ict_core.problems.mini.corpus import training_problems
-from ict_core.tokens.streaming import SCORES
-from ict_core.training.run import build_trainer
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.training.run import TrainingRun, build_trainer
 
 LENGTHS = torch.tensor([9, 4, 1, 7, 12, 12, 3, 5, 6, 10, 2, 8])
 
@@ -27,7 +28,8 @@ def main() -> None:
         selector="grpo", normaliser="response", warmup_steps=0, random_reward=None, parameters=dict
     )
     training = Training.model_validate_json(recipe.read_text())
-    trainer, _ = build_trainer(checkpoint, training_problems(0, 40, set()), training, method, 0, None, out / "scratch")
+    training_run = TrainingRun(checkpoint, training_problems(0, 40, set()), MODEL, training, method, seed=0)
+    trainer, _ = build_trainer(training_run, None, out / "scratch")
     generator = torch.Generator().manual_seed(0)
     mask = torch.arange(12) < LENGTHS.unsqueeze(1)
     batch = {
@@ -36,17 +38,16 @@ def main() -> None:
         "completion_ids": torch.randint(5, 300, (12, 12), generator=generator),
         "completion_mask": mask.long(),
     }
-    whole, gradients = trainer._shared_out(batch, tuple(SCORES)), gradients_of(trainer, batch, mask)
+    whole, gradients = trainer._token_statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
     for layer in trainer.model.model.layers:
         fully_shard(layer)
     fully_shard(trainer.model)
     in_parts = all(isinstance(weight, DTensor) for weight in trainer.model.parameters())
-    sharded, gathered = trainer._shared_out(batch, tuple(SCORES)), gradients_of(trainer, batch, mask)
+    sharded, gathered = trainer._token_statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
     if trainer.accelerator.is_main_process:
-        names = ["logprob", "h1", "h2", *SCORES]
         facts = {
-            "apart": dict(zip(names, (whole.stack() - sharded.stack()).abs().flatten(1).amax(1).tolist(), strict=True)),
-            "largest": dict(zip(names, whole.stack().abs().flatten(1).amax(1).tolist(), strict=True)),
+            "apart": {name: (whole[name] - sharded[name]).abs().max().item() for name in whole.names},
+            "largest": {name: whole[name].abs().max().item() for name in whole.names},
             "gradient": max(gradient.abs().max().item() for gradient in gradients),
             "gradient_apart": max((a - b).abs().max().item() for a, b in zip(gradients, gathered, strict=True)),
             "ranks": trainer.accelerator.num_processes,

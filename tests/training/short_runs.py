@@ -14,11 +14,14 @@ from typing import Any
 import torch
 
 from ict_core.config import Training
+from ict_core.config.models import Template
 from ict_core.errors import UserError
 from ict_core.problems.mini.corpus import training_problems
 from ict_core.seeding import derive_seed
 from ict_core.training.resume import Checkpoints
-from ict_core.training.run import build_trainer, rollout_engine
+from ict_core.training.run import TrainingRun, build_trainer, rollout_engine
+
+MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
 
 
 class LengthPool:
@@ -78,15 +81,11 @@ def run(spec: dict[str, Any], out: Path) -> None:
     attempts = [spec["killed_at"], None] if "killed_at" in spec else [None]
     stopped = ""
     for killed_at in attempts:
-        trainer, log = build_trainer(
-            Path(spec["checkpoint"]),
-            training_problems(0, 40, set()),
-            Training.model_validate_json(json.dumps(spec["training"])),
-            method,
-            spec["seed"],
-            LengthPool(killed_at),
-            out / "scratch",
+        training = Training.model_validate_json(json.dumps(spec["training"]))
+        training_run = TrainingRun(
+            Path(spec["checkpoint"]), training_problems(0, 40, set()), MODEL, training, method, spec["seed"]
         )
+        trainer, log = build_trainer(training_run, LengthPool(killed_at), out / "scratch")
         if spec["served"]:
             serve(trainer, vocabulary=300)
         checkpoints = Checkpoints(out / "scratch", {}, 0.0)

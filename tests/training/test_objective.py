@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from ict_core.training.objective import k3, normaliser, psi, selected_loss
+from ict_core.config.training import Correction
+from ict_core.training.objective import importance_ratio, k3, normaliser, psi, selected_loss
 
 MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
 KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])
@@ -14,6 +15,25 @@ KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])
 @pytest.mark.parametrize(("kind", "expected"), [("kept", [2, 1]), ("response", [4, 2]), ("batch_tokens", [3, 3])])
 def test_each_denominator_by_hand(kind, expected):
     assert normaliser(kind, KEPT, MASK).tolist() == expected
+
+
+def test_the_samplers_ratio_is_cut_to_its_bounds_or_dropped_beyond_them():
+    sampler = torch.tensor([[0.0, 0.0, 0.0, math.nan], [0.0, 0.0, 5.0, 5.0]])
+    old = torch.tensor([[0.25, 1.0, 4.0, 1.0], [1.0, 1.0, 1.0, 1.0]]).log()
+    expected = {
+        "token_truncate": [[0.5, 1.0, 2.0, 1.0], [1.0, 1.0, 1.0, 1.0]],
+        "token_mask": [[0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]],
+        "sequence_truncate": [[1.0], [1.0]],
+        "sequence_mask": [[1.0], [1.0]],
+    }
+    for mode, ratio in expected.items():
+        correction = Correction(mode=mode, clip_min=0.5, clip_max=2.0)
+        assert importance_ratio(old, sampler, MASK, correction).tolist() == ratio, mode
+    only_above = Correction(mode="sequence_mask", clip_max=2.0)
+    assert importance_ratio(old - 1, sampler, MASK, only_above).flatten().tolist() == pytest.approx(
+        [math.exp(-3), math.exp(-2)]
+    )
+    assert importance_ratio(old + 1, sampler, MASK, only_above).flatten().tolist() == [0.0, 0.0]
 
 
 def test_a_sequence_that_keeps_nothing_adds_zero_and_still_counts():

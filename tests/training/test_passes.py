@@ -6,6 +6,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 import torch
+from short_runs import MODEL
 from test_trainer import GRPO, LengthPool, Rule, recipe, top
 from transformers import AutoModelForCausalLM
 from trl.trainer.utils import split_tensor_dict
@@ -14,7 +15,7 @@ from ict_core.errors import UserError
 from ict_core.selection import SELECTORS
 from ict_core.training.levers import Levers
 from ict_core.training.packed_model import add_packed_forward
-from ict_core.training.run import build_trainer
+from ict_core.training.run import TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12
 NOTHING = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
@@ -50,6 +51,7 @@ def rollouts(kl: bool) -> dict[str, torch.Tensor]:
         "prompt_mask": prompt_mask,
         "completion_ids": completions * mask,
         "completion_mask": mask.long(),
+        "rewards": torch.zeros(B),
         "advantages": advantages,
     }
     return batch | ({"ref_per_token_logps": -5 * torch.rand(B, T, generator=generator)} if kl else {})
@@ -59,14 +61,13 @@ def gradients(trainer, rule, batch, micro_batches):
     """Of one step, with the loss of each micro-batch."""
     trainer._method, trainer._select = rule, SELECTORS[rule.selector]
     trainer._scores = ("js",) if rule.parameters().get("score") == "js" else ()
-    trainer._logs["rewards"]["none"] = [0.0] * B
     trainer.args.gradient_accumulation_steps = trainer.current_gradient_accumulation_steps = micro_batches
     trainer.model.zero_grad()
     inputs = dict(batch)
     trainer._select_tokens(inputs, step=1)
     losses = []
     for part in split_tensor_dict(inputs, micro_batches):
-        loss = trainer._compute_loss(trainer.model, part)
+        loss = trainer.micro_batch_loss(trainer.model, part)
         loss.backward()
         losses.append(loss.item())
     return losses, {name: p.grad.clone() for name, p in trainer.model.named_parameters()}, inputs
@@ -79,7 +80,9 @@ def trainers(request, tiny_checkpoint, tmp_path_factory):
     def trainer(passes):
         training = recipe(kl_coef=request.param, temperature=0.8, passes=passes, token_sample_groups=1)
         scratch = tmp_path_factory.mktemp("scratch")
-        built, _ = build_trainer(tiny_checkpoint, problems, training, GRPO, 0, LengthPool(), scratch)
+        built, _ = build_trainer(
+            TrainingRun(tiny_checkpoint, problems, MODEL, training, GRPO, 0), LengthPool(), scratch
+        )
         built.model.train()
         return built
 
@@ -90,7 +93,7 @@ def trainers(request, tiny_checkpoint, tmp_path_factory):
 @pytest.mark.parametrize("rule", RULES)
 def test_gradients_are_those_of_the_dense_passes_with_every_switch(trainers, rule, micro_batches):
     dense, packed = trainers
-    batch = rollouts(kl=dense.beta != 0)
+    batch = rollouts(kl=dense._kl_coef != 0)
     losses, expected, inputs = gradients(dense, RULES[rule], batch, micro_batches)
     scale = max(gradient.abs().max().item() for gradient in expected.values())
     for name, levers in SWITCHES.items():
@@ -105,7 +108,7 @@ def test_gradients_are_those_of_the_dense_passes_with_every_switch(trainers, rul
 
 def test_each_saving_takes_tokens_out_of_the_update(trainers):
     _, packed = trainers
-    kl = packed.beta != 0
+    kl = packed._kl_coef != 0
     counted = []
     hook = packed.model.get_decoder().register_forward_pre_hook(
         lambda _, __, inputs: counted.append(inputs["inputs_embeds"].size(1)), with_kwargs=True

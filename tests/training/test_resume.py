@@ -5,21 +5,18 @@ import shutil
 import time
 from contextlib import nullcontext
 from decimal import Decimal
-from types import SimpleNamespace
 
 import pytest
 from launch import RECIPE
-from short_runs import LengthPool
+from short_runs import MODEL, LengthPool
 
 from ict_core.config import Training
 from ict_core.config.methods import TopScore
-from ict_core.config.models import Template
 from ict_core.problems.mini.corpus import training_problems
 from ict_core.training.resume import Checkpoints
-from ict_core.training.run import train
+from ict_core.training.run import TrainingRun, train_run
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
-MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
 
 
@@ -34,7 +31,8 @@ def run(tiny_checkpoint, monkeypatch):
         problems = training_problems(0, 8, set())
         resolved = {"training": training.dump(), "seed": seed}
         try:
-            train(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, {}, resolved, out, known_forks=True)
+            training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, known_forks=True)
+            train_run(training_run, {}, resolved, out)
         except KeyboardInterrupt:
             return None
         return [(out / name).read_bytes() for name in BYTES], json.loads((out / "manifest.json").read_text())

@@ -12,7 +12,7 @@ from ict_core.config import Grpo, Training
 from ict_core.config.models import Architecture, Hardware, LocalModel, Template
 from ict_core.errors import UserError
 from ict_core.problems.mini.corpus import training_problems
-from ict_core.training.run import train
+from ict_core.training.run import TrainingRun, train_run
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
@@ -51,18 +51,10 @@ def trained(tiny_checkpoint, out, dtype="float32", hardware=None, tracking=None,
     )
     grading = {"seconds": 5.0, "memory_mib": 1024}
     method = Grpo(selector="grpo", normaliser="response")
-    train(
-        tiny_checkpoint,
-        training_problems(0, 40, set()),
-        model,
-        training,
-        method,
-        0,
-        grading,
-        {},
-        out,
-        tracking=tracking,
+    training_run = TrainingRun(
+        tiny_checkpoint, training_problems(0, 40, set()), model, training, method, 0, tracking=tracking
     )
+    train_run(training_run, grading, {}, out)
     weights = AutoModelForCausalLM.from_pretrained(out / "model", dtype="auto").state_dict()
     return weights, json.loads((out / "manifest.json").read_text())
 

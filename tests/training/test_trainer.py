@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
+from short_runs import MODEL, LengthPool
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
@@ -18,7 +18,7 @@ from ict_core.seeding import derive_seed
 from ict_core.store import records
 from ict_core.training.recipe import grpo_config
 from ict_core.training.rewards import verifier_reward
-from ict_core.training.run import build_trainer
+from ict_core.training.run import TrainingRun, build_trainer
 from ict_core.training.sampling import sample_lean
 
 STEPS = 3
@@ -71,20 +71,14 @@ def top(fraction: Fraction, score: str = "js", **more: Any) -> Rule:
     return Rule("top-score", keywords=tuple(keywords.items()), **more)
 
 
-class LengthPool:
-    """Grades by the parity of the text's length: a random model never solves a problem."""
-
-    def grade(self, items):
-        return [SimpleNamespace(status="correct" if len(text) % 2 else "wrong") for text, _, _ in items]
-
-
 @pytest.fixture(scope="module")
 def problems() -> pd.DataFrame:
     return training_problems(0, 40, set())
 
 
 def run(checkpoint, problems, training, method, tmp_path, seed=0):
-    trainer, log = build_trainer(checkpoint, problems, training, method, seed, LengthPool(), tmp_path / "scratch")
+    training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed)
+    trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
     trainer.train()
     return trainer.model.state_dict(), log
 
@@ -102,6 +96,19 @@ def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor])
     assert [name for name in a if not torch.equal(a[name], b[name])] == []
 
 
+def trl_trainer(checkpoint, problems, training, tmp_path):
+    """TRL's own, by our recipe and with our reward."""
+    torch.manual_seed(0)
+    return SeededGRPO(
+        model=AutoModelForCausalLM.from_pretrained(checkpoint, dtype="float32"),
+        processing_class=AutoTokenizer.from_pretrained(checkpoint),
+        reward_funcs=[verifier_reward(LengthPool())],
+        args=grpo_config(training, 0, tmp_path / "trl"),
+        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+    )
+
+
+@pytest.mark.parametrize("sampler", ["ours", "TRL's own"])
 @pytest.mark.parametrize(
     ("training", "everything"),
     [
@@ -114,22 +121,36 @@ def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor])
     ],
     ids=["plain", "two micro-batches", "temperature", "KL", "ICT at 100 %", "ICT at 100 %, all of these"],
 )
-def test_with_everything_selected_it_is_trl_bit_for_bit(tiny_checkpoint, problems, training, everything, tmp_path):
+def test_with_everything_selected_it_is_trl_bit_for_bit(
+    tiny_checkpoint, problems, training, everything, sampler, tmp_path, monkeypatch
+):
     training = training.model_copy(update={"passes": "dense"})
-    torch.manual_seed(0)
-    trl = SeededGRPO(
-        model=AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype="float32"),
-        processing_class=AutoTokenizer.from_pretrained(tiny_checkpoint),
-        reward_funcs=[verifier_reward(LengthPool())],
-        args=grpo_config(training, 0, tmp_path / "trl"),
-        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
-    )
-    sample_lean(trl.model)  # both sample alike, so that all else is compared
+    trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path)
+    if sampler == "ours":  # both sample alike, so that all else is compared
+        sample_lean(trl.model)
+    else:
+        monkeypatch.setattr("ict_core.training.run.sample_lean", lambda model: None)
     start = {name: value.clone() for name, value in trl.model.state_dict().items()}
     trl.train()
     ours, _ = run(tiny_checkpoint, problems, training, everything, tmp_path)
     assert_equal_weights(ours, trl.model.state_dict())
     assert any(not torch.equal(start[name], value) for name, value in ours.items())
+
+
+@pytest.mark.parametrize("kl", [0.0, 0.05], ids=["", "KL"])
+def test_packed_passes_train_as_trl_does_with_its_own_sampler(tiny_checkpoint, problems, kl, tmp_path, monkeypatch):
+    monkeypatch.setattr("ict_core.training.run.sample_lean", lambda model: None)
+    training = recipe(kl_coef=kl, micro_batch_sequences=8, learning_rate=1e-4)
+    trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path)
+    trl.train()
+    ours, log = run(tiny_checkpoint, problems, training, GRPO, tmp_path)
+    steps = log.steps()
+    told = pd.DataFrame(trl.state.log_history[:STEPS])
+    assert steps["tokens"].tolist() == (told["completions/mean_length"] * 16).tolist()
+    for name in ("reward", "reward_std", "grad_norm"):
+        assert steps[name].tolist() == pytest.approx(told[name].tolist(), rel=1e-4), name
+    for name, weight in trl.model.state_dict().items():  # 3 steps of at most 1e-4, whose signs rounding may turn
+        assert (ours[name] - weight).abs().mean() < 1e-7, name
 
 
 def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path):
@@ -147,7 +168,8 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
 def test_another_rule_leaves_order_and_first_rollouts_alone(tiny_checkpoint, problems, tmp_path):
     orders, logs = [], []
     for method in (GRPO, top(Fraction(1, 4), "random")):
-        trainer, log = build_trainer(tiny_checkpoint, problems, recipe(), method, 0, LengthPool(), tmp_path / "scratch")
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(), method, 0)
+        trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
         seen, prepare = [], trainer._generate_and_score_completions
         trainer._generate_and_score_completions = lambda rows, seen=seen, prepare=prepare: (
             seen.append([row["prompt"] for row in rows]) or prepare(rows)
@@ -188,17 +210,16 @@ def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problem
 
 
 def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems, tmp_path):
-    trainer, _ = build_trainer(
-        tiny_checkpoint, problems, recipe(kl_coef=0.05), GRPO, 0, LengthPool(), tmp_path / "scratch"
-    )
+    training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(kl_coef=0.05), GRPO, 0)
+    trainer, _ = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
     trainer.model.train()
     rows = [dict(row) for row in trainer.train_dataset.select(range(4)) for _ in range(4)]
     batch = trainer._generate_and_score_completions(rows)
     trainer.current_gradient_accumulation_steps = 1
     dropped = batch | {"kept": torch.zeros_like(batch["kept"])}
-    trainer._compute_loss(trainer.model, dropped).backward()
+    trainer.micro_batch_loss(trainer.model, dropped).backward()
     assert all((p.grad == 0).all() for p in trainer.model.parameters() if p.grad is not None)
-    trainer._compute_loss(trainer.model, batch).backward()
+    trainer.micro_batch_loss(trainer.model, batch).backward()
     assert any((p.grad != 0).any() for p in trainer.model.parameters())
 
 
@@ -232,7 +253,8 @@ def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, t
     rule = Rule("grpo", "response", random_reward=0.5)
     rewards = []
     for seed in (0, 0, 1):
-        trainer, log = build_trainer(tiny_checkpoint, problems, recipe(), rule, seed, None, tmp_path / "scratch")
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(), rule, seed)
+        trainer, log = build_trainer(training_run, None, tmp_path / "scratch")
         trainer.train()
         rewards.append(log.steps()["reward"].tolist())
     assert rewards[0] == rewards[1] != rewards[2]
@@ -242,8 +264,8 @@ def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, t
 def test_known_forks_are_marked_where_the_problems_have_them(tiny_checkpoint, problems, tmp_path):
     marks = []
     for known in (False, True):
-        arguments = (tiny_checkpoint, problems, recipe(steps=1), GRPO, 0, LengthPool(), tmp_path / "scratch")
-        trainer, log = build_trainer(*arguments, known_forks=known)
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(steps=1), GRPO, 0, known_forks=known)
+        trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
         trainer.train()
         marks.append(log.tokens()["fork"])
     assert marks[0].isna().all() and marks[1].isin([0, 1]).all()

@@ -85,14 +85,13 @@ def page_data(groups: Groups, kept: dict[str, Tensor], title: str, facts: list[s
 def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any]:
     """A rollout: one list a quantity, one entry a token; marks are lists of positions."""
     on, tokens, reward = groups.completion_mask[row], groups.statistics, groups.rewards[row]
-    columns = {"logprob": tokens.logprob, "h1": tokens.h1, "h2": tokens.h2, **tokens.scores}
     forks = groups.forks[row][on]
     likeliest = groups.alternatives
     return {
         "reward": None if reward.isnan() else reward.item(),
         "advantage": _short(groups.advantages[row].item()),
         "ids": groups.completion_ids[row][on].tolist(),
-        "columns": {name: [_short(x) for x in values[row][on].tolist()] for name, values in columns.items()},
+        "columns": {name: [_short(x) for x in tokens[name][row][on].tolist()] for name in tokens.names},
         "kept": [mask[row].nonzero().flatten().tolist() for mask in kept.values()],
         "forks": None if forks.isnan().any() else forks.nonzero().flatten().tolist(),
         "likeliest": [] if likeliest is None else likeliest.ids[row][on].tolist(),

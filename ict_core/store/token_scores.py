@@ -1,0 +1,48 @@
+"""What is known of each response token under the policy: the one list of statistics, scores and their names.
+
+Its names are the columns of the token sample (``records.TOKENS``), what a selection rule asks for, and what the
+statistics of ``tokens.streaming`` are called on the whole way between.
+"""
+
+from typing import NamedTuple
+
+
+class GroupScore(NamedTuple):
+    """A divergence of the token's own distribution from a reference distribution of its group."""
+
+    divergence: str
+    reference: str
+
+
+GROUP_SCORES = {
+    "js": GroupScore("js", "position"),
+    "js_leave_one_out": GroupScore("js", "leave-one-out"),
+    "js_sequence": GroupScore("js", "sequence"),
+    "js_group": GroupScore("js", "group"),
+    "kl": GroupScore("kl", "position"),
+    "tv": GroupScore("tv", "position"),
+    "wasserstein": GroupScore("wasserstein", "position"),
+}
+"""Each group score by name: the divergence, and the reference distribution that a token's own is compared with.
+
+``position``: the mean over the group's live rollouts at the same position (the paper's). ``leave-one-out``: the same
+without the rollout itself. ``sequence``: the mean over the positions of the rollout. ``group``: the mean over all
+positions of all rollouts of the group.
+"""
+
+POLICY_STATISTICS = ("logprob", "h1", "h2")
+"""Of the token's distribution alone: ln p of the sampled token, Shannon entropy, second-order Renyi entropy; nats."""
+
+STATISTICS = (*POLICY_STATISTICS, *GROUP_SCORES)
+
+
+def score_name(score: str, reference: str) -> str:
+    """The name of a score: of a divergence its name in :data:`GROUP_SCORES`, of any other its own.
+
+    Raises:
+        KeyError: no group score compares this with that reference.
+    """
+    names = {group_score: name for name, group_score in GROUP_SCORES.items()}
+    if reference == "position" and GroupScore(score, reference) not in names:
+        return score
+    return names[GroupScore(score, reference)]
