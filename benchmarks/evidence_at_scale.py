@@ -23,8 +23,8 @@ import report
 
 from ict_core.seeding import generator
 from ict_core.store import records
-from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.store.layout import MANIFEST, StudyFiles
+from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.store.token_scores import GROUP_SCORES
 
 MODELS = ("qwen-0.5b", "qwen-1.5b", "qwen-7b")

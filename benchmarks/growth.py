@@ -25,8 +25,8 @@ import report
 
 from ict_core.config import Cell, Study, load_study
 from ict_core.store import records
-from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import MANIFEST, read_manifest, write_manifest
+from ict_core.store.layout import MANIFEST, StudyFiles
+from ict_core.store.manifests import read_manifest, write_manifest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference/mini"

@@ -16,7 +16,7 @@ from ict_core.evidence.stored import Stored
 from ict_core.models.read import check_weights
 from ict_core.problems.published.item import Item
 from ict_core.problems.published.load import _reader
-from ict_core.store.provenance import read_manifest, write_manifest
+from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
 GARBAGE = (

@@ -220,7 +220,7 @@ def grade(
 @command("settings")
 def settings(study: StudyFile, out: Given) -> None:
     """Write the settings that the evidence is read by."""
-    from ict_core.store.provenance import write_manifest
+    from ict_core.store.manifests import write_manifest
 
     write_manifest(out, load_study(study).stage_config("evidence"))
 

@@ -57,7 +57,7 @@ def verify(
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
-    from ict_core.store.provenance import read_manifest
+    from ict_core.store.manifests import read_manifest
     from ict_core.store.repository import REPOSITORY
     from ict_core.tools.verify.against import SETTINGS, against, against_page
 

@@ -21,9 +21,11 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
 from ict_core.evaluation.engines import engine_version
+from ict_core.process.machine import this_hardware
 from ict_core.store import records
 from ict_core.store.code import fingerprint
-from ict_core.store.provenance import hash_file, hash_tree, hash_weights, this_hardware, write_json
+from ict_core.store.hashes import hash_file, hash_tree, hash_weights
+from ict_core.store.manifests import write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.COMPLETIONS[name] for name in _COMPLETION}}

@@ -11,7 +11,7 @@ from ict_core.evidence.scores import score_grades
 from ict_core.statistics.names import BASE
 from ict_core.store import records
 from ict_core.store.layout import MANIFEST, StudyFiles, TrainFiles
-from ict_core.store.provenance import read_manifest, write_manifest
+from ict_core.store.manifests import read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell

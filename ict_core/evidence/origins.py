@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ict_core.store.provenance import hardware_class
+from ict_core.process.machine import hardware_class
 
 _SHOWN = 4
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ict_core.errors import UserError
 from ict_core.statistics.design import Design
-from ict_core.store.provenance import read_manifest
+from ict_core.store.manifests import read_manifest
 
 
 class Variation(NamedTuple):

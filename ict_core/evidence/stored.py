@@ -11,7 +11,7 @@ from ict_core.evidence.settings import Settings, read_settings
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
 from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import read_manifest
+from ict_core.store.manifests import read_manifest
 
 MEASURED = {
     "scores": records.SCORES,

@@ -177,7 +177,9 @@ def _newest(folder: Path, noted: float) -> float:
 
 def _check_folder(folder: Path, noted: float | None) -> None:
     """Hold what was changed in a folder against its manifest."""
-    from ict_core.store.provenance import MANIFEST, hash_file, read_manifest
+    from ict_core.store.hashes import hash_file
+    from ict_core.store.layout import MANIFEST
+    from ict_core.store.manifests import read_manifest
 
     stamp = folder / _STAMP
     since = noted if noted is not None and stamp.exists() and stamp.stat().st_mtime == noted else 0.0
@@ -198,7 +200,7 @@ def _check_frames(files: Iterable[Path]) -> None:
 
 def _check_answers(frame: Path, manifest: Path, key: str) -> None:
     """Hold completions or grades against themselves and against the manifest beside them."""
-    from ict_core.store.provenance import read_manifest
+    from ict_core.store.manifests import read_manifest
     from ict_core.store.records import checked_hash
 
     stated = read_manifest(manifest)

@@ -14,7 +14,9 @@ from ict_core.errors import Transient, UserError
 from ict_core.models.read import INDEX, check_weights
 from ict_core.process.failures import DISK_ERRORS, lost_connection
 from ict_core.store.files import remove, settle
-from ict_core.store.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_json, write_manifest
+from ict_core.store.hashes import hash_weights
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import cost, file_hashes, manifest, write_json, write_manifest
 
 # Weights as safetensors only, and no code: nothing that is run when it is loaded.
 WEIGHTS = "model*.safetensors"

@@ -11,7 +11,8 @@ from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
 from ict_core.store.files import write_text
-from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import TABLES
 
 

@@ -10,7 +10,7 @@ from ict_core.report.page import page
 from ict_core.statistics.graded import Graded
 from ict_core.store.files import write_text
 from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import write_json
+from ict_core.store.manifests import write_json
 
 
 def run(stored: Path, results: Path, claims: Path) -> None:

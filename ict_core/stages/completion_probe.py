@@ -7,7 +7,7 @@ from ict_core.contamination.completion_probe import completion_probe, templates
 from ict_core.evaluation.engines import engine_version, load_engine
 from ict_core.evaluation.generate import context_length, stop_token_ids
 from ict_core.store import records
-from ict_core.store.provenance import check_files
+from ict_core.store.manifests import check_files
 
 
 def run(study: Study, name: str, checkpoint: Path, problems: Path, out: Path) -> None:

@@ -8,7 +8,7 @@ from ict_core.config.sources import has_problems
 from ict_core.errors import UserError
 from ict_core.models.fetch import fetch_model
 from ict_core.problems.assemble import check_study_access
-from ict_core.store.provenance import remember_source
+from ict_core.store.manifests import remember_source
 
 
 def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Path) -> None:

@@ -11,7 +11,7 @@ from ict_core.evaluation.generate import context_length, generate, stop_token_id
 from ict_core.problems.templates import templated
 from ict_core.process.startup import loading
 from ict_core.store import records
-from ict_core.store.provenance import check_files, cost, manifest, remember_source, write_manifest
+from ict_core.store.manifests import check_files, cost, manifest, remember_source, write_manifest
 
 
 def run(

@@ -6,7 +6,7 @@ from ict_core.config import BASE_VARIANT, Cell, Study
 from ict_core.config.models import ScratchModel
 from ict_core.errors import UserError
 from ict_core.store import records
-from ict_core.store.provenance import remember_source
+from ict_core.store.manifests import remember_source
 from ict_core.training.pretrain import pretrain
 
 _TAIL = 50  # steps over which the last loss is a mean

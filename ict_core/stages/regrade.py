@@ -14,7 +14,7 @@ from ict_core.statistics.pass_at_k import pass_at_k
 from ict_core.store import records
 from ict_core.store.files import appearing, write_text
 from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import read_manifest, write_manifest
+from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.tables.write import csv
 
 if TYPE_CHECKING:

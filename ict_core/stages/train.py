@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ict_core.config import Cell, Study
 from ict_core.store import records
-from ict_core.store.provenance import check_files, remember_source
+from ict_core.store.manifests import check_files, remember_source
 from ict_core.training.run import train
 from ict_core.training.watching import Tracking
 

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from ict_core.store.provenance import hash_tree
+from ict_core.store.hashes import hash_tree
 
 LIBRARY = Path(__file__).parents[1]
 _NAME = LIBRARY.name
@@ -18,7 +18,8 @@ INFRASTRUCTURE = (
     "store.files",
     "store.layout",
     "store.repository",
-    "store.provenance",
+    "store.hashes",
+    "store.manifests",
     "store.resolved",
 )
 """Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""

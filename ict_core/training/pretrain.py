@@ -16,7 +16,9 @@ from ict_core.problems.mini.tokenizer import train_tokenizer
 from ict_core.process.progress import Progress
 from ict_core.seeding import derive_seed
 from ict_core.store.files import appearing
-from ict_core.store.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.store.hashes import hash_weights
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.muon import Muon
 from ict_core.training.solution_loss import SolutionLoss

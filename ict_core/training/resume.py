@@ -21,16 +21,11 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ict_core.errors import UserError
+from ict_core.process.machine import core_packages, this_hardware
 from ict_core.selection import rule_files
 from ict_core.store.code import fingerprint
-from ict_core.store.provenance import (
-    MANIFEST,
-    check_files,
-    core_packages,
-    file_hashes,
-    this_hardware,
-    write_manifest,
-)
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import check_files, file_hashes, write_manifest
 from ict_core.training.token_log import TrainingLog
 
 

@@ -29,7 +29,9 @@ from ict_core.process.startup import loading
 from ict_core.seeding import derive_seed
 from ict_core.store import records
 from ict_core.store.files import appearing, partial_of
-from ict_core.store.provenance import MANIFEST, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.store.hashes import hash_weights
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.resolved import resolved as settings_as_json
 from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory

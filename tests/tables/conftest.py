@@ -1,12 +1,6 @@
-"""Makes the synthetic study of tests/statistics and tests/figures importable here, and computes its statistics once."""
-
-import sys
-from pathlib import Path
+"""The statistics of the synthetic study, computed once."""
 
 import pytest
-
-for package in ("statistics", "figures"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / package))
 
 
 @pytest.fixture(scope="session")

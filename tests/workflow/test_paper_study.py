@@ -11,7 +11,7 @@ from repository_copy import Copy
 from ict_core.evaluation.engine import Request, Sampling
 from ict_core.evaluation.engines import load_engine
 from ict_core.evaluation.generate import stop_token_ids
-from ict_core.store.provenance import hash_weights
+from ict_core.store.hashes import hash_weights
 
 PAPER = ("--configfile", "configs/studies/paper.yaml")
 TINY = """\

@@ -17,7 +17,7 @@ from ict_core.figures.registry import FIGURES
 from ict_core.selection import rule_files
 from ict_core.store import records
 from ict_core.store.code import files_of, fingerprint, is_infrastructure, name_of
-from ict_core.store.provenance import read_manifest
+from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import TABLES
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")

@@ -11,8 +11,9 @@ from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import UserError
 from ict_core.evidence.scores import score_grades
 from ict_core.store import records
-from ict_core.store.layout import StudyFiles, trained_model
-from ict_core.store.provenance import MANIFEST, check_files, hash_weights, read_manifest
+from ict_core.store.hashes import hash_weights
+from ict_core.store.layout import MANIFEST, StudyFiles, trained_model
+from ict_core.store.manifests import check_files, read_manifest
 
 _DIGITS = 16  # of a hash that is shown
 _FACTS = ("steps", "prompts_per_step", "group_size", "learning_rate", "kl_coef", "temperature", "max_new_tokens")

@@ -15,8 +15,8 @@ from ict_core.process.columns import columns
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
-from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.store.layout import MANIFEST, StudyFiles
+from ict_core.store.manifests import read_manifest
 from ict_core.store.repository import CLAIMS as LEDGER
 from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk

@@ -12,8 +12,8 @@ from ict_core.config.mistakes import shown
 from ict_core.config.models import Template
 from ict_core.config.study import Grading
 from ict_core.errors import UserError
-from ict_core.store.layout import CellFiles
-from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.store.layout import MANIFEST, CellFiles
+from ict_core.store.manifests import read_manifest
 
 
 @dataclass(frozen=True)

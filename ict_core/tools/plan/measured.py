@@ -9,8 +9,8 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.store import records
-from ict_core.store.layout import StudyFiles, cell_folder
-from ict_core.store.provenance import MANIFEST, read_manifest
+from ict_core.store.layout import MANIFEST, StudyFiles, cell_folder
+from ict_core.store.manifests import read_manifest
 
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from ict_core.config.differences import compare
 from ict_core.errors import UserError
 from ict_core.evidence.origins import kinds
-from ict_core.store.provenance import MANIFEST, hash_file, read_manifest
+from ict_core.store.hashes import hash_file
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import read_manifest
 
 SETTINGS, CLAIMS = "study.json", "claims.json"
 _TIMED = ("compute.parquet", "tables/compute.", MANIFEST)  # they hold wall times

@@ -7,8 +7,10 @@ from typing import Any
 
 from ict_core.config import Study
 from ict_core.config.differences import compare
-from ict_core.store.layout import StudyFiles
-from ict_core.store.provenance import MANIFEST, hardware_class, hash_file, hash_weights, manifest, read_manifest
+from ict_core.process.machine import hardware_class
+from ict_core.store.hashes import hash_file, hash_weights
+from ict_core.store.layout import MANIFEST, StudyFiles
+from ict_core.store.manifests import manifest, read_manifest
 from ict_core.store.records import content_hash
 from ict_core.tools.verify.cell import Place
 
@@ -55,7 +57,7 @@ def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
 def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator[str]:
     """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both.
 
-    Where the numerics make two CPUs one (:func:`~ict_core.store.provenance.hardware_class`), another CPU is no change.
+    Where the numerics make two CPUs one (:func:`~ict_core.process.machine.hardware_class`), another CPU is no change.
     """
     for stage in stages:
         stored, now = (read_manifest(manifest_of(p, stage)) for p in (place, again))

@@ -11,8 +11,8 @@ from ict_core.statistics.metrics import samples_needed
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.runs import run_frame
 from ict_core.store import records
-from ict_core.store.layout import TrainFiles
-from ict_core.store.provenance import MANIFEST, hash_tree, hash_weights
+from ict_core.store.hashes import hash_tree, hash_weights
+from ict_core.store.layout import MANIFEST, TrainFiles
 from ict_core.tools.verify.cell import Place
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
 from ict_core.config.models import Template
 from ict_core.errors import UserError
-from ict_core.store.provenance import write_manifest
+from ict_core.store.manifests import write_manifest
 from ict_core.tools.inspection.cell import inspected
 
-STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
+STUDIES = Path(__file__).resolve().parents[3] / "configs/studies"
 
 
 def write_cell(folder: Path, config: dict) -> Path:

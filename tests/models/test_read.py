@@ -18,7 +18,7 @@ from ict_core.models.fetch import fetch_model
 from ict_core.shadow.groups import sample_groups
 from ict_core.store.records import PROBLEMS
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 WEIGHTS = (
     "pytorch_model.bin",
     "model.bin",

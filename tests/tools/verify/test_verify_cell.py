@@ -12,7 +12,7 @@ from ict_core.tools.verify import rerun as module
 from ict_core.tools.verify.cell import Place, chosen_stages, place_of
 from ict_core.tools.verify.rerun import rerun
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"
 PAPER = CONFIGS / "studies" / "paper.yaml"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ict_core.config import Cell
-from ict_core.store.provenance import write_manifest
+from ict_core.store.manifests import write_manifest
 from ict_core.tools.verify.cell import Place
 from ict_core.tools.verify.changes import changes_after
 

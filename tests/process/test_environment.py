@@ -11,7 +11,7 @@ from ict_core.errors import UserError
 from ict_core.process import environment
 from ict_core.process.environment import applicable_lock, check_environment, installed_packages, locked_versions
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"
 LOCKS = [REQUIREMENTS / "cpu.lock", REQUIREMENTS / "gpu.lock"]
 

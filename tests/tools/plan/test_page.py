@@ -14,7 +14,7 @@ from ict_core.tools.plan.costs import study_costs
 from ict_core.tools.plan.page import plan_page
 from ict_core.tools.plan.rerun import parse, rule_runs
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 PAPER, MINI = (str(REPOSITORY / f"configs/studies/{name}.yaml") for name in ("paper", "mini"))
 SECTIONS = [
     "# Plan of the study paper",

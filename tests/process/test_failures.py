@@ -15,7 +15,7 @@ from ict_core.commands import cli, stages
 from ict_core.errors import Transient, UserError
 from ict_core.process.failures import check_room, explain, lost_connection
 
-STUDY = str(Path(__file__).resolve().parents[1] / "configs/studies/smoke.yaml")
+STUDY = str(Path(__file__).resolve().parents[2] / "configs/studies/smoke.yaml")
 # Each writer that the stages use, on what is given as the folder; prints what each failure is explained as.
 WRITERS = """
 import json, resource, signal, sys
@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, models
 from ict_core.store import records
 from ict_core.process.failures import explain
-from ict_core.store.provenance import write_json
+from ict_core.store.manifests import write_json
 
 folder = Path(sys.argv[1])
 if len(sys.argv) > 2:

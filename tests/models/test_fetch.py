@@ -20,7 +20,7 @@ from ict_core.evidence.collect import compute_frame, merge_manifests
 from ict_core.models import fetch as checkpoints
 from ict_core.report.manifests import manifest_page
 from ict_core.store import records
-from ict_core.store.provenance import hash_file, hash_tree
+from ict_core.store.hashes import hash_file, hash_tree
 from ict_core.tables.compute import compute_numbers
 
 SIZES = Architecture(
@@ -238,7 +238,7 @@ def test_without_a_network_the_real_library_ends_in_the_same_error(tmp_path, mon
 
 
 def test_remote_code_is_never_trusted():
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     places = [root / name for name in ("ict_core", "workflow", "configs", "benchmarks", "scripts", "notebooks")]
     files = [f for place in places for f in place.rglob("*") if f.suffix in (".py", ".smk", ".yaml", ".sh", ".ipynb")]
     assert len(files) > 150

@@ -14,7 +14,7 @@ from ict_core.errors import UserError
 from ict_core.tools.explain.claims import claims_of
 from ict_core.tools.explain.explain import explain
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"
 CLAIMS = MINI / "claims.json"
 

@@ -7,7 +7,7 @@ import pytest
 from ict_core.config import Study, load_study
 from ict_core.tools.plan.assumptions import PlanFile, read_plan
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from ict_core.config import load_study
 from ict_core.tools import doctor as module
 from ict_core.tools.doctor import CHECKS, FAULT, OK, WARNING, Finding, Patient, doctor
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "configs/studies"
 
 

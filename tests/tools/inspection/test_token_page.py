@@ -16,7 +16,7 @@ from made_up_groups import HOSTILE, made_up_groups
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.tools.inspection.page import SHADES, inert, page, page_data
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Elements(HTMLParser):

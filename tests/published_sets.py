@@ -9,7 +9,7 @@ from ict_core.config import PublishedBenchmark, PublishedSet, TrainingSet
 from ict_core.config.mistakes import Mistakes
 from ict_core.config.yaml_file import read_section
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 MIRROR = REPOSITORY.parent / "shared/benchmarks/mirror"
 real_rows = pytest.mark.skipif(not MIRROR.is_dir(), reason=f"the real rows are not at {MIRROR}")
 

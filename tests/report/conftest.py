@@ -1,6 +1,0 @@
-"""Makes the synthetic study of tests/statistics importable here."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
