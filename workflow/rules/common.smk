@@ -129,6 +129,14 @@ def results_folder(wildcards, output):
     return Path(output[0]).parents[1].as_posix()
 
 
+def frames(names):
+    """The files of frames: measured ones lie in STORED, those of the statistics stage in RESULTS."""
+    return [
+        SHOWN.statistics(name) if name in MADE else MEASURED.frame(name)
+        for name in names
+    ]
+
+
 def numbered(declared):
     """Each title with its place in the report, by which a reader's list is sorted."""
     return {

@@ -8,16 +8,6 @@ TABLE_FILES = [
     for name in TABLES
     for suffix in ("csv", "md", "tex", "html")
 ]
-
-
-def frames(names):
-    """The files of frames: measured ones lie in STORED, those of the statistics stage in RESULTS."""
-    return [
-        SHOWN.statistics(name) if name in MADE else MEASURED.frame(name)
-        for name in names
-    ]
-
-
 FIGURE_FILES = [
     SHOWN.figures / f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "png")
 ]
