@@ -77,7 +77,7 @@ NEEDED = {  # a command without its inputs -> the heavy packages that it has imp
     "settings --study {study} --out {out}": "pydantic",
     "grade --study {study} --completions x --problems x --out x --manifest x": "pydantic pandas",
     "collect --study {study} --results x": "pydantic pandas",
-    "figure --name reward --stored x --results x": "pydantic pandas scipy matplotlib",
+    "figure --name reward --stored x --results x": "pydantic pandas matplotlib",
     "report --stored x --results x": "pydantic pandas",
 }
 HEAVY = [

@@ -72,7 +72,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     "ict status": (("status", "status --results results/reference/mini"), "\n41 cells: 41 waiting\n"),
     "ict train --help": ((), "\n  Train one cell.\n"),
 }
-PARSED = {  # each is run elsewhere: the doctor in tests/test_doctor.py, verify in test_workflow.py, ...
+PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, verify in test_workflow.py, ...
     "ict doctor",
     "ict explain results/STUDY/claims.json --cell CLAIM",
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
