@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
     from ict_core.training.trainer import SelectiveGRPOTrainer
 
-_PROBE_PROMPTS = 4
-
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -168,10 +166,9 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
     chance = method.random_reward
-    prompts, longest = [], 0
+    longest = 0  # tokens of a prompt, which vLLM alone is told
     if training.rollouts is not None:
-        prompts = tokenizer(run.problems["prompt"].tolist())["input_ids"]
-        longest = max(map(len, prompts))
+        longest = max(map(len, tokenizer(run.problems["prompt"].tolist())["input_ids"]))
     trainer = _trainer_class(training, longest + training.max_new_tokens, run.model.dtype)(
         model=read_model(run.base, "float32"),
         processing_class=tokenizer,
@@ -192,7 +189,6 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         seed=run.seed,
         training_log=log,
         rollouts=training.rollouts,
-        probe=prompts[:_PROBE_PROMPTS],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(ShownProgress)

@@ -47,6 +47,7 @@ from ict_core.training.resume import Checkpointing, Checkpoints
 from ict_core.training.rewards import Reward
 from ict_core.training.token_log import TrainingLog
 
+_PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
@@ -65,7 +66,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         seed: the cell's seed, from which rollout and selection seeds are derived for every step.
         training_log: receives one record a step.
         rollouts: how vLLM makes them; None where transformers does.
-        probe: fixed prompts, token ids, with which vLLM's weights are checked after every transfer.
     """
 
     def __init__(
@@ -78,7 +78,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         seed: int,
         training_log: TrainingLog,
         rollouts: Rollouts | None = None,
-        probe: list[list[int]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(reward_funcs=[self._recorded(reward)], processing_class=processing_class, **kwargs)
@@ -112,7 +111,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if rollouts is not None:
             from ict_core.training.rollouts import SeededSampler
 
-            sampler = SeededSampler(self.vllm_generation, probe or [], self._rollout_seed)
+            problems: Any = self.train_dataset
+            probe = processing_class(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
+            sampler = SeededSampler(self.vllm_generation, probe, self._rollout_seed)
             self._probe = WeightProbe(sampler, self.accelerator, rollouts.probe_bound)
 
     def _recorded(self, reward: Reward) -> Reward:
