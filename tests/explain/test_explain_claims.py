@@ -1,6 +1,7 @@
 """From a claim of the ledger back to its runs, on the stored study."""
 
 import json
+import re
 import shutil
 from math import comb
 from pathlib import Path
@@ -42,7 +43,12 @@ def test_a_claim_by_hand():
     by_arm = runs.groupby(["variant", "model"]).mean()
     estimate = (by_arm["ict-10"] - by_arm["grpo"]).mean()
     assert f"\n  estimate, recomputed from scores.parquet: {estimate:.10g}, as printed\n" in text
-    assert "\n  test, declared by " in text and "\n  p_adjusted, recomputed from scores.parquet: 0.0129" in text
+    p = {claim["id"]: claim["p"] for claim in json.loads(CLAIMS.read_text())["claims"] if claim["p"] is not None}
+    smaller = sorted(value for value in p.values() if value <= p["gain-over-grpo"])
+    holm = max((len(p) - rank) * value for rank, value in enumerate(smaller))
+    assert "\n  test, declared by " in text
+    adjusted = re.search(r"\n  p_adjusted, recomputed from scores.parquet: (\S+), as printed\n", text)
+    assert adjusted is not None and float(adjusted[1]) == pytest.approx(holm, rel=1e-8)
     assert text.splitlines()[-1] == (
         "sound as far as it could be checked: 12 runs, test, estimate, low, high, p, p_adjusted, seeds_needed, verdict "
         "as printed, 36 links hold; not checked: verdicts, completions, weights and training files (of 12 runs; "
@@ -113,8 +119,11 @@ def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, 
         return capsys.readouterr().err
 
     assert "no row with id 'gain' among these; allowed: 'headline-abstract', " in refused("--cell", "gain")
+    claims = json.loads(copy.read_text())["claims"]
+    contradicted = [claim["id"] for claim in claims if claim["verdict"] == "contradicted"]
     several = refused("--cell", "verdict=contradicted")
-    assert "rows of" in several and "choose one (id):\n  headline-abstract\n  headline-section-4-2\n" in several
+    assert f"{len(contradicted)} rows of" in several and len(contradicted) > 1
+    assert "choose one (id):\n  " + "\n  ".join(contradicted) in several
     other = tmp_path / "other.yaml"
     other.write_text("claims: [{id: a, statement: S., source: here, needs: a model}]")
     error = refused("--cell", "gain-over-grpo", "--claims", str(other))
