@@ -177,8 +177,8 @@ def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
     half = len(by_seed) // 2
     for cell in base:
         writer.write(cell, base=True)
+    (results / "data").mkdir(exist_ok=True)
     for name in ("train", "eval"):
-        (results / "data").mkdir(exist_ok=True)
         (results / f"data/{name}.parquet").touch()
     for cell in by_seed[:half]:
         writer.write(cell, base=False)

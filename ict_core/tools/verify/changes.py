@@ -61,11 +61,11 @@ def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator
     """
     for stage in stages:
         stored, now = (read_manifest(manifest_of(p, stage)) for p in (place, again))
+        if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
+            continue
         if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
             for content in (stored, now):
                 content["platform"] = {k: v for k, v in content["platform"].items() if not k.startswith("cpu")}
-        if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
-            continue
         yield from (f"{stage}: {line}" for line in _differences(stored, now, _AFTER))
 
 
