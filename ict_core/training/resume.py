@@ -29,14 +29,14 @@ from ict_core.store.manifests import check_files, file_hashes, write_manifest
 from ict_core.training.token_log import TrainingLog
 
 
-def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What determines a training: a checkpoint is resumed where all of it is the same.
 
     Args:
+        selector: the name of the method's selection rule.
         resolved: the cell's resolved configuration, with method and seed.
         inputs: hashes of what the training reads, and what else its manifest says of its start.
     """
-    selector = resolved["method"]["selector"]
     return {
         "configuration": dict(resolved),
         **inputs,

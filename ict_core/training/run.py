@@ -123,7 +123,7 @@ def train_run(
                 "problems_sha256": problems_sha256,
                 "ranks": trainer.accelerator.num_processes,
             }
-            checkpoints = Checkpoints(scratch, origin(resolved, inputs), started)
+            checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
             trainer.train_from(checkpoints if first else None)
         _save(trainer, run.model.dtype, partial)
         if not first:

