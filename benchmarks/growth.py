@@ -118,6 +118,12 @@ class Cells:
             if file.is_file():
                 target.hardlink_to(file)
 
+    def write_shadow(self, cells: list[Cell]) -> None:
+        """The frame of the rules side by side on the tokens of these cells."""
+        frame = pd.read_parquet(StudyFiles(REFERENCE).frame("shadow"))
+        rows = [self._of(frame, cell._replace(seed=cell.seed % STORED_SEEDS)).assign(seed=cell.seed) for cell in cells]
+        records.write_frame(pd.concat(rows), StudyFiles(self.results).frame("shadow"), records.STUDY_SHADOW)
+
     def _folder(self, cell: Cell) -> Path:
         return self.results / cell.model / cell.variant / f"seed-{cell.seed}"
 
@@ -187,6 +193,7 @@ def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
         writer.write(cell, base=False)
     found["collect"] = run(folder, "ict_core", "collect", "--study", STUDY, "--results", str(results))
     run(folder, "ict_core", "settings", "--study", STUDY, "--out", str(results / "study.json"))
+    writer.write_shadow(trained)
     paths = ["--stored", str(results), "--results", str(results), "--claims", "configs/claims.yaml"]
     found["statistics"] = run(folder, "ict_core", "statistics", *paths)
     shutil.rmtree(results)
