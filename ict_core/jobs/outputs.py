@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ict_core.figures.registry import FIGURES
 from ict_core.statistics.schemas import STATISTICS
-from ict_core.store.layout import StudyFiles
+from ict_core.store.layout import FIGURE_KINDS, TABLE_KINDS, StudyFiles
 from ict_core.tables.registry import TABLES
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def of_data(results: Path) -> Stage:
 def of_study(results: Path) -> list[Stage]:
     """The jobs of a study that belong to no cell and no model, in the order of the path of the data."""
     files = StudyFiles(results)
-    tables = [files.tables / f"{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "html")]
-    figures = {name: [files.figures / f"{name}.{kind}" for kind in ("pdf", "png")] for name in FIGURES}
+    tables = [files.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
+    figures = {name: [files.figure(name, kind) for kind in FIGURE_KINDS] for name in FIGURES}
     collected = [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]
     outputs = {
         "contamination": [*map(files.frame, ("contamination", "near_duplicates"))],
@@ -74,9 +74,9 @@ def of_study(results: Path) -> list[Stage]:
         "statistics": [*map(files.statistics, STATISTICS)],
         "make_tables": tables,
         **{f"figure_{name}": drawn for name, drawn in figures.items()},
-        "claims": [files.claims.with_suffix(suffix) for suffix in (".json", ".md", ".html")],
+        "claims": [files.claims, files.claims_text, files.claims_page],
         "notebook": [files.notebook],
-        "report": files.report,
+        "report": [files.report, files.overview, files.manifest_page],
     }
     logs = {"study_settings": "settings", "make_tables": "tables"}
     logs |= {f"figure_{name}": f"figures/{name}" for name in FIGURES}

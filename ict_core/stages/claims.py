@@ -28,6 +28,6 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     tested = as_json(ledger(read_claims(claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
     files = StudyFiles(results)
-    write_text(files.claims.with_suffix(".md"), text)
-    write_text(files.claims.with_suffix(".html"), page(f"{settings.name}: claims", text))
+    write_text(files.claims_text, text)
+    write_text(files.claims_page, page(f"{settings.name}: claims", text))
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})

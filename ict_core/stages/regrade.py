@@ -20,9 +20,7 @@ from ict_core.tables.write import csv
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
 
-SAME = ("shadow.parquet", "overlap.parquet", "contamination.parquet", "near_duplicates.parquet")
-"""The stored files that no grade of a completion is in."""
-
+_UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the frames that hold no grade of a completion
 NOTE = "Its answers were graded anew, after it was run."
 _SHOWN = 200  # flips in the readable list
 _ANSWER = ["benchmark", "problem", "sample"]
@@ -95,23 +93,23 @@ def run(study: "Study", results: Path, out: Path, stored: bool) -> None:
         UserError: no cell was graded anew, or a file is missing.
     """
     problems = records.read_frame(StudyFiles(results).eval_problems, records.PROBLEMS)
-    both = StudyFiles(results), StudyFiles(out)
-    files = {cell: [study_files.cell(cell.folder).grades for study_files in both] for cell in study.evaluated_cells()}
-    cells = [cell for cell, grades in files.items() if all(file.exists() for file in grades)]
+    files = StudyFiles(out)
+    grades = {c: [of.cell(c.folder).grades for of in (StudyFiles(results), files)] for c in study.evaluated_cells()}
+    cells = [cell for cell, both in grades.items() if all(file.exists() for file in both)]
     if not cells:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
     found, summary = [], []
     for cell in cells:
-        old, new = (records.read_frame(file, records.GRADES) for file in files[cell])
+        old, new = (records.read_frame(file, records.GRADES) for file in grades[cell])
         found.append(_of_cell(flips(old, new, problems), cell))
         summary.append(_of_cell(changes(old, new), cell))
     if stored:
         _bring_over(study, results, out)
     flipped = pd.concat(found, ignore_index=True)
-    _write(flipped, pd.concat(summary, ignore_index=True), len(cells), study.name, out)
+    _write(flipped, pd.concat(summary, ignore_index=True), len(cells), study.name, files)
     for change, number in (flipped["old_status"] + " -> " + flipped["new_status"]).value_counts().items():
         print(f"{change}: {number}")
-    print(f"{len(flipped)} verdicts flipped; see {out / 'flips.md'} and {out / 'changes.md'}")
+    print(f"{len(flipped)} verdicts flipped; see {_page(files.flips)} and {_page(files.changes)}")
 
 
 def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
@@ -119,23 +117,28 @@ def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
 
 
 def _bring_over(study: "Study", results: Path, out: Path) -> None:
-    for name in SAME:
-        with appearing(out / name) as partial:
-            shutil.copyfile(results / name, partial)
-    settings = read_manifest(StudyFiles(results).settings)
+    measured, copies = StudyFiles(results), StudyFiles(out)
+    for name in _UNGRADED:
+        with appearing(copies.frame(name)) as partial:
+            shutil.copyfile(measured.frame(name), partial)
+    settings = read_manifest(measured.settings)
     note = f"{settings['note']} {NOTE}"
-    write_manifest(StudyFiles(out).settings, settings | {"note": note, "grading": study.grading.dump()})
+    write_manifest(copies.settings, settings | {"note": note, "grading": study.grading.dump()})
     collect(results, study.base_cells(), study.cells(), list(study.benchmarks), regraded=out)
 
 
-def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: int, name: str, out: Path) -> None:
-    write_text(out / "flips.csv", csv(flipped.map(for_csv)))
-    write_text(out / "changes.csv", csv(summary))
+def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: int, name: str, files: StudyFiles) -> None:
+    write_text(files.flips, csv(flipped.map(for_csv)))
+    write_text(files.changes, csv(summary))
     head = f"{len(flipped)} of {summary['samples'].sum()} answers of {cells} cells of {name} have another status."
-    more = f"The first {_SHOWN}; all are in `flips.csv`.\n\n" if len(flipped) > _SHOWN else ""
-    write_text(out / "flips.md", f"# Flipped verdicts\n\n{head}\n\n{more}{_markdown(flipped.head(_SHOWN))}")
+    more = f"The first {_SHOWN}; all are in `{files.flips.name}`.\n\n" if len(flipped) > _SHOWN else ""
+    write_text(_page(files.flips), f"# Flipped verdicts\n\n{head}\n\n{more}{_markdown(flipped.head(_SHOWN))}")
     shares = summary.select_dtypes("float").map("{:.3f}".format)
-    write_text(out / "changes.md", f"# Change of pass@1\n\n{head}\n\n{_markdown(summary.assign(**shares))}")
+    write_text(_page(files.changes), f"# Change of pass@1\n\n{head}\n\n{_markdown(summary.assign(**shares))}")
+
+
+def _page(table: Path) -> Path:
+    return table.with_suffix(".md")
 
 
 def for_csv(value: object) -> object:

@@ -26,8 +26,11 @@ from ict_core.selection import rule_files
 from ict_core.store.code import fingerprint
 from ict_core.store.layout import (
     COMPLETIONS_CACHE,
+    FIGURE_KINDS,
+    TABLE_KINDS,
     StudyFiles,
     cell_folder,
+    study_folder,
     trained_model,
 )
 from ict_core.statistics.schemas import STATISTICS as MADE

@@ -29,7 +29,7 @@ def tell_failures(error, scheduler):
     for line in summary(failed, error, [Path(RESULTS), Path(".snakemake")]):
         print(line)
     print(
-        f"Study {STUDY.name}: {len(failed)} failed job(s); logs in {RESULTS}/logs/."
+        f"Study {STUDY.name}: {len(failed)} failed job(s); logs in {FILES.logs}/."
         " What is finished is kept: once the cause is mended, the same command goes on."
     )
 

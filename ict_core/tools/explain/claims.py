@@ -19,7 +19,6 @@ from ict_core.statistics.runs import run_frame
 from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.runs import Checked, Entering, agrees, checked
 
-CLAIMS = "claims.json"
 _NUMBERS = ("estimate", "low", "high", "p", "p_adjusted", "seeds_needed")
 _ORIGIN = Origin(
     keys=("id",),
@@ -28,7 +27,6 @@ _ORIGIN = Origin(
     doc="docs/statistics.md#families",
     runs=(),
 )
-_FILES = {"log": "train_log.parquet", "tokens": "tokens.parquet"}  # by the frame of a quantity
 
 
 def claims_of(path: Path) -> tuple[Origin, pd.DataFrame]:
@@ -89,11 +87,11 @@ def trace(
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:
         return _ORIGIN, [], []
-    source = _ORIGIN.source
+    origin = _ORIGIN
     if isinstance(claim.test, Measure):
-        source = _FILES[QUANTITIES[claim.test.quantity].frame]
+        origin = replace(origin, source=QUANTITIES[claim.test.quantity].frame)
     found = list(_entering(claim.test, evidence)) if claim.test and again["models"] else []
-    return replace(_ORIGIN, source=source), found, list(_checked(claim, row, again, source, declared))
+    return origin, found, list(_checked(claim, row, again, origin.file, declared))
 
 
 def _checked(
