@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.evidence.claims import Difference, Largest, Measure
+from ict_core.evidence.claims import DifferenceTest, Largest, Measure
 from ict_core.evidence.measures import runs_of
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.pairing import paired_differences
@@ -14,7 +14,7 @@ Strata = dict[str, pd.Series]
 
 
 def values_of(
-    test: Difference | Measure,
+    test: DifferenceTest | Measure,
     runs: pd.DataFrame,
     quantities: pd.DataFrame,
     mirrors: Mapping[str, str],
@@ -40,7 +40,7 @@ def values_of(
     return values
 
 
-def benchmarks_of(test: Difference, mirrors: Mapping[str, str]) -> list[str]:
+def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:
     """The study's benchmarks that a difference is a mean over: the average, or those in the place of the paper's."""
     if test.benchmarks is None:
         return [AVERAGE]
@@ -84,7 +84,7 @@ def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
     return paired
 
 
-def _gains(test: Difference, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
+def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
     """The gain over one baseline, over the mean of several, or over the one of them with the highest mean."""
     levels = _levels(runs, benchmarks, metric)
     over = [_paired(levels, test.ours, baseline) for baseline in test.against]

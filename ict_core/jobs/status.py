@@ -6,9 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tabulate import tabulate
+
 from ict_core.jobs.causes import cause, last_lines
 from ict_core.jobs.outputs import Stage, of_base, of_cell, of_data
-from ict_core.process.columns import columns
 from ict_core.process.job_log import is_held
 from ict_core.process.progress import Reading, read
 
@@ -117,7 +118,8 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
     Args:
         width: of the screen, at which the table's lines are cut; None: nowhere.
     """
-    lines = [line[:width] for line in columns([_HEADER, *map(_row, statuses)]).splitlines()]
+    table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
+    lines = [line[:width] for line in table.splitlines()]
     cells = [s for s in statuses if s.cell is not None]
     totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())

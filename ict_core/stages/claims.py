@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ict_core.evidence.claims import read_claims
-from ict_core.evidence.ledger import Evidence, as_json, ledger
+from ict_core.evidence.ledger import LedgerFrames, as_json, ledger
 from ict_core.evidence.stored import Stored
 from ict_core.report.claims import claims_page
 from ict_core.report.page import page
@@ -24,7 +24,7 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     study = Stored(stored, results)
     settings = study.settings
     runs, quantities, scores = (study.frame(name) for name in ("runs", "quantities", "scores"))
-    evidence = Evidence(runs, quantities, settings.mirrors, Graded(scores))
+    evidence = LedgerFrames(runs, quantities, settings.mirrors, Graded(scores))
     tested = as_json(ledger(read_claims(claims), evidence, settings.margin, settings.power))
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
     files = StudyFiles(results)

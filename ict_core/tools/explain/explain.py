@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+from tabulate import tabulate
 
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
 from ict_core.jobs.damage import lost
 from ict_core.jobs.outputs import Stage, of_base, of_cell, of_study
-from ict_core.process.columns import columns
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
@@ -87,7 +87,8 @@ def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
 
 def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
     yield f"The {'claim' if table.name == _CLAIMS else 'row'} of {table}"
-    yield from columns([(key, value or "—") for key, value in row.items()], "  ").splitlines()
+    texts = [(key, value or "—") for key, value in row.items()]
+    yield from (f"  {line}" for line in tabulate(texts, tablefmt="plain", disable_numparse=True).splitlines())
     yield ""
 
 
