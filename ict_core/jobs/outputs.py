@@ -14,17 +14,11 @@ if TYPE_CHECKING:
 
 
 class Stage(NamedTuple):
-    """A job.
+    """A job."""
 
-    Attributes:
-        name: of the rule.
-        outputs: files and folders, each of which appears whole or not at all.
-        log: what the job prints.
-    """
-
-    name: str
-    outputs: tuple[Path, ...]
-    log: Path
+    name: str  # of the rule
+    outputs: tuple[Path, ...]  # files and folders, each of which appears whole or not at all
+    log: Path  # what the job prints
 
 
 def of_base(results: Path, model: str) -> Stage:
@@ -36,22 +30,12 @@ def of_base(results: Path, model: str) -> Stage:
 
 
 def of_cell(results: Path, cell: "Cell", base: bool) -> list[Stage]:
-    """The jobs of a cell in their order.
-
-    Args:
-        results: the study's folder.
-        cell: one of the study's.
-        base: whether it is an untrained model.
-    """
-    files = StudyFiles(results)
-    of_cell = files.cell(cell.folder)
-    outputs = {
-        "train": (of_cell.train,),
-        "generate": (of_cell.completions, of_cell.generation),
-        "grade": (of_cell.grades, of_cell.grading),
-    }
-    stages = [Stage(rule, made, files.log_of(rule, cell.folder)) for rule, made in outputs.items()]
-    return [of_base(results, cell.model), *stages[1:]] if base else stages
+    """The jobs of one of a study's cells in their order; `base`: of an untrained model."""
+    study = StudyFiles(results)
+    files = study.cell(cell.folder)
+    answers = {"generate": (files.completions, files.generation), "grade": (files.grades, files.grading)}
+    first = of_base(results, cell.model) if base else Stage("train", (files.train,), study.log_of("train", cell.folder))
+    return [first, *(Stage(rule, made, study.log_of(rule, cell.folder)) for rule, made in answers.items())]
 
 
 def of_data(results: Path) -> Stage:
@@ -63,34 +47,26 @@ def of_data(results: Path) -> Stage:
 def of_study(results: Path) -> list[Stage]:
     """The jobs of a study that belong to no cell and no model, in the order of the path of the data."""
     files = StudyFiles(results)
-    tables = [files.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
-    figures = {name: [files.figure(name, kind) for kind in FIGURE_KINDS] for name in FIGURES}
-    collected = [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]
-    outputs = {
-        "contamination": [*map(files.frame, ("contamination", "near_duplicates"))],
-        "collect": collected,
-        "shadow": [*map(files.frame, ("shadow", "overlap"))],
-        "study_settings": [files.settings],
-        "statistics": [*map(files.statistics, STATISTICS)],
-        "make_tables": tables,
-        **{f"figure_{name}": drawn for name, drawn in figures.items()},
-        "claims": [files.claims, files.claims_text, files.claims_page],
-        "notebook": [files.notebook],
-        "report": [files.report, files.overview, files.manifest_page],
-    }
-    logs = {"study_settings": "settings", "make_tables": "tables"}
-    logs |= {f"figure_{name}": f"figures/{name}" for name in FIGURES}
-    stages = [Stage(rule, tuple(made), files.log_of(logs.get(rule, rule))) for rule, made in outputs.items()]
-    return [of_data(results), *stages]
+
+    def stage(rule: str, outputs: Iterable[Path], log: str = "", part: str = "") -> Stage:
+        return Stage(rule, tuple(outputs), files.log_of(log or rule, part))
+
+    return [
+        of_data(results),
+        stage("contamination", map(files.frame, ("contamination", "near_duplicates"))),
+        stage("collect", [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]),
+        stage("shadow", map(files.frame, ("shadow", "overlap"))),
+        stage("study_settings", [files.settings], "settings"),
+        stage("statistics", map(files.statistics, STATISTICS)),
+        stage("make_tables", [files.table(name, kind) for name in TABLES for kind in TABLE_KINDS], "tables"),
+        *(stage(f"figure_{n}", [files.figure(n, kind) for kind in FIGURE_KINDS], "figures", n) for n in FIGURES),
+        stage("claims", [files.claims, files.claims_text, files.claims_page]),
+        stage("notebook", [files.notebook]),
+        stage("report", [files.report, files.overview, files.manifest_page]),
+    ]
 
 
 def of_all(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
-    """Every job of a study.
-
-    Args:
-        results: the study's folder.
-        base: the untrained models' cells.
-        trained: all other cells.
-    """
+    """Every job of a study, of its untrained models' cells (`base`) and of all others."""
     cells = [*((cell, True) for cell in base), *((cell, False) for cell in trained)]
     return [*of_study(results), *(stage for cell, is_base in cells for stage in of_cell(results, cell, is_base))]

@@ -52,7 +52,6 @@ def status(
 
     Args:
         results: the study's folder.
-        cell: one of the study's.
         base: whether it is an untrained model.
         marked: what :func:`ict_core.jobs.damage.begun` returns.
         faults: what :func:`ict_core.jobs.damage.damaged` returns.
@@ -70,15 +69,9 @@ def status(
 def study_status(
     results: Path, stages: Sequence[Stage], marked: frozenset[Path], faults: Mapping[Path, str]
 ) -> list[Status]:
-    """Those jobs of the whole study that are under way, or whose outputs are not as they were left.
-
-    Args:
-        results: the study's folder.
-        stages: these jobs.
-        marked, faults: as of :func:`status`.
-    """
-    found = [_state(results, [stage], marked, faults) for stage in stages]
-    return [status for status in found if status is not None and status.state != "waiting"]
+    """Those of these jobs of the whole study that are under way, or whose outputs are not as they were left."""
+    states = [_state(results, [stage], marked, faults) for stage in stages]
+    return [state for state in states if state is not None and state.state != "waiting"]
 
 
 def _state(
@@ -128,8 +121,8 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
 
 
 def _row(status: Status) -> tuple[str, ...]:
-    name, found = status.cell.folder if status.cell else "the study", status.reading
-    if found is None:
+    name, reading = status.cell.folder if status.cell else "the study", status.reading
+    if reading is None:
         return name, status.state, status.stage, "", "", "", status.note
-    reward = f"{found.values['reward']:.3g}" if "reward" in found.values else ""
-    return name, status.state, status.stage, f"{found.done}/{found.total}", reward, found.left, status.note
+    reward = f"{reading.values['reward']:.3g}" if "reward" in reading.values else ""
+    return name, status.state, status.stage, f"{reading.done}/{reading.total}", reward, reading.left, status.note

@@ -13,13 +13,11 @@ from ict_core.store.manifests import remember_source
 
 
 def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Path) -> None:
-    """Fetch and check a base model.
+    """Fetch and check the base model of that name; `out` receives the checkpoint.
 
     Args:
-        name: of the model.
         repository: where relative paths of the configuration start.
         mirror: the folder that stands for the hub of the study's problems, if any.
-        out: receives the checkpoint; see :func:`ict_core.models.fetch.fetch_model`.
 
     Raises:
         UserError: the model is one that is pretrained, the study's problems cannot be had, or see `fetch_model`.
