@@ -55,7 +55,7 @@ def plan(
     if results is not None and not results.is_dir():
         raise UserError(f"--results {results}: no such folder")
     measured = results or root / study_folder(loaded.name)
-    faults = damaged(root, outputs.of_all(measured, loaded.base_cells(), loaded.cells()))
+    faults = damaged(root, outputs.all_jobs(measured, loaded.base_cells(), loaded.cells()))
     rates = measured_rates(measured, faults)
     rules = None if no_dag else rule_runs(file, root)
     print(plan_page(loaded, assumptions, device, measured, rates, rules, faults), end="")
@@ -80,9 +80,9 @@ def status(
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
     marked, base = begun(root), loaded.base_cells()
-    faults = damaged(root, outputs.of_all(folder, base, loaded.cells()))
+    faults = damaged(root, outputs.all_jobs(folder, base, loaded.cells()))
     statuses = [status(folder, cell, cell in base, marked, faults) for cell in loaded.evaluated_cells()]
-    statuses += study_status(folder, outputs.of_study(folder), marked, faults)
+    statuses += study_status(folder, outputs.study_jobs(folder), marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
 

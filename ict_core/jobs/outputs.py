@@ -21,7 +21,7 @@ class Stage(NamedTuple):
     log: Path  # what the job prints
 
 
-def of_base(results: Path, model: str) -> Stage:
+def base_job(results: Path, model: str) -> Stage:
     """The job that makes a base model; which of two rules does, its log tells."""
     files = StudyFiles(results)
     fetched = files.log_of("fetch_model", model).exists()
@@ -29,22 +29,28 @@ def of_base(results: Path, model: str) -> Stage:
     return Stage(rule, (files.base_model(model),), files.log_of(rule, model))
 
 
-def of_cell(results: Path, cell: "Cell", base: bool) -> list[Stage]:
+def cell_jobs(results: Path, cell: "Cell", base: bool) -> list[Stage]:
     """The jobs of one of a study's cells in their order; `base`: of an untrained model."""
     study = StudyFiles(results)
     files = study.cell(cell.folder)
-    answers = {"generate": (files.completions, files.generation), "grade": (files.grades, files.grading)}
-    first = of_base(results, cell.model) if base else Stage("train", (files.train,), study.log_of("train", cell.folder))
-    return [first, *(Stage(rule, made, study.log_of(rule, cell.folder)) for rule, made in answers.items())]
+
+    def stage(rule: str, *outputs: Path) -> Stage:
+        return Stage(rule, outputs, study.log_of(rule, cell.folder))
+
+    return [
+        base_job(results, cell.model) if base else stage("train", files.train),
+        stage("generate", files.completions, files.generation),
+        stage("grade", files.grades, files.grading),
+    ]
 
 
-def of_data(results: Path) -> Stage:
+def data_job(results: Path) -> Stage:
     """The job that makes the problems."""
     files = StudyFiles(results)
     return Stage("data", (files.train_problems, files.eval_problems), files.log_of("data"))
 
 
-def of_study(results: Path) -> list[Stage]:
+def study_jobs(results: Path) -> list[Stage]:
     """The jobs of a study that belong to no cell and no model, in the order of the path of the data."""
     files = StudyFiles(results)
 
@@ -52,7 +58,7 @@ def of_study(results: Path) -> list[Stage]:
         return Stage(rule, tuple(outputs), files.log_of(log or rule, part))
 
     return [
-        of_data(results),
+        data_job(results),
         stage("contamination", map(files.frame, ("contamination", "near_duplicates"))),
         stage("collect", [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]),
         stage("shadow", map(files.frame, ("shadow", "overlap"))),
@@ -66,7 +72,7 @@ def of_study(results: Path) -> list[Stage]:
     ]
 
 
-def of_all(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
+def all_jobs(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
     """Every job of a study, of its untrained models' cells (`base`) and of all others."""
     cells = [*((cell, True) for cell in base), *((cell, False) for cell in trained)]
-    return [*of_study(results), *(stage for cell, is_base in cells for stage in of_cell(results, cell, is_base))]
+    return [*study_jobs(results), *(stage for cell, is_base in cells for stage in cell_jobs(results, cell, is_base))]

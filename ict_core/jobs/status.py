@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tabulate import tabulate
 
 from ict_core.jobs.causes import cause, last_lines
-from ict_core.jobs.outputs import Stage, of_base, of_cell, of_data
+from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job
 from ict_core.process.job_log import is_held
 from ict_core.process.progress import Reading, read
 
@@ -56,9 +56,9 @@ def status(
         marked: what :func:`ict_core.jobs.damage.begun` returns.
         faults: what :func:`ict_core.jobs.damage.damaged` returns.
     """
-    own = of_cell(results, cell, base)
+    own = cell_jobs(results, cell, base)
     if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
-        for stage in [of_data(results), *([] if base else [of_base(results, cell.model)])]:
+        for stage in [data_job(results), *([] if base else [base_job(results, cell.model)])]:
             if lost := _lost(results, stage, faults):
                 return Status(cell, lost[0], stage.name, lost[1])
     states = (_state(results, own[number:], marked, faults) for number in range(len(own)))

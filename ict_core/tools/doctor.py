@@ -183,7 +183,7 @@ def disk(patient: Patient) -> Finding:
     check_room(results)
     assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
     study = patient.study
-    faults = damaged(patient.root, outputs.of_all(results, study.base_cells(), study.cells()))
+    faults = damaged(patient.root, outputs.all_jobs(results, study.base_cells(), study.cells()))
     stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
     there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
     needed = max(0.0, sum(item.bytes for item in stored) - there) / 1e9

@@ -11,7 +11,7 @@ from tabulate import tabulate
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
 from ict_core.jobs.damage import lost
-from ict_core.jobs.outputs import Stage, of_base, of_cell, of_study
+from ict_core.jobs.outputs import Stage, base_job, cell_jobs, study_jobs
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
@@ -75,14 +75,14 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
 
 def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
     """The jobs whose outputs a row is made from."""
-    for stage in of_study(results):
+    for stage in study_jobs(results):
         if stage.name in _MADE:
             yield stage
         elif table in stage.outputs:
             yield stage._replace(outputs=(table,))
     for cell in cells:
-        yield of_base(results, cell.model)
-        yield from of_cell(results, cell, cell.variant == BASE_VARIANT)
+        yield base_job(results, cell.model)
+        yield from cell_jobs(results, cell, cell.variant == BASE_VARIANT)
 
 
 def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
