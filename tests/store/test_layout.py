@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ict_core.evidence.stored import MEASURED
 from ict_core.store import layout
 from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles, checkpoints_folder
 
@@ -93,3 +94,7 @@ def test_no_rule_spells_the_name_of_a_study_s_file(path):
 )
 def test_what_counts_as_a_name(program, number):
     assert sum(spelled(text, joined) for _, text, joined in texts(program)) == number
+
+
+def test_every_measured_frame_has_its_file_and_its_schema():
+    assert set(layout.FRAMES) == set(MEASURED)
