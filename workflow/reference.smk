@@ -18,7 +18,7 @@ except UserError as error:
 
 STORED = config.get("stored", "results/reference/mini")
 RESULTS = config.get("results", "results/rebuilt/mini")
-config |= json.loads(Path(f"{STORED}/study.json").read_text())
+config |= json.loads(StudyFiles(Path(STORED)).settings.read_text())
 
 
 include: "rules/evidence.smk"
@@ -49,8 +49,8 @@ rule figures:
 onsuccess:
     print(
         f"Made from {STORED}:\n"
-        f"  main table  {RESULTS}/tables/main.md (and .csv, .tex, .html)\n"
-        f"  claims      {RESULTS}/claims.md\n"
-        f"  figures     {RESULTS}/figures/\n"
-        f"  report      {RESULTS}/report.md"
+        f"  main table  {SHOWN.table('main', 'md')} (and .csv, .tex, .html)\n"
+        f"  claims      {SHOWN.claims_text}\n"
+        f"  figures     {SHOWN.figures}/\n"
+        f"  report      {SHOWN.report}"
     )

@@ -25,6 +25,7 @@ from ict_core.commands.options import (
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.startup import loading
+from ict_core.store.layout import study_folder
 from ict_core.store.repository import REPOSITORY
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def check(argument: StudyArgument = None, study: StudyAsOption = None) -> None:
     check_environment(applicable_lock(REPOSITORY / "requirements"))
     check_trackers(loaded.trackers)
     root = repository(file)
-    check_sources(loaded, root, root / "results" / loaded.name)
+    check_sources(loaded, root, root / study_folder(loaded.name))
     print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
 
 

@@ -12,6 +12,7 @@ from ict_core.commands.options import CELL, MaybeStudyFile, StudyArgument, Study
 from ict_core.commands.stages import load_study, prepare, repository
 from ict_core.errors import Damaged, UserError
 from ict_core.process.supervise import RETRIES
+from ict_core.store.layout import study_folder
 from ict_core.store.repository import CLAIMS
 
 
@@ -53,8 +54,8 @@ def plan(
     gpu_device(assumptions, device)
     if results is not None and not results.is_dir():
         raise UserError(f"--results {results}: no such folder")
-    measured = results or root / "results" / loaded.name
-    faults = damaged(root, outputs.of_all(measured, loaded.base_cells(), loaded.cells()))
+    measured = results or root / study_folder(loaded.name)
+    faults = damaged(root, outputs.all_jobs(measured, loaded.base_cells(), loaded.cells()))
     rates = measured_rates(measured, faults)
     rules = None if no_dag else rule_runs(file, root)
     print(plan_page(loaded, assumptions, device, measured, rates, rules, faults), end="")
@@ -75,13 +76,13 @@ def status(
 
     file = chosen(argument, study)
     loaded, root = load_study(file), repository(file)
-    folder = (results or root / "results" / loaded.name).absolute()
+    folder = (results or root / study_folder(loaded.name)).absolute()
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
     marked, base = begun(root), loaded.base_cells()
-    faults = damaged(root, outputs.of_all(folder, base, loaded.cells()))
+    faults = damaged(root, outputs.all_jobs(folder, base, loaded.cells()))
     statuses = [status(folder, cell, cell in base, marked, faults) for cell in loaded.evaluated_cells()]
-    statuses += study_status(folder, outputs.of_study(folder), marked, faults)
+    statuses += study_status(folder, outputs.study_jobs(folder), marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
 
@@ -164,12 +165,12 @@ def tokens(
     model = inspected(cell, study)
     prepare()
     from ict_core.store.files import write_text
-    from ict_core.store.layout import StudyFiles
+    from ict_core.store.layout import CellFiles, StudyFiles
     from ict_core.tools.inspection.tokens import chosen_problems, tokens_page, with_rules
 
     rules = with_rules(model, method or [])
     asked = chosen_problems(problems or StudyFiles(model.study).eval_problems, benchmark, count, seed)
-    page = out or cell / "tokens.html"
+    page = out or CellFiles(cell).token_page
     write_text(page, tokens_page(model, rules, asked, seed, alternatives))
     print(page)
 

@@ -57,13 +57,14 @@ def verify(
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
+    from ict_core.store.layout import StudyFiles, study_folder
     from ict_core.store.manifests import read_manifest
     from ict_core.store.repository import REPOSITORY
-    from ict_core.tools.verify.against import SETTINGS, against, against_page
+    from ict_core.tools.verify.against import against, against_page
 
     if given:
         raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
-    results = run or REPOSITORY / "results" / read_manifest(stored / SETTINGS)["study"]
+    results = run or REPOSITORY / study_folder(read_manifest(StudyFiles(stored).settings)["study"])
     found = against(results, stored)
     print(against_page(found, results, stored), end="")
     return int(not found.same)

@@ -25,6 +25,7 @@ from ict_core.process.machine import this_hardware
 from ict_core.store import records
 from ict_core.store.code import fingerprint
 from ict_core.store.hashes import hash_file, hash_tree, hash_weights
+from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
@@ -43,7 +44,7 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
     others = [file for file in checkpoint.iterdir() if file.suffix in (".json", ".model", ".txt")]
     return {
         "model_sha256": weights,
-        "other_files_sha256": hash_tree(file for file in others if file.name != "manifest.json"),
+        "other_files_sha256": hash_tree(file for file in others if file.name != MANIFEST),
         "engine": name,
         "engine_version": engine_version(name),
         "torch_version": version("torch"),  # it says for which device torch was built

@@ -10,11 +10,12 @@ from ict_core.config.mistakes import Mistakes
 from ict_core.config.section import Name, Section
 from ict_core.config.yaml_file import read_section
 from ict_core.evidence.measures import QUANTITIES
+from ict_core.statistics.names import BASE
 
 Metric = Literal["pass@1", "pass@4", "total"]
 
 
-class Difference(Section):
+class DifferenceTest(Section):
     """`ours` minus `against` in a metric, a value a run, paired by seed.
 
     `direction` is what the claim says of it: higher or lower than 0, or equal to 0 within the study's margin.
@@ -54,28 +55,19 @@ class Measure(Section):
     direction: Literal["higher", "lower"] | None = None
 
 
-Test = Annotated[Difference | Largest | Measure, Field(discriminator="kind")]
+Test = Annotated[DifferenceTest | Largest | Measure, Field(discriminator="kind")]
 
 
 class Claim(Section):
-    """One entry of the ledger.
-
-    Attributes:
-        id: its short name.
-        statement: what is claimed, in one sentence.
-        source: where it is claimed or asked.
-        paper: the paper's own figure, in words; absent where it gives none.
-        paper_points: the size of the claimed effect in percent points, for the number of runs that would find it.
-        test: absent where no study can test it yet; `needs` then says what is missing.
-    """
+    """One entry of the ledger."""
 
     id: Name
-    statement: str = Field(min_length=1)
-    source: str = Field(min_length=1)
-    paper: str | None = None
-    paper_points: float | None = Field(default=None, gt=0)
-    test: Test | None = None
-    needs: str | None = None
+    statement: str = Field(min_length=1)  # what is claimed, in one sentence
+    source: str = Field(min_length=1)  # where it is claimed or asked
+    paper: str | None = None  # the paper's own figure, in words; absent where it gives none
+    paper_points: float | None = Field(default=None, gt=0)  # the claimed effect, for the number of runs that find it
+    test: Test | None = None  # absent where no study can test it yet
+    needs: str | None = None  # what is then missing
 
 
 class ClaimsFile(Section):
@@ -106,8 +98,8 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     return claims
 
 
-def _check_test(path: Path, key: str, test: Difference | Largest | Measure | None, mistakes: Mistakes) -> None:
-    if isinstance(test, Difference) and (len(test.against) > 1) != (test.combine is not None):
+def _check_test(path: Path, key: str, test: Test | None, mistakes: Mistakes) -> None:
+    if isinstance(test, DifferenceTest) and (len(test.against) > 1) != (test.combine is not None):
         mistakes.add(path, f"{key}.combine", "is needed for several baselines, and for them only")
     if isinstance(test, Measure):
         if test.quantity not in QUANTITIES:
@@ -123,8 +115,8 @@ def declared_pairs(claims: Sequence[Claim]) -> list[tuple[str, str, str]]:
     pairs = [
         (test.ours, baseline, test.metric)
         for claim in claims
-        if isinstance(test := claim.test, Difference) and test.minus_metric is None and test.benchmarks is None
+        if isinstance(test := claim.test, DifferenceTest) and test.minus_metric is None and test.benchmarks is None
         for baseline in test.against
-        if baseline != "base"
+        if baseline != BASE
     ]
     return list(dict.fromkeys(pairs))

@@ -10,22 +10,14 @@ from ict_core.errors import UserError
 from ict_core.evidence.scores import score_grades
 from ict_core.statistics.names import BASE
 from ict_core.store import records
-from ict_core.store.layout import MANIFEST, StudyFiles, TrainFiles
+from ict_core.store.layout import MANIFEST, StudyFiles, TrainFiles, cell_folder
 from ict_core.store.manifests import read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
 
 # keys of a job's manifest that the study's has otherwise, or not at all
-_APART = {
-    *("config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"),
-}
-_COST = {
-    "tokens": "tokens",
-    "seconds": "wall_seconds",
-    "peak_memory_mib": "peak_memory_mib",
-    "peak_gpu_memory_mib": "peak_gpu_memory_mib",
-}
+_APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
 
 
 def collect(
@@ -35,14 +27,10 @@ def collect(
     benchmarks: Sequence[str],
     regraded: Path | None = None,
 ) -> None:
-    """Gather a study's cells into five files of its results folder.
-
-    They are ``scores.parquet`` (``records.SCORES``), ``train_log.parquet`` (``records.STUDY_LOG``), ``tokens.parquet``
-    (``records.STUDY_TOKENS``), ``compute.parquet`` (``records.COMPUTE``) and ``manifest.json``
-    (:func:`merge_manifests`).
+    """Gather a study's cells into five files: scores, log, tokens, compute and the manifest (:func:`merge_manifests`).
 
     Args:
-        results: the study's folder, with ``<model>/<variant>/seed-<n>/`` in it.
+        results: the study's folder.
         base: the untrained models' cells.
         trained: all other cells.
         benchmarks: the order of a cell's rows in the scores.
@@ -58,8 +46,7 @@ def collect(
     order = {name: position for position, name in enumerate(benchmarks)}
     scores = []
     for cell in [*base, *trained]:
-        grades = records.read_frame(graded.cell(cell.folder).grades, records.GRADES)
-        scored = score_grades(grades, cell)
+        scored = score_grades(records.read_frame(graded.cell(cell.folder).grades, records.GRADES), cell)
         scores.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
     logs, tokens = [], []
     for cell in trained:
@@ -85,24 +72,21 @@ def _manifests(
     study: StudyFiles, graded: StudyFiles, base: Sequence["Cell"], trained: Sequence["Cell"]
 ) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    made = [(cell, study.base_model(cell.model)) for cell in base]
-    made += [(cell, study.cell(cell.folder).train) for cell in trained]
-    for cell, folder in made:
-        yield {**cell._asdict(), **read_manifest(folder / MANIFEST, folder)}
+    folders = [(cell, study.base_model(cell.model)) for cell in base]
+    folders += [(cell, study.cell(cell.folder).train) for cell in trained]
+    for cell, folder in folders:
+        yield cell._asdict() | read_manifest(folder / MANIFEST, folder)
     for cell in [*base, *trained]:
-        yield {**cell._asdict(), **read_manifest(study.cell(cell.folder).generation)}
+        yield cell._asdict() | read_manifest(study.cell(cell.folder).generation)
     for cell in [*base, *trained]:
-        yield {**cell._asdict(), **read_manifest(graded.cell(cell.folder).grading)}
+        yield cell._asdict() | read_manifest(graded.cell(cell.folder).grading)
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """``records.COMPUTE``: what each job took. A job without a GPU has NaN for the GPU's memory."""
-    rows = [
-        {key: job[key] for key in ("model", "variant", "seed", "stage")}
-        | {column: float("nan") if job[key] is None else job[key] for column, key in _COST.items()}
-        for job in manifests
-    ]
-    return pd.DataFrame(rows).astype({"seconds": "float64", "peak_memory_mib": "float64"})
+    keys = {column: "wall_seconds" if column == "seconds" else column for column in records.COMPUTE}
+    frame = pd.DataFrame([{column: job[key] for column, key in keys.items()} for job in manifests])
+    return frame.astype({column: "float64" for column, kind in records.COMPUTE.items() if kind == "float"})
 
 
 def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
@@ -112,21 +96,23 @@ def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
         UserError: a job worked on something else than what the job before it made; it names the cell.
     """
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
-    made = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
+    weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
     for (model, variant, seed, stage), job in jobs.items():
-        before = {}
-        if stage == "train":
-            before = {"base_sha256": made[model, BASE, 0]}
-        elif stage == "generate":
-            before = {"model_sha256": made[model, variant, seed]}
-        elif stage == "grade":
-            before = {"completions_sha256": jobs[model, variant, seed, "generate"]["completions_sha256"]}
-        for key, sha256 in before.items():
-            if job[key] != sha256:
-                raise UserError(
-                    f"{model}/{variant}/seed-{seed}: {stage}: its {key} is {job[key][:16]}..., but the stage before "
-                    f"made {sha256[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
-                )
+        match stage:
+            case "train":
+                key, made = "base_sha256", weights[model, BASE, 0]
+            case "generate":
+                key, made = "model_sha256", weights[model, variant, seed]
+            case "grade":
+                key = "completions_sha256"
+                made = jobs[model, variant, seed, "generate"][key]
+            case _:
+                continue
+        if job[key] != made:
+            raise UserError(
+                f"{cell_folder(model, variant, seed)}: {stage}: its {key} is {job[key][:16]}..., but the stage before "
+                f"made {made[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
+            )
 
 
 def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -149,17 +135,18 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return shared[kind].index(value)
 
     jobs = []
-    for whole in manifests:
-        job = {key: value for key, value in whole.items() if key not in _APART}
-        job["environment"] = number("environments", {k: whole[k] for k in ("packages", "python", "platform")})
-        job["process"] = number("processes", whole["process"])
-        job["source"] = number("sources", {k: v for k, v in whole["source"].items() if k != "loaded"})
-        job["loaded"] = number("loaded", whole["source"]["loaded"])
-        if "trl" in whole:
-            settings = dict(whole["trl"])
-            job["trl_seed"] = settings.pop("seed")  # the one setting that differs between cells
+    for manifest in manifests:
+        job = {key: value for key, value in manifest.items() if key not in _APART}
+        source = dict(manifest["source"])
+        job["loaded"] = number("loaded", source.pop("loaded"))
+        job["source"] = number("sources", source)
+        job["environment"] = number("environments", {key: manifest[key] for key in ("packages", "python", "platform")})
+        job["process"] = number("processes", manifest["process"])
+        if "trl" in manifest:
+            settings = dict(manifest["trl"])
+            job["trl_seed"] = settings.pop("seed")
             job["trl"] = number("trl", settings)
-        if whole.get("engine_settings") is not None:
-            job["engine_settings"] = number("engines", whole["engine_settings"])
+        if manifest.get("engine_settings") is not None:
+            job["engine_settings"] = number("engines", manifest["engine_settings"])
         jobs.append(job)
     return {**shared, "jobs": jobs}

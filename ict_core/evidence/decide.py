@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ict_core.evidence.claims import Difference, Measure
+from ict_core.evidence.claims import DifferenceTest, Measure
 from ict_core.statistics.deciding import (
     BETTER,
     EQUIVALENT,
@@ -23,6 +23,8 @@ from ict_core.statistics.equivalence import two_one_sided
 from ict_core.statistics.intervals import LEVEL, Estimate
 from ict_core.statistics.stratified import stratified_t
 
+Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -30,8 +32,8 @@ class Outcome:
 
     Attributes:
         estimate, low, high: in the unit of the values; the limits are NaN where there is no interval.
-        p: of the hypothesis against which `found` stands; NaN where there is no test.
-        found: the finding if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within.
+        p: of the hypothesis against which the finding stands; NaN where there is no test.
+        finding: what was found if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within.
         predicted: the finding that the claim predicts.
         p_equivalence: of a claimed difference: two one-sided tests for lying within the margin; else NaN.
         sd: of one run's value; the standard error is sd / sqrt(seeds) for `strata` models.
@@ -45,7 +47,7 @@ class Outcome:
     low: float
     high: float
     p: float
-    found: str
+    finding: str
     predicted: str
     p_equivalence: float
     sd: float
@@ -54,14 +56,19 @@ class Outcome:
     strata: int
     searched: int = 1
 
-    @property
-    def toward(self) -> str:
-        """The claim's verdict if p, corrected, is below 0.05."""
-        return claim_verdict(self.predicted, self.found)
+
+def no_value(seeds: int, strata: int) -> Outcome:
+    """The outcome of a claim about a quantity that not every run has."""
+    nan = math.nan
+    return Outcome(nan, nan, nan, nan, UNDERPOWERED, EQUIVALENT, nan, nan, nan, seeds, strata)
+
+
+NO_OUTCOME = no_value(seeds=0, strata=0)
+"""Of a claim that was not tested."""
 
 
 def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
-    """The p value and what it would find, of a value claimed to lie in [low, high].
+    """The p value and the finding for which it speaks, of a value claimed to lie in [low, high].
 
     Inside, the larger of the two one-sided p values for lying inside; outside, the one-sided p for lying beyond the
     nearer limit. Whichever way the estimate falls, a wrong verdict has at most the level's chance.
@@ -73,7 +80,7 @@ def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
     return float(stats.t.sf(beyond / se, value.df)), BETTER if mean > high else WORSE
 
 
-def outcome(test: Difference | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
+def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
     """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
 
     Args:
@@ -82,7 +89,7 @@ def outcome(test: Difference | Measure, values: Mapping[str, NDArray[np.float64]
         margin: within it a difference counts as none; a share.
     """
     strata = list(values.values())
-    if isinstance(test, Difference) and test.every_model:
+    if isinstance(test, DifferenceTest) and test.every_model:
         return _weakest(test, strata, margin)
     if isinstance(test, Measure) and test.within is not None:
         result = _in_range(strata, test.within, margin)
@@ -90,54 +97,49 @@ def outcome(test: Difference | Measure, values: Mapping[str, NDArray[np.float64]
     if test.direction == "equal":
         return _in_range(strata, (-margin, margin), margin)
     value = stratified_t(strata)
-    result = _outcome(value, strata, _p(strata, value), _sign(value), PREDICTED[str(test.direction)], margin)
-    if isinstance(test, Difference):
+    result = _against_zero(value, strata, PREDICTED[str(test.direction)], margin)
+    if isinstance(test, DifferenceTest):
         return replace(result, p_equivalence=_equivalence(value, margin))
     return replace(result, effect=abs(result.estimate))
 
 
-def _outcome(
-    value: Estimate, strata: Sequence[NDArray[np.float64]], p: float, found: str, predicted: str, effect: float
-) -> Outcome:
+def _outcome(value: Estimate, strata: Samples, p: float, finding: str, predicted: str, effect: float) -> Outcome:
     seeds = min(map(len, strata))
     mean, low, high, sd = (float(x) for x in (value.mean, value.low, value.high, value.se * math.sqrt(seeds)))
-    return Outcome(mean, low, high, p, found, predicted, math.nan, sd, effect, seeds, len(strata))
+    return Outcome(mean, low, high, p, finding, predicted, math.nan, sd, effect, seeds, len(strata))
 
 
-def _in_range(strata: Sequence[NDArray[np.float64]], limits: tuple[float, float], effect: float) -> Outcome:
+def _in_range(strata: Samples, limits: tuple[float, float], effect: float) -> Outcome:
     value = stratified_t(strata)
-    p, found = within(value, *limits)
-    return _outcome(value, strata, p, found, EQUIVALENT, effect)
+    p, finding = within(value, *limits)
+    return _outcome(value, strata, p, finding, EQUIVALENT, effect)
 
 
-def _p(strata: Sequence[NDArray[np.float64]], value: Estimate) -> float:
-    return p_of_strata(strata, float(value.p))
-
-
-def _sign(value: Estimate) -> str:
-    return BETTER if value.mean > 0 else WORSE
+def _against_zero(value: Estimate, strata: Samples, predicted: str, effect: float) -> Outcome:
+    finding = BETTER if value.mean > 0 else WORSE
+    return _outcome(value, strata, p_of_strata(strata, float(value.p)), finding, predicted, effect)
 
 
 def _equivalence(value: Estimate, margin: float) -> float:
-    p, found = within(value, -margin, margin)
-    return p if found == EQUIVALENT else math.nan
+    p, finding = within(value, -margin, margin)
+    return p if finding == EQUIVALENT else math.nan
 
 
-def _weakest(test: Difference, models: Sequence[NDArray[np.float64]], margin: float) -> Outcome:
+def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
     """A claim about every model: its weakest model decides.
 
     It is supported where each model shows it (the largest p; no correction is needed for that), and contradicted where
     one model shows the contrary (its p times the number of models).
     """
-    sign = 1 if test.direction == "higher" else -1
-    each = [stratified_t([values]) for values in models]
-    index = min(range(len(each)), key=lambda i: sign * float(each[i].mean))
-    p = np.array([_p([values], value) for values, value in zip(models, each, strict=True)])
-    predicted, found = PREDICTED[test.direction], _sign(each[index])
-    decisive = p.max() if found == predicted else np.minimum(1.0, len(each) * p[index])  # NaN stays NaN
-    equivalence = float(np.minimum(1.0, len(each) * _equivalence(each[index], margin)))
-    result = _outcome(each[index], [models[index]], float(decisive), found, predicted, margin)
-    return replace(result, p_equivalence=equivalence)
+    sign, count = (1 if test.direction == "higher" else -1), len(strata)
+    values = [stratified_t([runs]) for runs in strata]
+    each = [_against_zero(v, [s], PREDICTED[test.direction], margin) for v, s in zip(values, strata, strict=True)]
+    index = min(range(count), key=lambda i: sign * each[i].estimate)
+    weakest = each[index]
+    p = np.array([result.p for result in each])
+    decisive = p.max() if weakest.finding == weakest.predicted else np.minimum(1.0, count * p[index])  # NaN stays NaN
+    equivalence = np.minimum(1.0, count * _equivalence(values[index], margin))
+    return replace(weakest, p=float(decisive), p_equivalence=float(equivalence))
 
 
 def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:
@@ -147,21 +149,13 @@ def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: f
         The outcome, and where the largest gain is: "model, benchmark, over baseline".
     """
     count = len(gains)
-    key = max(gains, key=lambda k: float(gains[k].mean()))
-    strata = [gains[key]]
-    value = stratified_t(strata, level=1 - (1 - LEVEL) / count)
-    p = float(np.minimum(1.0, count * _p(strata, value)))
-    model, baseline, benchmark = key
-    result = _outcome(value, strata, p, _sign(value), BETTER, margin)
-    return replace(result, searched=count), f"{model}, {benchmark}, over {baseline}"
-
-
-def no_value(seeds: int, strata: int) -> Outcome:
-    """The outcome of a claim about a quantity that not every run has."""
-    nan = math.nan
-    return Outcome(nan, nan, nan, nan, UNDERPOWERED, EQUIVALENT, nan, nan, nan, seeds, strata)
+    model, baseline, benchmark = key = max(gains, key=lambda k: float(gains[k].mean()))
+    value = stratified_t([gains[key]], level=1 - (1 - LEVEL) / count)
+    result = _against_zero(value, [gains[key]], BETTER, margin)
+    p = float(np.minimum(1.0, count * result.p))
+    return replace(result, p=p, searched=count), f"{model}, {benchmark}, over {baseline}"
 
 
 def verdict(result: Outcome, p_adjusted: float) -> str:
     """The verdict, given the p value corrected for the number of claims."""
-    return claim_verdict(result.predicted, str(finding(result.found, p_adjusted, result.p_equivalence)))
+    return claim_verdict(result.predicted, str(finding(result.finding, p_adjusted, result.p_equivalence)))

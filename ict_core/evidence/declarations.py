@@ -11,17 +11,11 @@ from typing import Any, TypeVar
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What every shown thing declares.
+    """What every shown thing declares."""
 
-    Attributes:
-        title: a few words.
-        inputs: names of frames of `evidence.stored`, in the order in which its function takes them.
-        place: by which the report orders them; None where the report does not have it.
-    """
-
-    title: str
-    inputs: tuple[str, ...]
-    place: int | None
+    title: str  # a few words
+    inputs: tuple[str, ...]  # names of frames of `evidence.stored`, in the order in which its function takes them
+    place: int | None  # by which the report orders them; None where the report does not have it
 
 
 Kind = TypeVar("Kind", bound=Shown)

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence.claims import Claim, Difference, Largest, Measure, Test
-from ict_core.evidence.decide import Outcome, largest, no_value, outcome, verdict
+from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, Test
+from ict_core.evidence.decide import NO_OUTCOME, Outcome, largest, no_value, outcome, verdict
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.evidence.values import benchmarks_of, searched, values_of
 from ict_core.statistics.deciding import ALPHA, CONTRADICTED, NOT_TESTED
@@ -22,63 +22,52 @@ POINTS = "points"  # the unit of differences in a metric, whose values are share
 
 
 @dataclass(frozen=True)
+class LedgerFrames:
+    """The frames that claims are tested on, and what they stand for."""
+
+    runs: pd.DataFrame  # `schemas.RUNS`
+    quantities: pd.DataFrame  # `schemas.QUANTITIES`
+    mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
+    graded: Graded  # of the scores behind `runs`, for the remarks
+
+
+@dataclass(frozen=True)
 class Entry:
     """One claim and its verdict.
 
     Attributes:
         claim: as declared.
-        test: the declared test in words.
-        unit: `points` (the values are shares of 1), or what the quantity is.
-        models: those that it was tested on.
-        seeds: runs of each model and arm, the fewest; 0 where it was not tested.
-        estimate, low, high: in the unit; NaN where there is none.
-        by_model: each model's mean.
-        p, p_adjusted: before and after Holm's correction over all tested claims.
-        verdict: supported, contradicted, not resolved or not tested in this study.
+        outcome: of its test; `NO_OUTCOME` where it was not tested.
+        by_model: each tested model's mean.
+        verdict: of `statistics.deciding`: supported, contradicted, not resolved or not tested in this study.
         remark: why it was not tested, or what else a reader must know; may be empty.
+        p_adjusted: the outcome's p after Holm's correction over all tested claims.
         seeds_needed: runs of each model and arm that would find the claimed effect (the margin where the paper gives no
             figure) at the corrected level with the declared power; infinite where none would do, NaN where unknown.
     """
 
     claim: Claim
-    test: str
-    unit: str
-    models: tuple[str, ...]
-    seeds: int
-    estimate: float
-    low: float
-    high: float
+    outcome: Outcome
     by_model: dict[str, float]
-    p: float
-    p_adjusted: float
     verdict: str
     remark: str
-    seeds_needed: float
+    p_adjusted: float = math.nan
+    seeds_needed: float = math.nan
+
+    @property
+    def unit(self) -> str:
+        """`points` (the values are shares of 1), or what the quantity is."""
+        test = self.claim.test
+        return QUANTITIES[test.quantity].unit if isinstance(test, Measure) else POINTS
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The frames that claims are tested on, `schemas.RUNS` and `schemas.QUANTITIES`, and what they stand for.
-
-    Attributes:
-        mirrors: benchmark -> the paper's benchmark whose place it takes.
-        graded: of the scores behind `runs`, for the remarks.
-    """
-
-    runs: pd.DataFrame
-    quantities: pd.DataFrame
-    mirrors: Mapping[str, str]
-    graded: Graded
-
-
-@dataclass(frozen=True)
-class _Tested:
-    result: Outcome
+class _Tested(NamedTuple):
+    outcome: Outcome
     by_model: dict[str, float]
     remark: str
 
 
-def ledger(claims: Sequence[Claim], evidence: Evidence, margin: float, power: float) -> list[Entry]:
+def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
     """Test every claim that the study can test; Holm's correction runs over all of these.
 
     Args:
@@ -88,60 +77,58 @@ def ledger(claims: Sequence[Claim], evidence: Evidence, margin: float, power: fl
     Returns:
         One entry a claim, in the ledger's order.
     """
-    tested = [_tested(claim, evidence, margin) for claim in claims]
-    results = [t.result for t in tested if t is not None]
-    adjusted = iter(holm([r.p for r in results]))
-    alpha = ALPHA / max(1, len(results))
+    tested = [_tested(claim, frames, margin) for claim in claims]
+    outcomes = [result.outcome for result in tested if result is not None]
+    adjusted = iter(holm([outcome.p for outcome in outcomes]))
+    alpha = ALPHA / max(1, len(outcomes))
     return [
-        _absent(claim, evidence) if t is None else _entry(claim, t, float(next(adjusted)), alpha, margin, power)
-        for claim, t in zip(claims, tested, strict=True)
+        Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
+        if result is None
+        else _entry(claim, result, float(next(adjusted)), alpha, margin, power)
+        for claim, result in zip(claims, tested, strict=True)
     ]
 
 
-def _tested(claim: Claim, evidence: Evidence, margin: float) -> _Tested | None:
+def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
+    """The outcome of a claim's test; None where there is no test, or nothing to test."""
     test = claim.test
-    if test is None:
-        return None
     if isinstance(test, Largest):
-        gains = {key: series.to_numpy(np.float64) for key, series in searched(test, evidence.runs).items()}
+        gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
         if not gains:
             return None
         result, place = largest(gains, margin)
-        models = list(dict.fromkeys(model for model, _, _ in gains))
-        most = {m: max(float(g.mean()) for (model, _, _), g in gains.items() if model == m) for m in models}
-        return _Tested(result, most, _joined(f"the largest of {len(gains)}: {place}", _notice(test, models, evidence)))
-    values = values_of(test, evidence.runs, evidence.quantities, evidence.mirrors)
-    if not values:
+        by_model: dict[str, float] = {}
+        for (model, _, _), values in gains.items():
+            by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
+        remark = f"the largest of {len(gains)}: {place}"
+        return _Tested(result, by_model, _joined(remark, _notice(test, by_model, frames)))
+    strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
+    if test is None or not strata:
         return None
-    arrays = {model: series.to_numpy(np.float64) for model, series in values.items()}
+    arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
     by_model = {model: float(array.mean()) for model, array in arrays.items()}
     seeds = min(map(len, arrays.values()))
     if any(np.isnan(array).any() for array in arrays.values()):
-        return _Tested(
-            no_value(seeds, len(arrays)),
-            by_model,
-            "not every run has a value, as where the token sample holds no selecting step",
-        )
+        remark = "not every run has a value, as where the token sample holds no selecting step"
+        return _Tested(no_value(seeds, len(arrays)), by_model, remark)
     result = outcome(test, arrays, margin)
-    remark = ""
-    if seeds == 1:
-        remark = "one seed: there is no test"
-    elif math.isnan(result.p):
+    remark = "one seed: there is no test" if seeds == 1 else ""
+    if math.isnan(result.p) and not remark:
         remark = "all paired values are equal: there is no test"
-    return _Tested(result, by_model, _joined(remark, _notice(test, by_model, evidence)))
+    return _Tested(result, by_model, _joined(remark, _notice(test, by_model, frames)))
 
 
-def _notice(test: Test, models: Iterable[str], evidence: Evidence) -> str:
+def _notice(test: Test, models: Iterable[str], frames: LedgerFrames) -> str:
     """What must be known of the samples behind a claim's numbers: how many could be graded, where not all could."""
     if isinstance(test, Measure):  # made from training logs
         return ""
     benchmarks, metrics = [AVERAGE], [test.metric]
-    if isinstance(test, Difference):
-        benchmarks = benchmarks_of(test, evidence.mirrors)
+    if isinstance(test, DifferenceTest):
+        benchmarks = benchmarks_of(test, frames.mirrors)
         metrics += [test.minus_metric] if test.minus_metric else []
     arms = (test.ours, *test.against)
-    found = {model: evidence.graded.notice(model, arms, benchmarks, metrics) for model in models}
-    return "; ".join(f"{model}: {text}" for model, text in found.items() if text)
+    notices = {model: frames.graded.notice(model, arms, benchmarks, metrics) for model in models}
+    return "; ".join(f"{model}: {text}" for model, text in notices.items() if text)
 
 
 def _joined(*remarks: str) -> str:
@@ -149,44 +136,28 @@ def _joined(*remarks: str) -> str:
 
 
 def _entry(claim: Claim, tested: _Tested, p_adjusted: float, alpha: float, margin: float, power: float) -> Entry:
-    result, remark = tested.result, tested.remark
+    result, by_model, remark = tested
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
     if claim.paper_points is not None and effect <= margin:  # the margin cannot tell the paper's figure from none
         result = replace(result, p_equivalence=math.nan)
-    found = verdict(result, p_adjusted)
-    if found == CONTRADICTED and result.p_equivalence < ALPHA <= p_adjusted:
+    told = verdict(result, p_adjusted)
+    if told == CONTRADICTED and result.p_equivalence < ALPHA <= p_adjusted:
         remark = _joined(remark, f"within {100 * margin:g} points of 0")
-    return Entry(
-        claim,
-        describe(claim),
-        _unit(claim),
-        tuple(tested.by_model),
-        result.seeds,
-        result.estimate,
-        result.low,
-        result.high,
-        tested.by_model,
-        result.p,
-        p_adjusted,
-        found,
-        remark,
-        float(seeds_needed(effect, result.sd, power, alpha=alpha / result.searched, strata=result.strata)),
-    )
+    seeds = seeds_needed(effect, result.sd, power, alpha=alpha / result.searched, strata=result.strata)
+    return Entry(claim, result, by_model, told, remark, p_adjusted, float(seeds))
 
 
-def _absent(claim: Claim, evidence: Evidence) -> Entry:
-    nan = math.nan
+def _absence(claim: Claim, frames: LedgerFrames) -> str:
+    """Why a claim was not tested."""
     if claim.needs is not None:
-        remark = f"needs {claim.needs}"
-    else:
-        ran = set(evidence.runs["variant"])
-        missing = [v for v in variants_of(claim.test) if v not in ran]
-        remark = "no model ran both arms on its benchmarks"
-        if missing:
-            remark = f"without {', '.join(missing)}"
-        elif isinstance(claim.test, Measure):
-            remark = "no run has the quantity of both arms, as where no forks are known"
-    return Entry(claim, describe(claim), _unit(claim), (), 0, nan, nan, nan, {}, nan, nan, NOT_TESTED, remark, nan)
+        return f"needs {claim.needs}"
+    ran = set(frames.runs["variant"])
+    missing = [variant for variant in variants_of(claim.test) if variant not in ran]
+    if missing:
+        return f"without {', '.join(missing)}"
+    if isinstance(claim.test, Measure):
+        return "no run has the quantity of both arms, as where no forks are known"
+    return "no model ran both arms on its benchmarks"
 
 
 def variants_of(test: Test | None) -> list[str]:
@@ -194,10 +165,6 @@ def variants_of(test: Test | None) -> list[str]:
     if isinstance(test, Measure):
         return [test.of, *([test.minus] if test.minus else [])]
     return [test.ours, *test.against] if test is not None else []
-
-
-def _unit(claim: Claim) -> str:
-    return QUANTITIES[claim.test.quantity].unit if isinstance(claim.test, Measure) else POINTS
 
 
 def describe(claim: Claim) -> str:
@@ -231,23 +198,20 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
     return [
         {
-            "id": e.claim.id,
-            "statement": e.claim.statement,
-            "source": e.claim.source,
-            "paper": e.claim.paper,
-            "test": e.test,
-            "verdict": e.verdict,
-            "remark": e.remark,
-            "unit": "share" if e.unit == POINTS else e.unit,
-            "estimate": number(e.estimate),
-            "low": number(e.low),
-            "high": number(e.high),
-            "by_model": {model: number(mean) for model, mean in e.by_model.items()},
-            "models": list(e.models),
-            "seeds": e.seeds,
-            "p": number(e.p),
-            "p_adjusted": number(e.p_adjusted),
-            "seeds_needed": number(e.seeds_needed),
+            "id": entry.claim.id,
+            "statement": entry.claim.statement,
+            "source": entry.claim.source,
+            "paper": entry.claim.paper,
+            "test": describe(entry.claim),
+            "verdict": entry.verdict,
+            "remark": entry.remark,
+            "unit": "share" if entry.unit == POINTS else entry.unit,
+            **{name: number(getattr(entry.outcome, name)) for name in ("estimate", "low", "high", "p")},
+            "by_model": {model: number(mean) for model, mean in entry.by_model.items()},
+            "models": list(entry.by_model),
+            "seeds": entry.outcome.seeds,
+            "p_adjusted": number(entry.p_adjusted),
+            "seeds_needed": number(entry.seeds_needed),
         }
-        for e in entries
+        for entry in entries
     ]

@@ -17,10 +17,10 @@ PART = 5  # the start and the end of a training are its first and last fifth
 
 
 class Quantity(NamedTuple):
-    """A number that a run has; `frame` says what it is computed from, `unit` how it reads."""
+    """A number that a run has."""
 
     of_run: Callable[[pd.DataFrame], float]
-    frame: str  # log or tokens
+    frame: str  # that it is computed from: log or tokens
     unit: str
 
 
@@ -119,14 +119,13 @@ def run_quantities(
     Args:
         quantities: names in :data:`QUANTITIES`.
         variants: those that the study did not run have no rows.
-        log: a frame of `records.STUDY_LOG`.
-        tokens: a frame of `records.STUDY_TOKENS`.
+        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
 
     Returns:
         Columns model, variant, seed, quantity, `value`; a row a run and quantity.
     """
     log, tokens = (frame[frame["variant"].isin(list(variants))] for frame in (log, tokens))
-    found = {
+    values = {
         (run, quantity): QUANTITIES[quantity].of_run(rows)
         for name, frame in (("log", log), ("tokens", tokens[tokens["selecting"]]))
         for run, rows in frame.groupby(CELL, sort=False)
@@ -134,25 +133,18 @@ def run_quantities(
         if QUANTITIES[quantity].frame == name
     }
     runs = log[CELL].drop_duplicates().itertuples(index=False, name=None)
-    values = [(*run, quantity, found.get((run, quantity), float("nan"))) for run in runs for quantity in quantities]
-    return pd.DataFrame(values, columns=[*CELL, "quantity", "value"]).astype({"value": "float64"})
+    rows = [(*run, quantity, values.get((run, quantity), float("nan"))) for run in runs for quantity in quantities]
+    return pd.DataFrame(rows, columns=[*CELL, "quantity", "value"]).astype({"value": "float64"})
 
 
 def runs_of(quantities: pd.DataFrame, quantity: str, variant: str) -> pd.Series:
-    """One quantity of one variant's runs, indexed by (model, seed).
-
-    Args:
-        quantities: a frame of `schemas.QUANTITIES`.
-    """
+    """One quantity of one variant's runs in a frame of `schemas.QUANTITIES`, indexed by (model, seed)."""
     rows = quantities[(quantities["quantity"] == quantity) & (quantities["variant"] == variant)]
     return rows.set_index(["model", "seed"])["value"]
 
 
 def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
-    """:func:`sorted_curve` of every run, where the rule selects.
-
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`.
+    """:func:`sorted_curve` of every run in a frame of `records.STUDY_TOKENS`, where the rule selects.
 
     Returns:
         A frame of `schemas.CURVES`, runs as they first come, shares rising.

@@ -1,7 +1,7 @@
 """Whether the numbers of a study come from one code, one class of hardware and one set of packages."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ict_core.process.machine import hardware_class
@@ -25,17 +25,13 @@ def mixture(manifest: Mapping[str, Any]) -> list[str]:
     for loaded in manifest["loaded"]:
         for file, state in loaded.items():
             states[file].add(state)
-    files = sorted(file for file, found in states.items() if len(found) > 1)
-    faults = [f"different code ({_some(files)})"] if files else []
-    found = [{"Python": e["python"], **e["packages"]} for e in manifest["environments"]]
-    names = sorted({name for packages in found for name in packages})
-    packages = [name for name in names if len({of.get(name) for of in found}) > 1]
-    if packages:
-        several = (f"{name} {' and '.join(sorted({of.get(name) or 'none' for of in found}))}" for name in packages)
-        faults.append(f"different packages ({_some(several)})")
-    hardware = _hardware(manifest)
-    if hardware:
-        faults.append(f"different hardware ({_some(hardware)})")
+    files = sorted(file for file, hashes in states.items() if len(hashes) > 1)
+    environments = [{"Python": e["python"], **e["packages"]} for e in manifest["environments"]]
+    names = sorted({name for packages in environments for name in packages})
+    versions = {name: {packages.get(name) or "none" for packages in environments} for name in names}
+    packages = [f"{name} {' and '.join(sorted(several))}" for name, several in versions.items() if len(several) > 1]
+    different = {"code": files, "packages": packages, "hardware": _hardware(manifest)}
+    faults = [f"different {kind} ({_some(found)})" for kind, found in different.items() if found]
     if any(source["dirty"] for source in manifest["sources"]):
         faults.append("a working tree with changes that no commit holds")
     return faults
@@ -53,8 +49,7 @@ def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
     commits = sorted({str(source["commit"])[:12] for source in manifest["sources"]})
     versions = {f"{name} {version}" for e in environments for name, version in e["packages"].items()}
     pythons = {f"Python {e['python']}" for e in environments}
-    jobs = manifest["jobs"]
-    machines = {", ".join(_class_of(manifest, job)) for job in jobs}
+    machines = {_class_of(manifest, job) for job in manifest["jobs"]}
     return {
         "commit": " and ".join(commits),
         "packages": ", ".join(sorted(pythons | versions)),
@@ -62,20 +57,19 @@ def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _class_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
+def _class_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     machine = manifest["environments"][job["environment"]]["platform"]
-    return hardware_class(machine, manifest["processes"][job["process"]])
+    return ", ".join(hardware_class(machine, manifest["processes"][job["process"]]))
 
 
 def _hardware(manifest: Mapping[str, Any]) -> list[str]:
     classes = defaultdict(set)
     for job in manifest["jobs"]:
         if job["stage"] != "generate" or job["tokens"]:  # else all was reused
-            classes[job["stage"]].add(", ".join(_class_of(manifest, job)))
-    return [f"{stage}: {' or '.join(sorted(found))}" for stage, found in classes.items() if len(found) > 1]
+            classes[job["stage"]].add(_class_of(manifest, job))
+    return [f"{stage}: {' or '.join(sorted(several))}" for stage, several in classes.items() if len(several) > 1]
 
 
-def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f", and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    return ", ".join(listed[:_SHOWN]) + more
+def _some(names: list[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,5 +1,6 @@
 """What every rule keeps of the same rollouts, and how many known forks: means over the runs."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import pandas as pd
@@ -25,19 +26,19 @@ QUANTITIES = {
 OWN = "own"
 CHANCE = {"recall": "kept", "precision": "forks"}
 """What a draw of as many tokens at random has for its recall and its precision: shares of all tokens."""
+
 WHEN = ("first", "last", "all")
 _FORK_KEY = ["model", "rollouts", "rule", "when", "measure"]
 
 
 def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Each quantity of each rule, averaged over the sampled steps of a run and then over the runs.
+    """Each quantity of each rule on the baseline's rollouts, averaged over the sampled steps, then over the runs.
 
     Args:
         shadow: a frame of `records.STUDY_SHADOW`.
-        baseline: the variant whose rollouts all rules are shown on.
 
     Returns:
-        A frame of `schemas.RULE_MEANS`: shares, with a t interval over the seeds; the rollouts are the baseline's.
+        A frame of `schemas.RULE_MEANS`: shares, with a t interval over the seeds.
     """
     rows = shadow[shadow["variant"] == baseline]
     runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(QUANTITIES)].mean()
@@ -51,13 +52,13 @@ def pooled(rows: pd.DataFrame) -> dict[str, float]:
     Args:
         rows: of `records.SHADOW`, one rule of one run; forks are known.
     """
-    kept, hits = rows["kept_share"] * rows["tokens"], rows["fork_recall"] * rows["forks"]  # NaN where it has no forks
-    tokens, forks, keeps = rows["tokens"].sum(), rows["forks"].sum(), kept.sum()
-    nan = float("nan")
+    tokens, forks = rows["tokens"].sum(), rows["forks"].sum()
+    kept = (rows["kept_share"] * rows["tokens"]).sum()
+    hits = (rows["fork_recall"] * rows["forks"]).sum()  # a step without forks has NaN
     return {
-        "recall": hits.sum() / forks if forks else nan,
-        "kept": keeps / tokens,
-        "precision": hits.sum() / keeps if keeps else nan,
+        "recall": hits / forks if forks else math.nan,
+        "kept": kept / tokens,
+        "precision": hits / kept if kept else math.nan,
         "forks": forks / tokens,
     }
 
@@ -76,9 +77,8 @@ def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.
     """Recall and precision at the first and the last sampled step and over all of them, over the runs.
 
     Args:
-        shadow: a frame of `records.STUDY_SHADOW`.
+        shadow: a frame of `records.STUDY_SHADOW`, of which the baseline's rollouts count.
         tokens: a frame of `records.STUDY_TOKENS`; the steps of the warm-up are left out.
-        baseline: the variant on whose rollouts all rules are shown.
 
     Returns:
         A frame of `schemas.FORK_MEANS`, shares: rollouts (the baseline, or `own`), rule (of own rollouts: the variant),

@@ -42,16 +42,5 @@ def count_grades(grades: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_grades(grades: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
-    """The scores of one cell.
-
-    Args:
-        grades: a frame of ``records.GRADES``.
-        cell: whose completions were graded.
-
-    Returns:
-        a frame of ``records.SCORES``, in the order of :func:`count_grades`.
-
-    Raises:
-        UserError: as :func:`count_grades`.
-    """
+    """The scores of one cell, a frame of ``records.SCORES``, by :func:`count_grades` of its ``records.GRADES``."""
     return count_grades(grades).assign(**cell._asdict())[list(SCORES)]

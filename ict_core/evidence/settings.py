@@ -11,24 +11,17 @@ from ict_core.store.manifests import read_manifest
 
 
 class Variation(NamedTuple):
-    """A variant beside the one that it varies.
+    """A variant beside the one that it varies."""
 
-    Attributes:
-        of: that one, or the first baseline where the variant declares none.
-        factor: the key by which it differs, as declared; None where none is.
-        different: every key in which the two trainings differ, with its value in `of` and in the variant.
-        equal: the number of all other keys.
-    """
-
-    of: str
-    factor: str | None
-    different: tuple[tuple[str, Any, Any], ...]
-    equal: int
+    of: str  # that one, or the first baseline where the variant declares none
+    factor: str | None  # the key by which it differs, as declared; None where none is
+    different: tuple[tuple[str, Any, Any], ...]  # every key in which the trainings differ, its value in `of` and here
+    equal: int  # the number of all other keys
 
     def values(self) -> tuple[Any, Any]:
         """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's."""
-        found = {key: (of, value) for key, of, value in self.different}
-        return found.get(f"training.{self.factor}") or found[f"method.{self.factor}"]
+        pairs = {key: (of, value) for key, of, value in self.different}
+        return pairs.get(f"training.{self.factor}") or pairs[f"method.{self.factor}"]
 
 
 def words(value: object) -> str:
@@ -38,40 +31,26 @@ def words(value: object) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that tables, figures and claims are made by.
+    """The settings that tables, figures and claims are made by."""
 
-    Attributes:
-        name: the study's.
-        note: a sentence that every table, figure and page shows.
-        variants: the trained variants, in the study's order.
-        shared: what the main figures show: those that the study names, else those that every model ran.
-        baselines: the variants that every other one is compared with.
-        mirrors: for each benchmark, in order, the paper's benchmark whose place it takes.
-        margin: the smallest difference of interest, a share.
-        power: of the smallest detectable difference and of the seeds needed.
-        arms: variant -> what it varies.
-        design: what the scores must hold.
-        whole: everything else that was configured, as written in the file.
-    """
-
-    name: str
-    note: str
-    variants: tuple[str, ...]
-    shared: tuple[str, ...]
-    baselines: tuple[str, ...]
-    mirrors: dict[str, str]
-    margin: float
-    power: float
-    arms: dict[str, Variation]
-    design: Design
-    whole: Mapping[str, Any]
+    name: str  # the study's
+    note: str  # a sentence that every table, figure and page shows
+    variants: tuple[str, ...]  # that were trained, in the study's order
+    shared: tuple[str, ...]  # what the main figures show: those that the study names, else those that every model ran
+    baselines: tuple[str, ...]  # the variants that every other one is compared with
+    mirrors: dict[str, str]  # for each benchmark, in order, the paper's benchmark whose place it takes
+    margin: float  # the smallest difference of interest, a share
+    power: float  # of the smallest detectable difference and of the seeds needed
+    arms: dict[str, Variation]  # variant -> what it varies
+    design: Design  # what the scores must hold
+    whole: Mapping[str, Any]  # everything else that was configured, as written in the file
 
     def reruns(self) -> dict[str, str]:
         """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""
         return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
 
 
-def _arm(written: Mapping[str, Any]) -> Variation:
+def _variation(written: Mapping[str, Any]) -> Variation:
     different = tuple((key, of, value) for key, of, value in written["different"])
     return Variation(written["of"], written["factor"], different, written["equal"])
 
@@ -95,7 +74,7 @@ def read_settings(path: Path) -> Settings:
             mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
             margin=whole["evidence"]["margin_points"] / 100,
             power=whole["evidence"]["power"],
-            arms={variant: _arm(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
+            arms={variant: _variation(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
             design=Design.of(whole),
             whole=whole,
         )

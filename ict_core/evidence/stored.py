@@ -29,20 +29,18 @@ class Stored:
     """The frames of one study by name, each read when it is first asked for.
 
     Args:
-        stored: the folder with `study.json`, `scores.parquet`, `train_log.parquet`, `tokens.parquet`,
-            `shadow.parquet`, `overlap.parquet`, `compute.parquet`, `contamination.parquet`,
-            `near_duplicates.parquet` and `manifest.json`.
-        results: the folder into whose `statistics/` the statistics stage wrote; None where it has not run.
+        stored: the folder with the files `StudyFiles.measured`.
+        results: the folder into which the statistics stage wrote; None where it has not run.
     """
 
     def __init__(self, stored: Path, results: Path | None = None) -> None:
-        self._stored, self._results = stored, results
+        self._files, self._made = StudyFiles(stored), StudyFiles(results) if results is not None else None
         self.frame = cache(self._read)
 
     @property
     def settings(self) -> Settings:
         """The study's settings."""
-        return read_settings(StudyFiles(self._stored).settings)
+        return read_settings(self._files.settings)
 
     @property
     def note(self) -> str:
@@ -52,7 +50,7 @@ class Stored:
     @cached_property
     def mixed(self) -> str:
         """A sentence if the study's jobs are of several kinds, else an empty text."""
-        return mixture_note(read_manifest(StudyFiles(self._stored).manifest))
+        return mixture_note(read_manifest(self._files.manifest))
 
     def _read(self, name: str) -> pd.DataFrame:
         """A study's frame: one of :data:`MEASURED` or of `schemas.STATISTICS`.
@@ -61,7 +59,7 @@ class Stored:
             UserError: there is no such frame, or its file is missing or of another schema.
         """
         if name in MEASURED:
-            return records.read_frame(StudyFiles(self._stored).frame(name), MEASURED[name])
-        if name in STATISTICS and self._results is not None:
-            return records.read_frame(StudyFiles(self._results).statistics(name), STATISTICS[name])
+            return records.read_frame(self._files.frame(name), MEASURED[name])
+        if name in STATISTICS and self._made is not None:
+            return records.read_frame(self._made.statistics(name), STATISTICS[name])
         raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*MEASURED, *STATISTICS])}")

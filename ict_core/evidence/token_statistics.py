@@ -19,23 +19,22 @@ def single_logit_frames(
 
     Args:
         tokens: a frame of `records.STUDY_TOKENS`.
-        variants: all of the study.
-        shown: those that its figures show.
+        variants: all of the study; `shown`: those that its figures show.
 
     Returns:
         Frames of `schemas.SINGLE_LOGIT` and `schemas.SINGLE_LOGIT_BINS`.
     """
-    made: dict[frozenset[str], tuple[pd.DataFrame, pd.DataFrame]] = {}  # the two are often the same variants
+    frames: dict[frozenset[str], tuple[pd.DataFrame, pd.DataFrame]] = {}  # the two are often the same variants
     by_shift, by_bin = [], []
     for name, chosen in zip(VARIANTS, (variants, shown), strict=True):
         rows = tokens[tokens["variant"].isin(list(chosen))]
         ran = frozenset(rows["variant"])
-        if ran not in made:
+        if ran not in frames:
             states = sources(rows)
-            bins = [over_sources(of, states).assign(measure=measure) for measure, of in BINNED.items()]
-            made[ran] = over_sources(by_regime, states), pd.concat(bins, ignore_index=True)
-        by_shift.append(made[ran][0].assign(variants=name))
-        by_bin.append(made[ran][1].assign(variants=name))
+            bins = [over_sources(rule, states).assign(measure=measure) for measure, rule in BINNED.items()]
+            frames[ran] = over_sources(by_regime, states), pd.concat(bins, ignore_index=True)
+        by_shift.append(frames[ran][0].assign(variants=name))
+        by_bin.append(frames[ran][1].assign(variants=name))
     return pd.concat(by_shift)[list(SINGLE_LOGIT)], pd.concat(by_bin)[list(SINGLE_LOGIT_BINS)]
 
 
@@ -51,8 +50,7 @@ def token_frames(
 
     Args:
         log, tokens, shadow: frames of `records.STUDY_LOG`, `records.STUDY_TOKENS` and `records.STUDY_SHADOW`.
-        variants: the trained variants, in the study's order.
-        shown: those that its figures show.
+        variants: the trained variants, in the study's order; `shown`: those that its figures show.
         baseline: the variant on whose rollouts all rules are shown.
     """
     tokens = tokens[tokens["variant"].isin(list(variants))]

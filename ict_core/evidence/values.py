@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.evidence.claims import Difference, Largest, Measure
+from ict_core.evidence.claims import DifferenceTest, Largest, Measure
 from ict_core.evidence.measures import runs_of
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.pairing import paired_differences
@@ -14,10 +14,7 @@ Strata = dict[str, pd.Series]
 
 
 def values_of(
-    test: Difference | Measure,
-    runs: pd.DataFrame,
-    quantities: pd.DataFrame,
-    mirrors: Mapping[str, str],
+    test: DifferenceTest | Measure, runs: pd.DataFrame, quantities: pd.DataFrame, mirrors: Mapping[str, str]
 ) -> Strata:
     """The values that a test is about; empty where the study did not run its variants or benchmarks.
 
@@ -31,7 +28,7 @@ def values_of(
             return values
         less = _by_model(runs_of(quantities, test.quantity, test.minus))
         gaps = {model: paired_differences(values[model], less[model]) for model in values if model in less}
-        return {model: gap for model, gap in gaps.items() if len(gap)}
+        return _not_empty(gaps)
     benchmarks = benchmarks_of(test, mirrors)
     values = _gains(test, runs, benchmarks, test.metric)
     if test.minus_metric is not None:
@@ -40,7 +37,7 @@ def values_of(
     return values
 
 
-def benchmarks_of(test: Difference, mirrors: Mapping[str, str]) -> list[str]:
+def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:
     """The study's benchmarks that a difference is a mean over: the average, or those in the place of the paper's."""
     if test.benchmarks is None:
         return [AVERAGE]
@@ -49,13 +46,13 @@ def benchmarks_of(test: Difference, mirrors: Mapping[str, str]) -> list[str]:
 
 def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
     """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches."""
-    found = {}
+    gains = {}
     for benchmark in runs.loc[runs["benchmark"] != AVERAGE, "benchmark"].unique():
         levels = _levels(runs, [benchmark], test.metric)
         for baseline in test.against:
-            for model, gains in _paired(levels, test.ours, baseline).items():
-                found[model, baseline, str(benchmark)] = gains
-    return found
+            for model, gain in _paired(levels, test.ours, baseline).items():
+                gains[model, baseline, str(benchmark)] = gain
+    return gains
 
 
 def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Series:
@@ -73,18 +70,18 @@ def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
     """ours - baseline of the seeds that both ran; the base model, evaluated once, stands against each of them."""
     variants = levels.index.get_level_values("variant")
     mine, other = (_by_model(levels[variants == name].droplevel("variant")) for name in (ours, baseline))
-    paired = {}
-    for model in (model for model in mine if model in other):
+    gains = {}
+    for model, values in mine.items():
+        if model not in other:
+            continue
         theirs = other[model]
         if baseline == BASE and len(theirs) == 1:
-            theirs = pd.Series(theirs.iloc[0], index=mine[model].index)
-        gain = paired_differences(mine[model], theirs)
-        if len(gain):
-            paired[model] = gain
-    return paired
+            theirs = pd.Series(theirs.iloc[0], index=values.index)
+        gains[model] = paired_differences(values, theirs)
+    return _not_empty(gains)
 
 
-def _gains(test: Difference, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
+def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
     """The gain over one baseline, over the mean of several, or over the one of them with the highest mean."""
     levels = _levels(runs, benchmarks, metric)
     over = [_paired(levels, test.ours, baseline) for baseline in test.against]
@@ -93,4 +90,8 @@ def _gains(test: Difference, runs: pd.DataFrame, benchmarks: Sequence[str], metr
         if all(model in gains for gains in over):
             table = pd.concat([gains[model] for gains in over], axis=1, join="inner", keys=test.against)
             combined[model] = table[table.mean().idxmin()] if test.combine == "strongest" else table.mean(axis=1)
-    return {model: gains for model, gains in combined.items() if len(gains)}
+    return _not_empty(combined)
+
+
+def _not_empty(values: Strata) -> Strata:
+    return {model: runs for model, runs in values.items() if len(runs)}

@@ -26,9 +26,9 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\(os error 
 def cause(log: Path) -> str:
     """The line of a job's log that says why it has ended without its output; empty where none does."""
     text = _RANK.sub("", _AGAIN.split(_tail(log))[-1])
-    found = next(filter(None, (_TOLD.findall(text), _DIED.findall(text), _raised(text), _ENDED.findall(text))), [""])
+    lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or [""]
     full = _NO_SPACE.search(text)
-    line = _short(found[-1])
+    line = _short(lines[-1])
     return f"{FULL} [{line or full[0]}]" if full and _SPACE not in line else line
 
 
@@ -97,14 +97,14 @@ def last_lines(log: Path) -> list[str]:
 
 def _raised(text: str) -> list[str]:
     """The last line of every traceback, without those of the launchers if there are others."""
-    found, inside = [], False
+    raised, inside = [], False
     for line in text.splitlines():
         if line.startswith("Traceback (most recent call last):"):
             inside = True
         elif inside and line.strip() and not line[0].isspace():
-            found.append(line)
+            raised.append(line)
             inside = False
-    return [line for line in found if not line.startswith(_LAUNCHERS)] or found
+    return [line for line in raised if not line.startswith(_LAUNCHERS)] or raised
 
 
 def _tail(log: Path) -> str:

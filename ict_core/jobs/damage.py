@@ -16,6 +16,7 @@ from pathlib import Path
 from ict_core.errors import Damaged, UserError
 from ict_core.jobs.outputs import Stage
 from ict_core.store.files import remove
+from ict_core.store.manifests import check_output, read_manifest
 
 _ENDTIME = re.compile(rb'"endtime": ([0-9.e+-]+)')
 _ANSWERS = {"generate": "completions_sha256", "grade": "grades_sha256"}  # key of the manifest that states the frame
@@ -47,13 +48,13 @@ def damaged(root: Path, stages: Iterable[Stage]) -> dict[Path, str]:
     Raises:
         OSError: this user may not read an output, or the disk fails.
     """
-    found: dict[Path, str] = {}
+    faults: dict[Path, str] = {}
     for stage in _idle(root, stages):
         changed = {output: fault for output in stage.outputs if (fault := _change(root, output))}
         if changed:
-            found |= _faults(root, stage, changed)
-        found |= {file: f"{file}: {_NO_FOLDER}" for output in stage.outputs if (file := _above(output))}
-    return found
+            faults |= _faults(root, stage, changed)
+        faults |= {file: f"{file}: {_NO_FOLDER}" for output in stage.outputs if (file := _above(output))}
+    return faults
 
 
 def lost(results: Path, stages: Iterable[Stage]) -> dict[Path, str]:
@@ -101,14 +102,7 @@ def _faults(root: Path, stage: Stage, changed: dict[Path, str]) -> dict[Path, st
     if stage.name not in _COSTLY or not there or set(changed.values()) != {_CHANGED}:
         return told
     try:
-        if stage.name == "data":
-            _check_frames(changed)
-        elif stage.name in _ANSWERS:
-            frame, manifest = stage.outputs
-            _check_answers(frame, manifest, _ANSWERS[stage.name])
-        else:
-            (folder,) = stage.outputs
-            _check_folder(folder, _noted(root, folder))
+        _check_costly(root, stage, changed)
     except UserError as error:
         only = error.output if isinstance(error, Damaged) and error.output in changed else None
         return {output: str(error) for output in changed if only in (None, output)}
@@ -153,10 +147,10 @@ def _noted(root: Path, output: Path) -> float | None:
     try:
         longest = os.pathconf(folder, "PC_NAME_MAX") - 1
         *above, last = (code[i : i + longest] for i in range(0, len(code), longest))
-        found = _ENDTIME.search(Path(folder, *(f"@{part}" for part in above), last).read_bytes())
+        ended = _ENDTIME.search(Path(folder, *(f"@{part}" for part in above), last).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return float(found[1]) if found else None
+    return float(ended[1]) if ended else None
 
 
 def _newest(folder: Path, noted: float) -> float:
@@ -175,34 +169,21 @@ def _newest(folder: Path, noted: float) -> float:
     return newest if newest > noted else own
 
 
-def _check_folder(folder: Path, noted: float | None) -> None:
-    """Hold what was changed in a folder against its manifest."""
-    from ict_core.store.hashes import hash_file
-    from ict_core.store.layout import MANIFEST
-    from ict_core.store.manifests import read_manifest
+def _check_costly(root: Path, stage: Stage, changed: Iterable[Path]) -> None:
+    """Hold the changed outputs of a costly job against their checksums: frames, a frame with its manifest, a folder."""
+    if stage.name == "data" or stage.name in _ANSWERS:
+        from ict_core.store.records import checked_hash  # here, as pandas takes long to import
 
-    stamp = folder / _STAMP
-    since = noted if noted is not None and stamp.exists() and stamp.stat().st_mtime == noted else 0.0
-    for name, sha256 in read_manifest(folder / MANIFEST, folder)["files"].items():
-        path = folder / name
-        if not path.is_file():
-            raise Damaged(f"{path}: no such file, and its manifest names it", folder)
-        if path.stat().st_mtime > since and hash_file(path) != sha256:
-            raise Damaged(f"{path}: its bytes are not those that were written (SHA-256)", folder)
-
-
-def _check_frames(files: Iterable[Path]) -> None:
-    from ict_core.store.records import checked_hash
-
-    for file in files:
-        checked_hash(file)
-
-
-def _check_answers(frame: Path, manifest: Path, key: str) -> None:
-    """Hold completions or grades against themselves and against the manifest beside them."""
-    from ict_core.store.manifests import read_manifest
-    from ict_core.store.records import checked_hash
-
-    stated = read_manifest(manifest)
-    if checked_hash(frame) != stated[key]:
-        raise UserError(f"{frame}: its content is not what {manifest.name} says")
+    if stage.name == "data":
+        for frame in changed:
+            checked_hash(frame)
+    elif stage.name in _ANSWERS:
+        frame, manifest = stage.outputs
+        stated = read_manifest(manifest)
+        if checked_hash(frame) != stated[_ANSWERS[stage.name]]:
+            raise UserError(f"{frame}: its content is not what {manifest.name} says")
+    else:
+        (folder,) = stage.outputs
+        noted, stamp = _noted(root, folder), folder / _STAMP
+        unchanged = noted is not None and stamp.exists() and stamp.stat().st_mtime == noted
+        check_output(folder, folder, since=noted if noted is not None and unchanged else 0.0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ict_core.figures.registry import FIGURES
 from ict_core.statistics.schemas import STATISTICS
-from ict_core.store.layout import StudyFiles
+from ict_core.store.layout import FIGURE_KINDS, TABLE_KINDS, StudyFiles
 from ict_core.tables.registry import TABLES
 
 if TYPE_CHECKING:
@@ -14,20 +14,14 @@ if TYPE_CHECKING:
 
 
 class Stage(NamedTuple):
-    """A job.
+    """A job."""
 
-    Attributes:
-        name: of the rule.
-        outputs: files and folders, each of which appears whole or not at all.
-        log: what the job prints.
-    """
-
-    name: str
-    outputs: tuple[Path, ...]
-    log: Path
+    name: str  # of the rule
+    outputs: tuple[Path, ...]  # files and folders, each of which appears whole or not at all
+    log: Path  # what the job prints
 
 
-def of_base(results: Path, model: str) -> Stage:
+def base_job(results: Path, model: str) -> Stage:
     """The job that makes a base model; which of two rules does, its log tells."""
     files = StudyFiles(results)
     fetched = files.log_of("fetch_model", model).exists()
@@ -35,62 +29,50 @@ def of_base(results: Path, model: str) -> Stage:
     return Stage(rule, (files.base_model(model),), files.log_of(rule, model))
 
 
-def of_cell(results: Path, cell: "Cell", base: bool) -> list[Stage]:
-    """The jobs of a cell in their order.
+def cell_jobs(results: Path, cell: "Cell", base: bool) -> list[Stage]:
+    """The jobs of one of a study's cells in their order; `base`: of an untrained model."""
+    study = StudyFiles(results)
+    files = study.cell(cell.folder)
 
-    Args:
-        results: the study's folder.
-        cell: one of the study's.
-        base: whether it is an untrained model.
-    """
-    files = StudyFiles(results)
-    of_cell = files.cell(cell.folder)
-    outputs = {
-        "train": (of_cell.train,),
-        "generate": (of_cell.completions, of_cell.generation),
-        "grade": (of_cell.grades, of_cell.grading),
-    }
-    stages = [Stage(rule, made, files.log_of(rule, cell.folder)) for rule, made in outputs.items()]
-    return [of_base(results, cell.model), *stages[1:]] if base else stages
+    def stage(rule: str, *outputs: Path) -> Stage:
+        return Stage(rule, outputs, study.log_of(rule, cell.folder))
+
+    return [
+        base_job(results, cell.model) if base else stage("train", files.train),
+        stage("generate", files.completions, files.generation),
+        stage("grade", files.grades, files.grading),
+    ]
 
 
-def of_data(results: Path) -> Stage:
+def data_job(results: Path) -> Stage:
     """The job that makes the problems."""
     files = StudyFiles(results)
     return Stage("data", (files.train_problems, files.eval_problems), files.log_of("data"))
 
 
-def of_study(results: Path) -> list[Stage]:
+def study_jobs(results: Path) -> list[Stage]:
     """The jobs of a study that belong to no cell and no model, in the order of the path of the data."""
     files = StudyFiles(results)
-    tables = [files.tables / f"{name}.{kind}" for name in TABLES for kind in ("csv", "md", "tex", "html")]
-    figures = {name: [files.figures / f"{name}.{kind}" for kind in ("pdf", "png")] for name in FIGURES}
-    collected = [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]
-    outputs = {
-        "contamination": [*map(files.frame, ("contamination", "near_duplicates"))],
-        "collect": collected,
-        "shadow": [*map(files.frame, ("shadow", "overlap"))],
-        "study_settings": [files.settings],
-        "statistics": [*map(files.statistics, STATISTICS)],
-        "make_tables": tables,
-        **{f"figure_{name}": drawn for name, drawn in figures.items()},
-        "claims": [files.claims.with_suffix(suffix) for suffix in (".json", ".md", ".html")],
-        "notebook": [files.notebook],
-        "report": files.report,
-    }
-    logs = {"study_settings": "settings", "make_tables": "tables"}
-    logs |= {f"figure_{name}": f"figures/{name}" for name in FIGURES}
-    stages = [Stage(rule, tuple(made), files.log_of(logs.get(rule, rule))) for rule, made in outputs.items()]
-    return [of_data(results), *stages]
+
+    def stage(rule: str, outputs: Iterable[Path], log: str = "", part: str = "") -> Stage:
+        return Stage(rule, tuple(outputs), files.log_of(log or rule, part))
+
+    return [
+        data_job(results),
+        stage("contamination", map(files.frame, ("contamination", "near_duplicates"))),
+        stage("collect", [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]),
+        stage("shadow", map(files.frame, ("shadow", "overlap"))),
+        stage("study_settings", [files.settings], "settings"),
+        stage("statistics", map(files.statistics, STATISTICS)),
+        stage("make_tables", [files.table(name, kind) for name in TABLES for kind in TABLE_KINDS], "tables"),
+        *(stage(f"figure_{n}", [files.figure(n, kind) for kind in FIGURE_KINDS], "figures", n) for n in FIGURES),
+        stage("claims", [files.claims, files.claims_text, files.claims_page]),
+        stage("notebook", [files.notebook]),
+        stage("report", [files.report, files.overview, files.manifest_page]),
+    ]
 
 
-def of_all(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
-    """Every job of a study.
-
-    Args:
-        results: the study's folder.
-        base: the untrained models' cells.
-        trained: all other cells.
-    """
+def all_jobs(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
+    """Every job of a study, of its untrained models' cells (`base`) and of all others."""
     cells = [*((cell, True) for cell in base), *((cell, False) for cell in trained)]
-    return [*of_study(results), *(stage for cell, is_base in cells for stage in of_cell(results, cell, is_base))]
+    return [*study_jobs(results), *(stage for cell, is_base in cells for stage in cell_jobs(results, cell, is_base))]

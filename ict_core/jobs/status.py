@@ -6,9 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tabulate import tabulate
+
 from ict_core.jobs.causes import cause, last_lines
-from ict_core.jobs.outputs import Stage, of_base, of_cell, of_data
-from ict_core.process.columns import columns
+from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job
 from ict_core.process.job_log import is_held
 from ict_core.process.progress import Reading, read
 
@@ -51,14 +52,13 @@ def status(
 
     Args:
         results: the study's folder.
-        cell: one of the study's.
         base: whether it is an untrained model.
         marked: what :func:`ict_core.jobs.damage.begun` returns.
         faults: what :func:`ict_core.jobs.damage.damaged` returns.
     """
-    own = of_cell(results, cell, base)
+    own = cell_jobs(results, cell, base)
     if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
-        for stage in [of_data(results), *([] if base else [of_base(results, cell.model)])]:
+        for stage in [data_job(results), *([] if base else [base_job(results, cell.model)])]:
             if lost := _lost(results, stage, faults):
                 return Status(cell, lost[0], stage.name, lost[1])
     states = (_state(results, own[number:], marked, faults) for number in range(len(own)))
@@ -69,15 +69,9 @@ def status(
 def study_status(
     results: Path, stages: Sequence[Stage], marked: frozenset[Path], faults: Mapping[Path, str]
 ) -> list[Status]:
-    """Those jobs of the whole study that are under way, or whose outputs are not as they were left.
-
-    Args:
-        results: the study's folder.
-        stages: these jobs.
-        marked, faults: as of :func:`status`.
-    """
-    found = [_state(results, [stage], marked, faults) for stage in stages]
-    return [status for status in found if status is not None and status.state != "waiting"]
+    """Those of these jobs of the whole study that are under way, or whose outputs are not as they were left."""
+    states = [_state(results, [stage], marked, faults) for stage in stages]
+    return [state for state in states if state is not None and state.state != "waiting"]
 
 
 def _state(
@@ -117,7 +111,8 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
     Args:
         width: of the screen, at which the table's lines are cut; None: nowhere.
     """
-    lines = [line[:width] for line in columns([_HEADER, *map(_row, statuses)]).splitlines()]
+    table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
+    lines = [line[:width] for line in table.splitlines()]
     cells = [s for s in statuses if s.cell is not None]
     totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
@@ -126,8 +121,8 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
 
 
 def _row(status: Status) -> tuple[str, ...]:
-    name, found = status.cell.folder if status.cell else "the study", status.reading
-    if found is None:
+    name, reading = status.cell.folder if status.cell else "the study", status.reading
+    if reading is None:
         return name, status.state, status.stage, "", "", "", status.note
-    reward = f"{found.values['reward']:.3g}" if "reward" in found.values else ""
-    return name, status.state, status.stage, f"{found.done}/{found.total}", reward, found.left, status.note
+    reward = f"{reading.values['reward']:.3g}" if "reward" in reading.values else ""
+    return name, status.state, status.stage, f"{reading.done}/{reading.total}", reward, reading.left, status.note

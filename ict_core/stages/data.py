@@ -8,12 +8,10 @@ from ict_core.store import records
 
 
 def run(study: Study, mirror: Path | None, train: Path, held_out: Path) -> None:
-    """Write the training and the evaluation problems, frames of ``records.PROBLEMS``.
+    """Write the problems to train on and those of all benchmarks (`held_out`), frames of ``records.PROBLEMS``.
 
     Args:
         mirror: the folder that stands for the hub; None: the hub.
-        train: receives the training problems.
-        held_out: receives those of all benchmarks.
     """
     training, evaluation = study_problems(study, mirror)
     records.write_frame(evaluation, held_out, records.PROBLEMS)

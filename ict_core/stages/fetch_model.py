@@ -8,17 +8,16 @@ from ict_core.config.sources import has_problems
 from ict_core.errors import UserError
 from ict_core.models.fetch import fetch_model
 from ict_core.problems.assemble import check_study_access
+from ict_core.store.layout import study_folder
 from ict_core.store.manifests import remember_source
 
 
 def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Path) -> None:
-    """Fetch and check a base model.
+    """Fetch and check the base model of that name; `out` receives the checkpoint.
 
     Args:
-        name: of the model.
         repository: where relative paths of the configuration start.
         mirror: the folder that stands for the hub of the study's problems, if any.
-        out: receives the checkpoint; see :func:`ict_core.models.fetch.fetch_model`.
 
     Raises:
         UserError: the model is one that is pretrained, the study's problems cannot be had, or see `fetch_model`.
@@ -28,6 +27,6 @@ def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Pat
         raise UserError(f"{file}: kind {model.kind} is pretrained, not fetched")
     remember_source()
     # gigabytes for a study that cannot have its data are for nothing
-    if not has_problems(repository / "results" / study.name):
+    if not has_problems(repository / study_folder(study.name)):
         check_study_access(study, mirror)
     fetch_model(model, file, repository, study.stage_config("base", Cell(name, BASE_VARIANT, 0)), out)

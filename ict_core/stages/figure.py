@@ -10,11 +10,7 @@ from ict_core.store.layout import StudyFiles
 
 
 def run(stored: Path, results: Path, name: str) -> None:
-    """Draw the figure of that name.
-
-    Args:
-        stored: the folder of what was measured.
-        results: that of the statistics; receives ``figures/``.
+    """Draw the figure of that name of what was measured (`stored`) and its statistics, in `results`.
 
     Raises:
         UserError: there is no such figure, or nothing to draw.

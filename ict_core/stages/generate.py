@@ -17,14 +17,10 @@ from ict_core.store.manifests import check_files, cost, manifest, remember_sourc
 def run(
     study: Study, cell: Cell, checkpoint: Path, problems: Path, cache: Path | None, out: Path, manifest_file: Path
 ) -> None:
-    """Sample a cell's completions.
+    """Sample a cell's completions by its model, `checkpoint`; `out` receives ``records.COMPLETIONS``.
 
     Args:
-        checkpoint: the cell's model.
-        problems: the evaluation problems.
         cache: the folder of completions that were sampled before; None: all are sampled.
-        out: receives ``records.COMPLETIONS``.
-        manifest_file: receives how they were made.
     """
     started = time.perf_counter()
     remember_source()

@@ -10,21 +10,11 @@ from ict_core.store.manifests import cost, manifest, remember_source, write_mani
 
 
 def run(study: Study, completions: Path, problems: Path, workers: int, out: Path, manifest_file: Path) -> None:
-    """Grade a cell's completions.
-
-    Args:
-        completions: ``records.COMPLETIONS``.
-        problems: the evaluation problems.
-        workers: processes of the grader.
-        out: receives ``records.GRADES``.
-        manifest_file: receives how they were made.
-    """
+    """Grade a cell's completions in so many processes; `out` receives ``records.GRADES``."""
     started = time.perf_counter()
     remember_source()
-    answers, asked = (
-        records.read_frame(completions, records.COMPLETIONS),
-        records.read_frame(problems, records.PROBLEMS),
-    )
+    answers = records.read_frame(completions, records.COMPLETIONS)
+    asked = records.read_frame(problems, records.PROBLEMS)
     grades = grade_completions(answers, asked, workers=workers, **study.grading.dump())
     facts = {
         "stage": "grade",

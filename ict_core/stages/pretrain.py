@@ -13,12 +13,10 @@ _TAIL = 50  # steps over which the last loss is a mean
 
 
 def run(study: Study, name: str, held_out: Path, out: Path) -> None:
-    """Pretrain a base model.
+    """Pretrain the base model of that name; `out` receives the checkpoint.
 
     Args:
-        name: of the model.
         held_out: the evaluation problems, none of which may occur in the text.
-        out: receives the checkpoint; see :func:`ict_core.training.pretrain.pretrain`.
 
     Raises:
         UserError: the model is one that is fetched.

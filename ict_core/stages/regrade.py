@@ -20,9 +20,7 @@ from ict_core.tables.write import csv
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
 
-SAME = ("shadow.parquet", "overlap.parquet", "contamination.parquet", "near_duplicates.parquet")
-"""The stored files that no grade of a completion is in."""
-
+_UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the frames that hold no grade of a completion
 NOTE = "Its answers were graded anew, after it was run."
 _SHOWN = 200  # flips in the readable list
 _ANSWER = ["benchmark", "problem", "sample"]
@@ -31,10 +29,9 @@ _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the begin of one
 
 
 def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
-    """The answers of one cell whose status differs between two frames of ``records.GRADES``.
+    """The answers of one cell whose status differs between two frames of ``records.GRADES`` of the same completions.
 
     Args:
-        old, new: of the same completions.
         problems: a frame of ``records.PROBLEMS``, for the gold answers.
 
     Returns:
@@ -47,31 +44,32 @@ def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.Da
     if not old[_ANSWER].equals(new[_ANSWER]):
         raise UserError("the stored grades are of other completions than the new ones; grade the study first")
     golds = problems.set_index(["benchmark", "problem"])["answer"]
-    found = new[_ANSWER].assign(
-        **{f"{when}_{column}": frame[column] for column in ("status", "extracted") for when, frame in _both(old, new)},
+    answers = new[_ANSWER].assign(
+        old_status=old["status"],
+        new_status=new["status"],
+        old_extracted=old["extracted"],
+        new_extracted=new["extracted"],
         gold=[golds[benchmark, problem] for benchmark, problem in zip(new["benchmark"], new["problem"], strict=True)],
     )
-    return found[old["status"] != new["status"]].reset_index(drop=True)
+    return answers[old["status"] != new["status"]].reset_index(drop=True)
 
 
 def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """One cell's pass@1 by benchmark under two graders.
-
-    Args:
-        old, new: frames of ``records.GRADES`` of the same completions.
+    """One cell's pass@1 by benchmark under two graders: frames of ``records.GRADES`` of the same completions.
 
     Returns:
         ``benchmark``, ``samples``, ``flipped``; ``old_pass_at_1``, ``new_pass_at_1`` and their difference ``change``,
         shares, over the problems with a graded sample (NaN without any).
     """
-    flipped = (old["status"] != new["status"]).groupby(old["benchmark"], sort=False).sum()
-    shares = {f"{when}_pass_at_1": _pass_at_1(frame) for when, frame in _both(old, new)}
-    found = pd.DataFrame({"samples": new.groupby("benchmark", sort=False).size(), "flipped": flipped, **shares})
-    return found.assign(change=found["new_pass_at_1"] - found["old_pass_at_1"]).rename_axis("benchmark").reset_index()
-
-
-def _both(old: pd.DataFrame, new: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    return [("old", old), ("new", new)]
+    frame = pd.DataFrame(
+        {
+            "samples": new.groupby("benchmark", sort=False).size(),
+            "flipped": (old["status"] != new["status"]).groupby(old["benchmark"], sort=False).sum(),
+            "old_pass_at_1": _pass_at_1(old),
+            "new_pass_at_1": _pass_at_1(new),
+        }
+    )
+    return frame.assign(change=frame["new_pass_at_1"] - frame["old_pass_at_1"]).rename_axis("benchmark").reset_index()
 
 
 def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
@@ -82,60 +80,63 @@ def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
 
 
 def run(study: "Study", results: Path, out: Path, stored: bool) -> None:
-    """Compare the grades in ``out`` with the study's own: writes ``flips.{csv,md}`` and ``changes.{csv,md}``.
+    """Compare the grades in ``out`` with the study's own: writes ``flips`` and ``changes``, numbers and pages.
 
     Args:
-        study: the study.
-        results: its folder.
-        out: holds ``<model>/<variant>/seed-<n>/grades.parquet`` and ``grading.json`` of cells graded anew.
+        results: the study's folder.
+        out: holds the grades and their manifests of cells graded anew.
         stored: write there also all that the evidence is made from, with the new scores, which takes every cell graded
             anew and the study collected. What is shown of these files says so (:data:`NOTE`).
 
     Raises:
         UserError: no cell was graded anew, or a file is missing.
     """
-    problems = records.read_frame(StudyFiles(results).eval_problems, records.PROBLEMS)
-    both = StudyFiles(results), StudyFiles(out)
-    files = {cell: [study_files.cell(cell.folder).grades for study_files in both] for cell in study.evaluated_cells()}
-    cells = [cell for cell, grades in files.items() if all(file.exists() for file in grades)]
+    before, after = StudyFiles(results), StudyFiles(out)
+    problems = records.read_frame(before.eval_problems, records.PROBLEMS)
+    grades = {cell: [files.cell(cell.folder).grades for files in (before, after)] for cell in study.evaluated_cells()}
+    cells = [cell for cell, both in grades.items() if all(file.exists() for file in both)]
     if not cells:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
-    found, summary = [], []
+    flipped, changed = [], []
     for cell in cells:
-        old, new = (records.read_frame(file, records.GRADES) for file in files[cell])
-        found.append(_of_cell(flips(old, new, problems), cell))
-        summary.append(_of_cell(changes(old, new), cell))
+        old, new = (records.read_frame(file, records.GRADES) for file in grades[cell])
+        flipped.append(_with_cell(flips(old, new, problems), cell))
+        changed.append(_with_cell(changes(old, new), cell))
     if stored:
-        _bring_over(study, results, out)
-    flipped = pd.concat(found, ignore_index=True)
-    _write(flipped, pd.concat(summary, ignore_index=True), len(cells), study.name, out)
-    for change, number in (flipped["old_status"] + " -> " + flipped["new_status"]).value_counts().items():
+        _bring_over(study, before, after)
+    answers = pd.concat(flipped, ignore_index=True)
+    _write(answers, pd.concat(changed, ignore_index=True), f"{len(cells)} cells of {study.name}", after)
+    for change, number in (answers["old_status"] + " -> " + answers["new_status"]).value_counts().items():
         print(f"{change}: {number}")
-    print(f"{len(flipped)} verdicts flipped; see {out / 'flips.md'} and {out / 'changes.md'}")
+    print(f"{len(answers)} verdicts flipped; see {_page(after.flips)} and {_page(after.changes)}")
 
 
-def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+def _with_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
     return pd.concat([pd.DataFrame([cell] * len(frame), columns=cell._fields), frame], axis=1)
 
 
-def _bring_over(study: "Study", results: Path, out: Path) -> None:
-    for name in SAME:
-        with appearing(out / name) as partial:
-            shutil.copyfile(results / name, partial)
-    settings = read_manifest(StudyFiles(results).settings)
+def _bring_over(study: "Study", before: StudyFiles, after: StudyFiles) -> None:
+    for name in _UNGRADED:
+        with appearing(after.frame(name)) as partial:
+            shutil.copyfile(before.frame(name), partial)
+    settings = read_manifest(before.settings)
     note = f"{settings['note']} {NOTE}"
-    write_manifest(StudyFiles(out).settings, settings | {"note": note, "grading": study.grading.dump()})
-    collect(results, study.base_cells(), study.cells(), list(study.benchmarks), regraded=out)
+    write_manifest(after.settings, settings | {"note": note, "grading": study.grading.dump()})
+    collect(before.results, study.base_cells(), study.cells(), list(study.benchmarks), regraded=after.results)
 
 
-def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: int, name: str, out: Path) -> None:
-    write_text(out / "flips.csv", csv(flipped.map(for_csv)))
-    write_text(out / "changes.csv", csv(summary))
-    head = f"{len(flipped)} of {summary['samples'].sum()} answers of {cells} cells of {name} have another status."
-    more = f"The first {_SHOWN}; all are in `flips.csv`.\n\n" if len(flipped) > _SHOWN else ""
-    write_text(out / "flips.md", f"# Flipped verdicts\n\n{head}\n\n{more}{_markdown(flipped.head(_SHOWN))}")
+def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: str, files: StudyFiles) -> None:
+    write_text(files.flips, csv(flipped.map(for_csv)))
+    write_text(files.changes, csv(summary))
+    head = f"{len(flipped)} of {summary['samples'].sum()} answers of {cells} have another status."
+    more = f"The first {_SHOWN}; all are in `{files.flips.name}`.\n\n" if len(flipped) > _SHOWN else ""
+    write_text(_page(files.flips), f"# Flipped verdicts\n\n{head}\n\n{more}{_markdown(flipped.head(_SHOWN))}")
     shares = summary.select_dtypes("float").map("{:.3f}".format)
-    write_text(out / "changes.md", f"# Change of pass@1\n\n{head}\n\n{_markdown(summary.assign(**shares))}")
+    write_text(_page(files.changes), f"# Change of pass@1\n\n{head}\n\n{_markdown(summary.assign(**shares))}")
+
+
+def _page(table: Path) -> Path:
+    return table.with_suffix(".md")
 
 
 def for_csv(value: object) -> object:

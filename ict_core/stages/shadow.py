@@ -9,12 +9,9 @@ from ict_core.store import records
 
 
 def run(study: Study, tokens: Path, shadow: Path, overlap: Path) -> None:
-    """Score every rule of a study.
+    """Score every rule of a study on ``records.STUDY_TOKENS``.
 
-    Args:
-        tokens: ``records.STUDY_TOKENS``.
-        shadow: receives ``records.STUDY_SHADOW``.
-        overlap: receives ``records.STUDY_OVERLAP``.
+    `shadow` receives ``records.STUDY_SHADOW``, `overlap` ``records.STUDY_OVERLAP``.
     """
     sampled = records.read_frame(tokens, records.STUDY_TOKENS)
     kept, agreeing = score_study(sampled, distinct_rules(study.methods), study.baselines[0])

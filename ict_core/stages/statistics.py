@@ -14,11 +14,9 @@ from ict_core.store.layout import StudyFiles
 
 
 def run(stored: Path, results: Path, claims: Path) -> None:
-    """Compute the frames of :data:`ict_core.statistics.schemas.STATISTICS`.
+    """Compute the frames of :data:`ict_core.statistics.schemas.STATISTICS` of what was measured, into `results`.
 
     Args:
-        stored: the folder of what was measured.
-        results: receives ``statistics/``.
         claims: the ledger, whose pairs are the declared family.
     """
     study = Stored(stored)

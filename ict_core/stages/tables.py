@@ -11,11 +11,9 @@ from ict_core.tables.registry import INPUTS
 
 
 def run(stored: Path, results: Path, paper: Path) -> None:
-    """Make every table.
+    """Make every table of what was measured (`stored`) and its statistics, in `results`.
 
     Args:
-        stored: the folder of what was measured.
-        results: that of the statistics; receives ``tables/``.
         paper: the figures of the paper that stand beside ours.
     """
     study = Stored(stored, results)

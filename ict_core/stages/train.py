@@ -12,12 +12,9 @@ from ict_core.training.watching import Tracking
 def run(
     study: Study, cell: Cell, base: Path, problems: Path, out: Path, trackers: Path | None, stop_after: int | None
 ) -> None:
-    """Train a cell.
+    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.run.train` writes.
 
     Args:
-        base: the base checkpoint.
-        problems: the training problems.
-        out: see :func:`ict_core.training.run.train`.
         trackers: a folder for what the study's trackers write; None where it names none.
         stop_after: end after so many optimiser steps, which are those of the whole training.
     """

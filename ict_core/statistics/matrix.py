@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics.names import CELL
+from ict_core.store.layout import cell_folder
 
 Integers = NDArray[np.int64]
 
@@ -41,7 +42,7 @@ class _Codes:
 
 def cell_name(row: pd.Series) -> str:
     """model/variant/seed-n of a row that has these columns."""
-    return f"{row['model']}/{row['variant']}/seed-{row['seed']}"
+    return cell_folder(row["model"], row["variant"], row["seed"])
 
 
 def _grouped(frame: pd.DataFrame, by_value: frozenset[str] = frozenset()) -> tuple[Integers, pd.DataFrame]:

@@ -16,8 +16,8 @@ def appearing(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(path)
-    remove(partial)
-    remove(_replaced(path))
+    for left in (partial, _replaced(path)):
+        remove(left)
     try:
         yield partial
         settle(partial, path)

@@ -1,6 +1,5 @@
 """Where every file of a study lies: the one place that names them, for the library and the workflow."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 COMPLETIONS_CACHE = Path("results/cache/completions")  # of all studies of a repository
@@ -8,7 +7,18 @@ MANIFEST = "manifest.json"  # in the folder of what it describes
 BASE_VARIANT = "base"
 """The variant of the untrained model: evaluated, never trained, and no method's name."""
 
+FRAMES = ("scores", "log", "tokens", "compute", "shadow", "overlap", "contamination", "near_duplicates")
+"""What is measured of a study."""
+
+TABLE_KINDS = ("csv", "md", "tex", "html")
+FIGURE_KINDS = ("pdf", "png")
+
 _SEED = "seed-"
+
+
+def study_folder(name: str) -> Path:
+    """A study's folder, from that of the repository."""
+    return Path("results", name)
 
 
 def cell_folder(model: str, variant: str, seed: int | str) -> str:
@@ -22,102 +32,70 @@ def seed_of(folder: Path) -> int | None:
     return int(number) if folder.name.startswith(_SEED) and number.isdecimal() else None
 
 
-@dataclass(frozen=True)
-class CellFiles:
-    """The files of a cell, or of an untrained model's answers.
-
-    Attributes:
-        folder: ``<study>/<model>/<variant>/seed-<n>``.
-    """
-
-    folder: Path
-
-    @property
-    def train(self) -> Path:
-        """What the training wrote, as a whole: ``model/``, three frames and the manifest."""
-        return self.folder / "train"
-
-    @property
-    def model(self) -> Path:
-        """The trained checkpoint."""
-        return trained_model(self.train)
-
-    @property
-    def completions(self) -> Path:
-        """``records.COMPLETIONS``."""
-        return self.folder / "completions.parquet"
-
-    @property
-    def generation(self) -> Path:
-        """The manifest of the completions."""
-        return self.folder / "generation.json"
-
-    @property
-    def grades(self) -> Path:
-        """``records.GRADES``."""
-        return self.folder / "grades.parquet"
-
-    @property
-    def grading(self) -> Path:
-        """The manifest of the grades."""
-        return self.folder / "grading.json"
-
-
 def trained_model(train: Path) -> Path:
     """The checkpoint in a training's folder."""
     return train / "model"
 
 
-def checkpoints(train: Path) -> Path:
+def checkpoints_folder(train: Path) -> Path:
     """The folder, beside that of a training, of its checkpoints while it is under way."""
     return train.with_name(train.name + ".checkpoints")
 
 
-@dataclass(frozen=True)
-class TrainFiles:
-    """The frames of a training.
+class CellFiles:
+    """The files of a cell, or of an untrained model's answers.
 
-    Attributes:
-        folder: what the training writes.
+    Args:
+        folder: ``<study>/<model>/<variant>/seed-<n>``.
     """
 
-    folder: Path
-
-    @property
-    def log(self) -> Path:
-        """``records.LOG``, a row a step."""
-        return self.folder / "log.parquet"
-
-    @property
-    def timing(self) -> Path:
-        """``records.TIMING``: the wall time of each step."""
-        return self.folder / "timing.parquet"
-
-    @property
-    def tokens(self) -> Path:
-        """``records.TOKENS``, the token sample."""
-        return self.folder / "tokens.parquet"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.train = folder / "train"  # what the training wrote, as a whole: model, three frames, manifest
+        self.model = trained_model(self.train)
+        self.completions = folder / "completions.parquet"  # records.COMPLETIONS
+        self.generation = folder / "generation.json"  # the manifest of the completions
+        self.grades = folder / "grades.parquet"  # records.GRADES
+        self.grading = folder / "grading.json"  # the manifest of the grades
+        self.token_page = folder / "tokens.html"  # of `ict tokens`; no job writes it
 
 
-@dataclass(frozen=True)
+class TrainFiles:
+    """The frames of a training, in the folder that it writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log.parquet"  # records.LOG, a row a step
+        self.timing = folder / "timing.parquet"  # records.TIMING, the wall time of each step
+        self.tokens = folder / "tokens.parquet"  # records.TOKENS, the token sample
+
+
 class StudyFiles:
     """The files of a study.
 
-    Attributes:
+    Args:
         results: its folder, ``results/<study>``, or one of stored files.
     """
 
-    results: Path
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.train_problems = results / "data" / "train.parquet"  # records.PROBLEMS to train on
+        self.eval_problems = results / "data" / "eval.parquet"  # records.PROBLEMS of all benchmarks
+        self.settings = results / "study.json"  # the whole configuration, as the evidence reads it
+        self.manifest = results / MANIFEST  # the manifests of all jobs, what they share written once
+        self.measured = [self.settings, self.manifest, *map(self.frame, FRAMES)]  # what all evidence is made from
+        self.tables, self.figures, self.logs = results / "tables", results / "figures", results / "logs"  # folders
+        self.claims = results / "claims.json"  # the verdicts on the ledger's claims, and pages of them:
+        self.claims_text, self.claims_page = results / "claims.md", results / "claims.html"
+        self.notebook = results / "paper_figures.ipynb"  # executed
+        self.report, self.overview = results / "report.md", results / "overview.html"
+        self.manifest_page = results / "manifest.html"
+        self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
 
     @property
-    def train_problems(self) -> Path:
-        """``records.PROBLEMS`` to train on."""
-        return self.results / "data" / "train.parquet"
-
-    @property
-    def eval_problems(self) -> Path:
-        """``records.PROBLEMS`` of all benchmarks."""
-        return self.results / "data" / "eval.parquet"
+    def regraded(self) -> "StudyFiles":
+        """The files of the study under a later grader."""
+        return StudyFiles(self.results / "regrade")
 
     def base_model(self, model: str) -> Path:
         """The base checkpoint."""
@@ -139,58 +117,21 @@ class StudyFiles:
         """What a job of a rule prints; the part names the job where there are several."""
         return self.logs / rule / f"{part}.log" if part else self.logs / f"{rule}.log"
 
-    @property
-    def logs(self) -> Path:
-        """The folder of the jobs' logs."""
-        return self.results / "logs"
-
     def frame(self, name: str) -> Path:
-        """A measured frame: scores, log, tokens, compute, shadow, overlap, contamination or near_duplicates."""
+        """A measured frame, one of :data:`FRAMES`."""
         return self.results / f"{'train_log' if name == 'log' else name}.parquet"
-
-    @property
-    def settings(self) -> Path:
-        """The whole configuration, as the evidence reads it."""
-        return self.results / "study.json"
-
-    @property
-    def manifest(self) -> Path:
-        """The manifests of all jobs, what they share written once."""
-        return self.results / MANIFEST
 
     def statistics(self, name: str) -> Path:
         """A frame of :data:`ict_core.statistics.schemas.STATISTICS`."""
         return self.results / "statistics" / f"{name}.parquet"
 
-    @property
-    def tables(self) -> Path:
-        """The folder of the tables."""
-        return self.results / "tables"
+    def table(self, name: str, kind: str) -> Path:
+        """A table's file of one of the :data:`TABLE_KINDS`."""
+        return self.tables / f"{name}.{kind}"
 
-    @property
-    def figures(self) -> Path:
-        """The folder of the figures."""
-        return self.results / "figures"
-
-    @property
-    def claims(self) -> Path:
-        """The verdicts on the ledger's claims; pages of the same name stand beside."""
-        return self.results / "claims.json"
-
-    @property
-    def notebook(self) -> Path:
-        """The executed notebook."""
-        return self.results / "paper_figures.ipynb"
-
-    @property
-    def report(self) -> list[Path]:
-        """The pages: the report, the overview, the manifests."""
-        return [self.results / name for name in ("report.md", "overview.html", "manifest.html")]
-
-    @property
-    def regraded(self) -> "StudyFiles":
-        """The files of the study under a later grader."""
-        return StudyFiles(self.results / "regrade")
+    def figure(self, name: str, kind: str) -> Path:
+        """A figure's file of one of the :data:`FIGURE_KINDS`."""
+        return self.figures / f"{name}.{kind}"
 
 
 def study_of(log: Path) -> Path | None:

@@ -53,11 +53,6 @@ def source() -> dict[str, Any]:
     return {**git_state(_SOURCE), "sha256": hash_tree([_SOURCE])}
 
 
-@functools.cache
-def _file_hash(path: Path) -> str:
-    return hash_file(path)[:16]
-
-
 def remember_source() -> None:
     """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs.
 
@@ -67,13 +62,19 @@ def remember_source() -> None:
     numerics.check()
     source()
     for path in _SOURCE.rglob("*.py"):
-        _file_hash(path)
+        _first_hash(path)
+
+
+@functools.cache
+def _first_hash(path: Path) -> str:
+    """The first 16 digits of a file's SHA-256, as it was when this was first asked for in the process."""
+    return hash_file(path)[:16]
 
 
 def _loaded() -> dict[str, str]:
-    """The library's files that this process has imported, each with the first 16 digits of its SHA-256."""
-    files = [Path(m.__file__) for n, m in list(sys.modules.items()) if n.split(".")[0] == "ict_core" and m.__file__]
-    return {path.relative_to(_SOURCE).as_posix(): _file_hash(path) for path in sorted(set(files))}
+    """The library's files that this process has imported, with their hashes."""
+    files = {Path(m.__file__) for n, m in list(sys.modules.items()) if n.split(".")[0] == "ict_core" and m.__file__}
+    return {path.relative_to(_SOURCE).as_posix(): _first_hash(path) for path in sorted(files)}
 
 
 def cost(started: float, tokens: int) -> dict[str, Any]:
@@ -84,12 +85,12 @@ def cost(started: float, tokens: int) -> dict[str, Any]:
         tokens: what it trained on or generated.
     """
     torch = sys.modules.get("torch")
-    gpu = torch.cuda.max_memory_allocated() / 2**20 if torch and torch.cuda.is_available() else None
+    gpu = torch and torch.cuda.is_available()
     return {
         "tokens": tokens,
         "wall_seconds": round(time.perf_counter() - started, 1),
         "peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        "peak_gpu_memory_mib": None if gpu is None else round(gpu, 1),
+        "peak_gpu_memory_mib": round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch and gpu else None,
     }
 
 
@@ -151,32 +152,30 @@ def file_hashes(folder: Path) -> dict[str, str]:
 
 
 def check_files(folder: Path) -> dict[str, Any]:
-    """Hold the files of a checkpoint against the manifest in the folder, or in the one above it.
-
-    Returns:
-        that manifest.
+    """Hold the files of a checkpoint against the manifest in the folder, or in the one above it, and return that.
 
     Raises:
         UserError: there is no manifest.
         Damaged: a file that it names in the folder is missing or not what was written.
     """
-    above = folder if (folder / MANIFEST).exists() else folder.parent
-    stated = read_manifest(above / MANIFEST, above)
-    for name, sha256 in stated["files"].items():
-        path = above / name
-        if path.is_relative_to(folder):
+    return check_output(folder if (folder / MANIFEST).exists() else folder.parent, folder)
+
+
+def check_output(output: Path, part: Path, since: float = 0.0) -> dict[str, Any]:
+    """As :func:`check_files`, of that part of a job's folder; no file is read that was changed last before `since`."""
+    stated = read_manifest(output / MANIFEST, output)
+    for path, sha256 in ((output / name, sha256) for name, sha256 in stated["files"].items()):
+        if path.is_relative_to(part):
             if not path.is_file():
-                raise Damaged(f"{path}: no such file, and its manifest names it", above)
-            if hash_file(path) != sha256:
-                raise Damaged(f"{path}: its bytes are not those that were written (SHA-256)", above)
+                raise Damaged(f"{path}: no such file, and its manifest names it", output)
+            if path.stat().st_mtime > since and hash_file(path) != sha256:
+                raise Damaged(f"{path}: its bytes are not those that were written (SHA-256)", output)
     return stated
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=_GIT_SECONDS, check=True
-        )
+        return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=_GIT_SECONDS).strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()

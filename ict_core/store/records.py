@@ -4,6 +4,7 @@ A float may be NaN where it is undefined (a mean over no token); nothing else ma
 of its frame's content, which is held against what is read.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,155 +24,69 @@ STATUSES_GRADED = ("correct", "wrong", "no_answer")
 STATUSES_UNGRADED = ("timeout", "memory", "error")
 STATUSES = STATUSES_GRADED + STATUSES_UNGRADED
 
-_CELL = {"model": "str", "variant": "str", "seed": "int"}
 
-PROBLEMS = {
-    "benchmark": "str",
-    "problem": "str",
-    "question": "str",  # without the instruction that all prompts of its set share
-    "options": "str",  # of a multiple choice: JSON, a list of texts in the order of their letters; else []
-    "prompt": "str",  # question and options in the template of their set
-    "answer": "str",
-    "answer_type": "str",
-}
-CONTAMINATION = {
-    "benchmark": "str",
-    **dict.fromkeys(
-        ("problems", "training", "repeated", "exact", "ngram", "short", "similar", "same_answer", "but_for_numbers"),
-        "int",
-    ),
-}
-NEAR_DUPLICATES = {
-    "benchmark": "str",
-    "problem": "str",
-    "training_set": "str",
-    "training_problem": "str",
-    "similarity": "float",
-    "same_answer": "str",
-}
-COMPLETION_PROBE = {
-    "benchmark": "str",
-    "problem": "str",
-    "percent": "int",
-    "exact": "bool",
-    "rouge_l": "float",
-}
-COMPLETIONS = {
-    "benchmark": "str",
-    "problem": "str",
-    "sample": "int",
-    "seed": "int",
-    "text": "str",
-    "tokens": "int",
-    "finish_reason": "str",
-    "logprob": "float",
-}
-GRADES = {
-    "benchmark": "str",
-    "problem": "str",
-    "sample": "int",
-    "status": "str",
-    "extracted": "str",
-    "finish_reason": "str",
-    "tokens": "int",
-}
-SCORES = {
-    **_CELL,
-    "benchmark": "str",
-    "problem": "str",
-    "sampled": "int",
-    "n": "int",
-    **dict.fromkeys(STATUSES, "int"),
-    "truncated": "int",
-    "tokens": "int",
-}
-_STEP_MEANS = (
-    "reward",
-    "reward_std",
-    "zero_advantage_share",
-    "length_mean",
-    "truncated_share",
-    "kept_share",
-    "h1",
-    "h2",
-    "h1_kept",
-    "h2_kept",
-    "kl",
-    "clip_share",
-    "grad_norm",
-    "learning_rate",
-    "loss",
-    "sampler_difference",
-    "corrected_share",
-    "probe_difference",
+def _columns(kind: str, names: str) -> dict[str, str]:
+    """Columns of one kind, by their names with blanks between."""
+    return dict.fromkeys(names.split(), kind)
+
+
+_texts, _whole, _floats, _flags = (functools.partial(_columns, kind) for kind in ("str", "int", "float", "bool"))
+_CELL = _texts("model variant") | _whole("seed")
+_PROBLEM = _texts("benchmark problem")
+
+PROBLEMS = _PROBLEM | _texts("question options prompt answer answer_type")
+"""``question``: without the instruction that all prompts of its set share. ``options``: of a multiple choice, JSON, a
+list of texts in the order of their letters; else []. ``prompt``: question and options in the template of their set."""
+
+CONTAMINATION = _texts("benchmark") | _whole(
+    "problems training repeated exact ngram short similar same_answer but_for_numbers"
 )
-LOG = {
-    "step": "int",
-    "selecting": "bool",
-    **dict.fromkeys(_STEP_MEANS, "float"),
-    "tokens": "int",
-}
-STUDY_LOG = {**_CELL, **LOG}
-TIMING = {"step": "int", "rollout_s": "float", "statistics_s": "float", "update_s": "float", "total_s": "float"}
-TOKENS = {
-    "step": "int",
-    "group": "int",
-    "rollout": "int",
-    "position": "int",
-    "token": "int",
-    "fork": "float",  # 1 at a known decision point, 0 elsewhere; NaN where none is known (published problems)
-    **dict.fromkeys(STATISTICS, "float"),
-    "advantage": "float",
-    "kept": "bool",
-    # of the same token after the step's update; NaN where no update was made
-    **dict.fromkeys((f"{name}_after" for name in POLICY_STATISTICS), "float"),
-}
-STUDY_TOKENS = {**_CELL, "selecting": "bool", **TOKENS}
-# Every rule on the same tokens of one sampled step (`shadow.score`): shares and means, NaN over nothing.
-SHADOW = {
-    "step": "int",
-    "rule": "str",
-    "tokens": "int",
-    **dict.fromkeys(
-        (
-            "kept_share",
-            "forks",  # known decision points among the tokens; NaN where none is known
-            "fork_recall",
-            "fork_precision",
-            "gradient_share",
-            "surprise_share",
-            "positive_share",
-            "negative_share",
-            "high_h1_share",
-            "high_h2_share",
-            "position",
-            "probability",
-            "purity",
-            "distance",
-        ),
-        "float",
-    ),
-}
-OVERLAP = {"step": "int", "rule": "str", "other": "str", "jaccard": "float", "rank_correlation": "float"}
-GRADIENTS = {"rule": "str", "norm_share": "float", "cosine": "float"}  # `shadow.checkpoint`
-STUDY_SHADOW = {**_CELL, **SHADOW}  # the cell is that of the rollouts, whatever rule trained it
-STUDY_OVERLAP = {**_CELL, **OVERLAP}
+NEAR_DUPLICATES = _PROBLEM | _texts("training_set training_problem") | _floats("similarity") | _texts("same_answer")
+COMPLETION_PROBE = _PROBLEM | _whole("percent") | _flags("exact") | _floats("rouge_l")
+COMPLETIONS = (
+    _PROBLEM | _whole("sample seed") | _texts("text") | _whole("tokens") | _texts("finish_reason") | _floats("logprob")
+)
+GRADES = _PROBLEM | _whole("sample") | _texts("status extracted finish_reason") | _whole("tokens")
+SCORES = _CELL | _PROBLEM | _whole(f"sampled n {' '.join(STATUSES)} truncated tokens")
+
+_STEP_MEANS = (
+    "reward reward_std zero_advantage_share length_mean truncated_share kept_share h1 h2 h1_kept h2_kept kl clip_share "
+    "grad_norm learning_rate loss sampler_difference corrected_share probe_difference"
+)
+LOG = _whole("step") | _flags("selecting") | _floats(_STEP_MEANS) | _whole("tokens")
+STUDY_LOG = _CELL | LOG
+TIMING = _whole("step") | _floats("rollout_s statistics_s update_s total_s")
+TOKENS = (
+    _whole("step group rollout position token")
+    | _floats(f"fork {' '.join(STATISTICS)} advantage")
+    | _flags("kept")
+    | _floats(" ".join(f"{name}_after" for name in POLICY_STATISTICS))
+)
+"""``fork``: 1 at a known decision point, 0 elsewhere; NaN where none is known (published problems). ``..._after``: of
+the same token after the step's update; NaN where no update was made."""
+
+STUDY_TOKENS = _CELL | _flags("selecting") | TOKENS
+SHADOW = (
+    _whole("step")
+    | _texts("rule")
+    | _whole("tokens")
+    | _floats(
+        "kept_share forks fork_recall fork_precision gradient_share surprise_share positive_share negative_share "
+        "high_h1_share high_h2_share position probability purity distance"
+    )
+)
+"""Every rule on the same tokens of one sampled step (`shadow.score`): shares and means, NaN over nothing. ``forks``:
+the known decision points among the tokens; NaN where none is known."""
+
+OVERLAP = _whole("step") | _texts("rule other") | _floats("jaccard rank_correlation")
+GRADIENTS = _texts("rule") | _floats("norm_share cosine")  # `shadow.checkpoint`
+STUDY_SHADOW = _CELL | SHADOW  # the cell is that of the rollouts, whatever rule trained it
+STUDY_OVERLAP = _CELL | OVERLAP
 STAGES = ("pretrain", "fetch", "train", "generate", "grade")
-COMPUTE = {
-    **_CELL,
-    "stage": "str",
-    "tokens": "int",
-    "seconds": "float",
-    "peak_memory_mib": "float",
-    "peak_gpu_memory_mib": "float",
-}
+COMPUTE = _CELL | _texts("stage") | _whole("tokens") | _floats("seconds peak_memory_mib peak_gpu_memory_mib")
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _HASH = b"content_sha256"  # a key of the Parquet file's metadata
-
-
-def _schema(columns: dict[str, str]) -> pa.Schema:
-    return pa.schema([pa.field(name, _ARROW[kind], nullable=kind == "float") for name, kind in columns.items()])
 
 
 def _table(frame: pd.DataFrame, path: Path | str, columns: dict[str, str]) -> pa.Table:
@@ -179,8 +94,9 @@ def _table(frame: pd.DataFrame, path: Path | str, columns: dict[str, str]) -> pa
     if set(frame.columns) != set(columns):
         missing, unknown = set(columns) - set(frame.columns), set(frame.columns) - set(columns)
         raise UserError(f"{path}: columns missing {sorted(missing)}, unknown {sorted(unknown)}")
+    schema = pa.schema([pa.field(name, _ARROW[kind], nullable=kind == "float") for name, kind in columns.items()])
     try:
-        table = pa.Table.from_pandas(frame[list(columns)], schema=_schema(columns), preserve_index=False)
+        table = pa.Table.from_pandas(frame[list(columns)], schema=schema, preserve_index=False)
     except (ValueError, pa.ArrowTypeError) as error:  # ArrowInvalid is a ValueError
         raise UserError(f"{path}: {error}") from error
     return table.replace_schema_metadata({_HASH: _hash(table)})
@@ -237,8 +153,8 @@ def content_hash(path: Path) -> str:
         Damaged: it is not Parquet.
     """
     with _reading(path, path):
-        found = (pq.read_schema(path).metadata or {}).get(_HASH)
-    return _stated(path, found)
+        schema = pq.read_schema(path)
+    return _stated(path, schema)
 
 
 def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) -> pd.DataFrame:
@@ -252,10 +168,10 @@ def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) 
         Damaged: it is not Parquet, or its content is not what was written.
     """
     table = _read(path, output or path)[0]
-    found = {field.name: field.type for field in table.schema}
+    stored = {field.name: field.type for field in table.schema}
     wanted = {name: _ARROW[kind] for name, kind in columns.items()}
-    if found != wanted:
-        different = sorted(n for n in found.keys() | wanted.keys() if found.get(n) != wanted.get(n))
+    if stored != wanted:
+        different = sorted(n for n in stored.keys() | wanted.keys() if stored.get(n) != wanted.get(n))
         raise UserError(f"{path}: columns {different} are missing, unknown or of another type; rerun its stage")
     return table.to_pandas()
 
@@ -273,7 +189,7 @@ def _read(path: Path, output: Path) -> tuple[pa.Table, str]:
     """A frame's table with the hash of its content, which is that stated."""
     with _reading(path, output):
         table = pq.read_table(path)
-    stated = _stated(path, (table.schema.metadata or {}).get(_HASH))
+    stated = _stated(path, table.schema)
     try:
         whole = _hash(table) == stated
     except (pa.ArrowException, UnicodeDecodeError):
@@ -283,10 +199,11 @@ def _read(path: Path, output: Path) -> tuple[pa.Table, str]:
     return table, stated
 
 
-def _stated(path: Path, stated: bytes | None) -> str:
+def _stated(path: Path, schema: pa.Schema) -> str:
+    stated = (schema.metadata or {}).get(_HASH)
     if stated is None:
         raise UserError(f"{path}: it holds no checksum, so another version wrote it; delete it and rerun its stage")
-    return stated.decode(errors="replace")
+    return str(stated.decode(errors="replace"))
 
 
 @contextmanager

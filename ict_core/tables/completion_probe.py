@@ -17,7 +17,7 @@ TABLE = Declaration(
     made="the mean over problems of how a base model completes partial questions",
     module="contamination/completion_probe.py",
     doc="docs/contamination.md",
-    source="MODEL/base/completion_probe.parquet",
+    source="completion_probe",
     runs=(),
 )
 

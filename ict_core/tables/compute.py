@@ -19,7 +19,7 @@ TABLE = Declaration(
     made="what the job's own manifest says that it took",
     module="tables/compute.py",
     doc="docs/architecture.md#files-of-a-study",
-    source="compute.parquet",
+    source="compute",
 )
 
 CELL = ["model", "variant", "seed", "stage"]

@@ -16,7 +16,7 @@ TABLE = Declaration(
     made="counts of evaluation problems that the training problems repeat",
     module="contamination/audit.py",
     doc="docs/contamination.md",
-    source="contamination.parquet",
+    source="contamination",
     runs=(),
 )
 

@@ -1,8 +1,10 @@
 """What a table's module declares, and where its numbers come from: read by `tables.registry` without importing it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ict_core.evidence.declarations import Shown
+from ict_core.store.layout import StudyFiles
 
 COMPARED = (
     "paired by seed; p by the deciding test (t below 10 seeds, sign-flip from there), corrected within the family: "
@@ -20,7 +22,7 @@ class Origin:
         compared: whether what made them ends with the tests of the contrasts.
         module: the library's file that does it.
         doc: the page and heading that describe it.
-        source: the measured file of the study's folder that it is computed from.
+        source: the measured frame that it is computed from.
         statistics: the frame of `statistics/` whose row is printed; none where its columns are not the table's.
         runs: the columns that name variants whose runs enter; none where no run does.
         follow: whether `mean` is the first variant's runs' and `difference` that of the runs' paired differences.
@@ -31,10 +33,17 @@ class Origin:
     compared: bool = False
     module: str
     doc: str
-    source: str = "scores.parquet"
+    source: str = "scores"
     statistics: str | None = None
     runs: tuple[str, ...] = ("variant",)
     follow: bool = False
+
+    @property
+    def file(self) -> str:
+        """The source, from the study's folder."""
+        files = StudyFiles(Path())
+        probe = files.completion_probe("MODEL")
+        return (probe if probe.stem == self.source else files.frame(self.source)).as_posix()
 
     @property
     def words(self) -> str:

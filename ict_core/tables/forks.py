@@ -18,7 +18,7 @@ TABLE = Declaration(
     made="the mean over runs of how many known forks the rule keeps of the rollouts of the variant `rollouts`",
     module="evidence/rules.py",
     doc="docs/methods.md#rules-on-the-same-rollouts",
-    source="shadow.parquet",
+    source="shadow",
     runs=("rollouts",),
 )
 

@@ -16,7 +16,7 @@ TABLE = Declaration(
     made="a pair of evaluation and training problem that are nearly the same",
     module="contamination/audit.py",
     doc="docs/contamination.md",
-    source="near_duplicates.parquet",
+    source="near_duplicates",
     runs=(),
 )
 

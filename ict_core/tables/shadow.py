@@ -16,7 +16,7 @@ TABLE = Declaration(
     made="the mean over runs of the rule's quantity on the sampled rollouts of the variant `rollouts`",
     module="shadow/score.py",
     doc="docs/methods.md#rules-on-the-same-rollouts",
-    source="shadow.parquet",
+    source="shadow",
     runs=("rollouts",),
 )
 

@@ -16,7 +16,7 @@ TABLE = Declaration(
     made="the exact change of the entropies by one logit, of drawn distributions or of a model's sampled tokens",
     module="theory/approximation.py",
     doc="docs/methods.md#statements",
-    source="tokens.parquet",
+    source="tokens",
     runs=(),
 )
 

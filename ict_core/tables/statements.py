@@ -16,7 +16,7 @@ TABLE = Declaration(
     made="the mean over runs, t interval over seeds, of a quantity of each run's log and token sample",
     module="evidence/measures.py",
     doc="docs/methods.md#statements",
-    source="tokens.parquet",
+    source="tokens",
 )
 
 _COLUMNS = {  # quantity -> heading, decimals of its percentage

@@ -17,7 +17,7 @@ TABLE = Declaration(
     made="the mean over runs of what an update did to its sampled tokens",
     module="theory/update.py",
     doc="docs/methods.md#statements",
-    source="tokens.parquet",
+    source="tokens",
 )
 
 _COLUMNS = {  # heading -> (measure, regime, factor, decimals)

@@ -16,7 +16,7 @@ from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.environment import applicable_lock, check_environment, locked_versions
 from ict_core.process.failures import check_room, lost_connection
-from ict_core.store.layout import StudyFiles
+from ict_core.store.layout import StudyFiles, study_folder
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
 _PYTHON = ((3, 11), (3, 15))  # from, below
@@ -47,7 +47,7 @@ class Patient(NamedTuple):
     @property
     def results(self) -> Path:
         """Where the study's files lie, or will."""
-        return self.root / "results" / self.study.name
+        return self.root / study_folder(self.study.name)
 
     @property
     def mirror(self) -> Path | None:
@@ -183,7 +183,7 @@ def disk(patient: Patient) -> Finding:
     check_room(results)
     assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
     study = patient.study
-    faults = damaged(patient.root, outputs.of_all(results, study.base_cells(), study.cells()))
+    faults = damaged(patient.root, outputs.all_jobs(results, study.base_cells(), study.cells()))
     stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
     there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
     needed = max(0.0, sum(item.bytes for item in stored) - there) / 1e9

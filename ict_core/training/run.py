@@ -30,7 +30,7 @@ from ict_core.seeding import derive_seed
 from ict_core.store import records
 from ict_core.store.files import appearing, partial_of
 from ict_core.store.hashes import hash_weights
-from ict_core.store.layout import MANIFEST
+from ict_core.store.layout import MANIFEST, checkpoints_folder, trained_model
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.resolved import resolved as settings_as_json
 from ict_core.training.levers import Levers
@@ -111,7 +111,7 @@ def train_run(
     problems = run.problems.assign(prompt=templated(run.model.prompt, run.problems["prompt"]))
     short = _short(run.base, problems, run.training.max_prompt_tokens)
     first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
-    scratch = out.with_name(out.name + ".checkpoints")
+    scratch = checkpoints_folder(out)
     with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
         with GradingPool(workers=run.training.threads, **grading) as pool:  # the trainer waits while they work
             with loading():
@@ -230,8 +230,8 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
     """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
     merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
     if dtype == "float32" and not merged:
-        trainer.save_model(str(partial / "model"))
-        (partial / "model" / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
+        trainer.save_model(str(trained_model(partial)))
+        (trained_model(partial) / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
         return
     whole = partial / "float32"
     trainer.save_model(str(whole))  # of adapters, these alone
@@ -241,8 +241,8 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
         model = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().to(getattr(torch, dtype))
     else:
         model = read_model(whole, dtype)
-    model.save_pretrained(partial / "model")
-    read_tokenizer(whole).save_pretrained(partial / "model")
+    model.save_pretrained(trained_model(partial))
+    read_tokenizer(whole).save_pretrained(trained_model(partial))
     shutil.rmtree(whole)
 
 
@@ -252,7 +252,7 @@ def _made(trainer: "SelectiveGRPOTrainer", folder: Path) -> dict[str, Any]:
         "stage": "train",
         "trl": trl_settings(trainer),
         "engine_settings": rollout_engine(trainer),
-        "model_sha256": hash_weights(folder / "model"),
+        "model_sha256": hash_weights(trained_model(folder)),
         "files": file_hashes(folder),
     }
 

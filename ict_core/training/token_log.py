@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ict_core.store import records
+from ict_core.store.layout import TrainFiles
 from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -167,17 +168,19 @@ class TrainingLog:
         return pd.concat(self._samples, ignore_index=True)
 
     def write(self, folder: Path) -> None:
-        """Write ``log.parquet``, ``timing.parquet`` and ``tokens.parquet``."""
-        records.write_frame(self.steps(), folder / "log.parquet", records.LOG)
-        records.write_frame(self.timing(), folder / "timing.parquet", records.TIMING)
-        records.write_frame(self.tokens(), folder / "tokens.parquet", records.TOKENS)
+        """Write the frames of :class:`TrainFiles`."""
+        files = TrainFiles(folder)
+        records.write_frame(self.steps(), files.log, records.LOG)
+        records.write_frame(self.timing(), files.timing, records.TIMING)
+        records.write_frame(self.tokens(), files.tokens, records.TOKENS)
 
     def read(self, folder: Path) -> None:
         """Take up what :meth:`write` wrote after a whole step, in place of what is here."""
-        steps: Any = records.read_frame(folder / "log.parquet", records.LOG).to_dict("records")
-        timing: Any = records.read_frame(folder / "timing.parquet", records.TIMING).to_dict("records")
+        files = TrainFiles(folder)
+        steps: Any = records.read_frame(files.log, records.LOG).to_dict("records")
+        timing: Any = records.read_frame(files.timing, records.TIMING).to_dict("records")
         self._steps, self._timing = steps, timing
-        self._samples = [records.read_frame(folder / "tokens.parquet", records.TOKENS)]
+        self._samples = [records.read_frame(files.tokens, records.TOKENS)]
 
     def _sample(self, step: int, batch: dict[str, Any], tokens: TokenStatistics, kept: Tensor) -> pd.DataFrame:
         mask = batch["completion_mask"].bool()[: self.sample_rows].cpu()

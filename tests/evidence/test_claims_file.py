@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evidence.claims import Difference, Largest, declared_pairs, read_claims
+from ict_core.evidence.claims import DifferenceTest, Largest, declared_pairs, read_claims
 
 LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
 GOOD = """\
@@ -36,7 +36,9 @@ def test_the_projects_ledger_holds_what_the_paper_claims_and_the_referee_asks():
         ("entropy-20",),
         ("stapo",),
     }
-    compared = {t.against[0] for c in claims.values() if isinstance(t := c.test, Difference) and len(t.against) == 1}
+    compared = {
+        t.against[0] for c in claims.values() if isinstance(t := c.test, DifferenceTest) and len(t.against) == 1
+    }
     assert compared >= {
         "ict-5",
         "ict-20",

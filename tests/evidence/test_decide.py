@@ -6,17 +6,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.evidence.claims import Difference, Measure
+from ict_core.evidence.claims import DifferenceTest, Measure
 from ict_core.evidence.decide import largest, outcome, verdict, within
 from ict_core.seeding import generator
-from ict_core.statistics.deciding import BETTER, CONTRADICTED, EQUIVALENT, NOT_RESOLVED, SUPPORTED, WORSE
+from ict_core.statistics.deciding import (
+    BETTER,
+    CONTRADICTED,
+    EQUIVALENT,
+    NOT_RESOLVED,
+    SUPPORTED,
+    WORSE,
+    claim_verdict,
+)
 from ict_core.statistics.intervals import over_runs
 
 MARGIN = 0.02
 
 
 def difference(direction="higher", **more):
-    return Difference(kind="difference", ours="a", against=("b",), metric="pass@4", direction=direction, **more)
+    return DifferenceTest(kind="difference", ours="a", against=("b",), metric="pass@4", direction=direction, **more)
 
 
 def measure(**rule):
@@ -27,7 +35,7 @@ def test_one_models_difference_is_the_paired_t_test():
     values = np.array([0.03, 0.05, 0.01])
     found = outcome(difference(), {"m": values}, MARGIN)
     assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, rel=1e-12)
-    assert found.estimate == pytest.approx(0.03) and found.toward == SUPPORTED
+    assert found.estimate == pytest.approx(0.03) and claim_verdict(found.predicted, found.finding) == SUPPORTED
     interval = stats.t.interval(0.95, 2, 0.03, values.std(ddof=1) / math.sqrt(3))
     assert (found.low, found.high) == pytest.approx(interval, rel=1e-12)
     assert found.sd == pytest.approx(values.std(ddof=1))
@@ -78,10 +86,10 @@ def test_within_is_two_one_sided_tests_inside_and_one_beyond():
 def test_a_claim_about_every_model_is_decided_by_the_weakest():
     strong, weak, wrong = np.array([0.10, 0.11, 0.12]), np.array([0.01, 0.02, 0.06]), np.array([-0.10, -0.11, -0.13])
     found = outcome(difference(every_model=True), {"s": strong, "w": weak}, MARGIN)
-    assert found.estimate == pytest.approx(0.03) and found.toward == SUPPORTED
+    assert found.estimate == pytest.approx(0.03) and claim_verdict(found.predicted, found.finding) == SUPPORTED
     assert found.p == pytest.approx(stats.ttest_1samp(weak, 0).pvalue)  # the largest p of the two
     found = outcome(difference(every_model=True), {"s": strong, "x": wrong}, MARGIN)
-    assert found.toward == CONTRADICTED
+    assert claim_verdict(found.predicted, found.finding) == CONTRADICTED
     assert found.p == pytest.approx(2 * stats.ttest_1samp(wrong, 0).pvalue)
 
 
@@ -110,6 +118,6 @@ def test_a_true_null_at_its_edge_is_rejected_in_about_five_percent(rule):
     false = 0
     for _ in range(4000):
         found = outcome(rule, {m: rng.normal(at_edge, 0.015, 3) for m in "ab"}, MARGIN)
-        false += found.p < 0.05 and (at_edge == 0 or found.toward == SUPPORTED)
+        false += found.p < 0.05 and (at_edge == 0 or claim_verdict(found.predicted, found.finding) == SUPPORTED)
     assert false / 4000 < 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / 4000)
     assert false / 4000 > 0.01

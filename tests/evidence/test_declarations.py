@@ -13,7 +13,7 @@ from ict_core.evidence.declarations import read_declarations
 from ict_core.evidence.stored import MEASURED
 from ict_core.figures.declaration import Declaration
 from ict_core.figures.registry import FIGURES, reads
-from ict_core.jobs.outputs import of_study
+from ict_core.jobs.outputs import study_jobs
 from ict_core.statistics.schemas import STATISTICS as MADE
 from ict_core.tables.registry import DECLARED, INPUTS, TABLES
 
@@ -77,7 +77,7 @@ def test_every_input_is_a_frame_and_every_frame_of_the_statistics_is_an_output()
     known = {*MEASURED, *MADE}
     assert {frame for name in FIGURES for frame in reads(name)} | set(INPUTS) <= known
     assert {table.statistics for table in DECLARED.values()} - {None} <= set(MADE)
-    stages = {stage.name: stage for stage in of_study(Path("r"))}
+    stages = {stage.name: stage for stage in study_jobs(Path("r"))}
     assert stages["statistics"].outputs == tuple(Path(f"r/statistics/{name}.parquet") for name in MADE)
     assert [name for name in stages if name.startswith("figure_")] == [f"figure_{name}" for name in FIGURES]
     assert len(stages["make_tables"].outputs) == 4 * len(TABLES)

@@ -12,8 +12,8 @@ import pytest
 import synthetic
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.evidence.claims import Claim, Difference, Largest, Measure, read_claims
-from ict_core.evidence.ledger import Evidence, as_json, describe, ledger
+from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, read_claims
+from ict_core.evidence.ledger import LedgerFrames, as_json, describe, ledger
 from ict_core.evidence.measures import QUANTITIES, run_quantities
 from ict_core.evidence.values import searched, values_of
 from ict_core.statistics.deciding import CONTRADICTED, NOT_TESTED, SUPPORTED
@@ -34,9 +34,9 @@ def runs(values: dict[tuple[str, str], list[float]], metric="pass@4", benchmark=
     return pd.DataFrame(rows, columns=list(RUNS))
 
 
-def difference(**more) -> Difference:
+def difference(**more) -> DifferenceTest:
     settings = {"ours": "ict-10", "against": ("grpo",), "metric": "pass@4", "direction": "higher"} | more
-    return Difference(kind="difference", **settings)
+    return DifferenceTest(kind="difference", **settings)
 
 
 def claim(test, name="c", **more) -> Claim:
@@ -50,7 +50,7 @@ def values(test, frame):
 @pytest.fixture(scope="module")
 def evidence():
     scores = synthetic.scores()
-    return Evidence(run_frame(scores), quantities(figure_frames.tokens()), MIRRORS, Graded(scores))
+    return LedgerFrames(run_frame(scores), quantities(figure_frames.tokens()), MIRRORS, Graded(scores))
 
 
 def quantities(tokens):
@@ -105,9 +105,9 @@ def test_the_search_for_the_largest_runs_over_models_benchmarks_and_baselines(ev
 
 def test_holm_runs_over_the_tested_claims_alone(evidence):
     entries = ledger(read_claims(LEDGER), evidence, 0.02, 0.8)
-    tested = [e for e in entries if e.seeds]
+    tested = [e for e in entries if e.outcome.seeds]
     assert 15 < len(tested) < len(entries)
-    expected = multipletests([1.0 if math.isnan(e.p) else e.p for e in tested], method="holm")[1]
+    expected = multipletests([1.0 if math.isnan(e.outcome.p) else e.outcome.p for e in tested], method="holm")[1]
     found = [1.0 if math.isnan(e.p_adjusted) else e.p_adjusted for e in tested]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -115,8 +115,12 @@ def test_holm_runs_over_the_tested_claims_alone(evidence):
 def test_what_the_study_did_not_run_is_named(evidence):
     entries = {e.claim.id: e for e in ledger(read_claims(LEDGER), evidence, 0.02, 0.8)}
     assert entries["beats-kl"].verdict == NOT_TESTED and entries["beats-kl"].remark == "without kl-10"
-    assert entries["branching-points"].unit == "share of the known forks" and entries["branching-points"].seeds == 3
-    assert entries["gain-over-grpo"].seeds == 3 and entries["gain-over-grpo"].models == ("tiny", "small")
+    assert (
+        entries["branching-points"].unit == "share of the known forks"
+        and entries["branching-points"].outcome.seeds == 3
+    )
+    assert entries["gain-over-grpo"].outcome.seeds == 3
+    assert list(entries["gain-over-grpo"].by_model) == ["tiny", "small"]
 
 
 def test_what_cannot_be_tested_yet_says_what_it_needs(evidence):
@@ -130,11 +134,11 @@ def test_forks_that_are_not_known_leave_their_claim_untested(evidence):
     assert entry.verdict == NOT_TESTED and entry.remark.endswith("where no forks are known")
 
 
-def sure(mean: float) -> Evidence:
+def sure(mean: float) -> LedgerFrames:
     """Two models whose every paired difference lies close to `mean`."""
     noise = [0.0, 0.001, -0.001, 0.0005, -0.0005]
     arms = {(m, "grpo"): [0.5] * 5 for m in "ab"} | {(m, "ict-10"): [0.5 + mean + x for x in noise] for m in "ab"}
-    return Evidence(runs(arms), pd.DataFrame(), MIRRORS, Graded(synthetic.scores(["tiny"], [])))
+    return LedgerFrames(runs(arms), pd.DataFrame(), MIRRORS, Graded(synthetic.scores(["tiny"], [])))
 
 
 def test_verdicts():
@@ -162,7 +166,7 @@ def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
     late = quantities(tokens.assign(selecting=tokens["seed"] != 2))
     entry = ledger([claim(test)], replace(evidence, quantities=late), 0.02, 0.8)[0]
     assert entry.verdict == "not resolved" and entry.remark.startswith("not every run has a value")
-    assert math.isnan(entry.p) and math.isnan(entry.seeds_needed)
+    assert math.isnan(entry.outcome.p) and math.isnan(entry.seeds_needed)
 
 
 def test_samples_that_could_not_be_graded_are_told_with_the_claims_whose_runs_lack_them(evidence):

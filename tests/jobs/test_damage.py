@@ -57,7 +57,7 @@ def write_frames(stage: outputs.Stage) -> None:
 def study(tmp_path, monkeypatch) -> list[outputs.Stage]:
     """The jobs of a finished study of a base model and one cell; the working folder is that of its repository."""
     monkeypatch.chdir(tmp_path)
-    stages = outputs.of_all(Path(HERE), [BASE], [CELL])
+    stages = outputs.all_jobs(Path(HERE), [BASE], [CELL])
     for stage in stages:
         if stage.name in ("data", "generate", "grade"):
             write_frames(stage)
@@ -123,7 +123,7 @@ def test_whatever_is_not_what_its_job_left_is_found(study, file, spoil, told):
     assert output in Path(file).parents or output == Path(file)
     assert any(output in stage.outputs for stage in study)
     assert damaged(Path.cwd(), study).keys() == {output}
-    assert lost(Path(HERE).absolute(), outputs.of_all(Path(HERE).absolute(), [BASE], [CELL])).keys() == {
+    assert lost(Path(HERE).absolute(), outputs.all_jobs(Path(HERE).absolute(), [BASE], [CELL])).keys() == {
         output.absolute()
     }
     assert mend(output) == "run snakemake again, which makes it anew"

@@ -12,7 +12,7 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config import Cell
 from ict_core.jobs.damage import begun
-from ict_core.jobs.outputs import of_study
+from ict_core.jobs.outputs import study_jobs
 from ict_core.jobs.status import Status, status, status_page, study_status
 from ict_core.process.job_log import is_held
 from ict_core.process.progress import Reading
@@ -89,7 +89,7 @@ def test_what_was_there_and_is_not_is_missing_and_what_is_spoilt_is_damaged(tmp_
 
 def test_of_the_whole_study_what_is_not_as_it_was_left_is_told(tmp_path):
     def told(marked=frozenset(), faults=None):
-        return [tuple(s[1:4]) for s in study_status(tmp_path, of_study(tmp_path), marked, faults or {})]
+        return [tuple(s[1:4]) for s in study_status(tmp_path, study_jobs(tmp_path), marked, faults or {})]
 
     assert told() == []
     write(tmp_path / "logs/collect.log", "error: no such cell")

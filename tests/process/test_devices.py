@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.process.devices import Device, allowed
+from ict_core.process.devices import Gpu, allowed
 
-DEVICES = [Device(index, f"GPU-{index:02x}aa-bb") for index in range(8)]
+DEVICES = [Gpu(index, f"GPU-{index:02x}aa-bb") for index in range(8)]
 SIZES = list(islice(cycle([1, 2, 4]), 40))
 # A job: writes which devices it holds and when (the clock is the whole machine's), and dies if it is given too few.
 JOB = """

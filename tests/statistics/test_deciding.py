@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.evidence.claims import Difference
+from ict_core.evidence.claims import DifferenceTest
 from ict_core.evidence.decide import outcome, verdict
 from ict_core.seeding import generator
 from ict_core.statistics.arms import Arm
@@ -100,7 +100,7 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
     for name in others:
         row, gaps = rows.loc[name], arms[name].runs("b") - arms["grpo"].runs("b")
         for direction in ("higher", "lower"):
-            test = Difference(kind="difference", ours=name, against=("grpo",), metric="pass@1", direction=direction)
+            test = DifferenceTest(kind="difference", ours=name, against=("grpo",), metric="pass@1", direction=direction)
             result = outcome(test, {"m": gaps}, MARGIN)
             assert result.p == pytest.approx(row["p"], rel=1e-12)
             assert verdict(result, row["p_adjusted"]) == claim_verdict(PREDICTED[direction], row["verdict"])

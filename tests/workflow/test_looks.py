@@ -1,26 +1,18 @@
-"""Snakemake's looks for new jobs, of which `workflow/rules/common.smk` leaves one at a time."""
+"""Snakemake's looks for new jobs, which `workflow/rules/mend.smk` leaves to the jobs that end."""
 
-import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.settings.types import MaxJobsPerTimespan
 
-RULES = Path(__file__).parents[2] / "workflow" / "rules" / "common.smk"
+RULES = Path(__file__).parents[2] / "workflow" / "rules" / "mend.smk"
 
 
-def test_looks_that_are_asked_for_together_are_one_and_later_ones_come():
+def test_without_a_limit_of_jobs_a_second_no_look_is_planned():
     source = RULES.read_text()
-    found = {"threading": threading}
-    exec(source[source.index("def look_again(") : source.index("assert JobScheduler.")], found)
-    scheduler = SimpleNamespace(_open_jobs=threading.Semaphore(0))
-    for _ in range(5):
-        found["look_again"](scheduler, 0.05)
-    assert scheduler._open_jobs.acquire(timeout=10)  # it comes,
-    assert not scheduler._open_jobs.acquire(timeout=0.2)  # once,
-    found["look_again"](scheduler, 0.05)
-    assert scheduler._open_jobs.acquire(timeout=10)  # and again when it is asked for again
+    assert "workflow.scheduler.job_rate_limiter = None" in source[source.index("onstart:") :]
+    assert {"job_rate_limiter", "_schedule_reevalutation"} <= set(JobScheduler.schedule.__code__.co_names)
 
 
-def test_what_is_replaced_is_what_snakemake_calls():
-    assert "_schedule_reevalutation" in JobScheduler.schedule.__code__.co_names
+def test_the_limit_that_is_lifted_is_snakemakes_own_default():
+    assert MaxJobsPerTimespan.parse_choice("100/1s").max_jobs == 100

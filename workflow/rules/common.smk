@@ -3,7 +3,6 @@ import json
 import math
 import os
 import re
-import threading
 from pathlib import Path
 
 from ict_core.jobs import launch as job
@@ -26,8 +25,11 @@ from ict_core.selection import rule_files
 from ict_core.store.code import fingerprint
 from ict_core.store.layout import (
     COMPLETIONS_CACHE,
+    FIGURE_KINDS,
+    TABLE_KINDS,
     StudyFiles,
     cell_folder,
+    study_folder,
     trained_model,
 )
 from ict_core.statistics.schemas import STATISTICS as MADE
@@ -183,25 +185,3 @@ def state_of(paths):
         return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]
     except Damaged as error:
         raise WorkflowError(f"{error}; {mend(error.output)}") from None
-
-
-def look_again(scheduler, delay):
-    """Look for jobs to start after a delay, unless such a look is to come anyway.
-
-    For the sake of its limit of jobs a second, Snakemake 9.27 plans a look a second after every look. So each finished
-    job adds one more that comes back every second, and after 300 jobs they take a fifth of a core.
-    """
-    if not getattr(scheduler, "looks_again", False):
-        scheduler.looks_again = True
-
-        def look():
-            scheduler.looks_again = False
-            scheduler._open_jobs.release()
-
-        timer = threading.Timer(delay, look)
-        timer.daemon = True  # nothing is left to start when Snakemake ends
-        timer.start()
-
-
-assert JobScheduler._schedule_reevalutation  # else this is another Snakemake
-JobScheduler._schedule_reevalutation = look_again

@@ -146,7 +146,7 @@ rule completion_table:
     input:
         [FILES.completion_probe(model) for model in STUDY.models],
     output:
-        multiext(f"{RESULTS}/tables/completion_probe.", "csv", "md", "tex", "html"),
+        [FILES.table("completion_probe", kind) for kind in TABLE_KINDS],
     log:
         FILES.log_of("completion_table"),
     conda:

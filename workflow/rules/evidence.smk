@@ -3,15 +3,9 @@
 MEASURED = StudyFiles(Path(STORED))
 SHOWN = StudyFiles(Path(RESULTS))
 STATISTICS = [SHOWN.statistics(name) for name in MADE]
-TABLE_FILES = [
-    SHOWN.tables / f"{name}.{suffix}"
-    for name in TABLES
-    for suffix in ("csv", "md", "tex", "html")
-]
-FIGURE_FILES = [
-    SHOWN.figures / f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "png")
-]
-PAGES = [SHOWN.notebook, *SHOWN.report]
+TABLE_FILES = [SHOWN.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
+FIGURE_FILES = [SHOWN.figure(name, kind) for name in FIGURES for kind in FIGURE_KINDS]
+PAGES = [SHOWN.notebook, SHOWN.report, SHOWN.overview, SHOWN.manifest_page]
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 
@@ -47,7 +41,7 @@ rule make_tables:
         [path for path in TABLE_FILES if path.suffix != ".html"],
         [
             report(
-                SHOWN.tables / f"{name}.html",
+                SHOWN.table(name, "html"),
                 category="3 Tables",
                 caption="../report/table.rst",
                 labels={"table": title},
@@ -75,9 +69,9 @@ for figure in FIGURES:
             frames(reads(figure)),
             settings=MEASURED.settings,
         output:
-            SHOWN.figures / f"{figure}.pdf",
+            SHOWN.figure(figure, "pdf"),
             report(
-                SHOWN.figures / f"{figure}.png",
+                SHOWN.figure(figure, "png"),
                 category="4 Figures",
                 caption="../report/figure.rst",
                 labels={"figure": numbered(FIGURES)[figure]},
@@ -106,9 +100,9 @@ rule claims:
         claims=local("configs/claims.yaml"),
     output:
         SHOWN.claims,
-        SHOWN.claims.with_suffix(".md"),
+        SHOWN.claims_text,
         report(
-            SHOWN.claims.with_suffix(".html"),
+            SHOWN.claims_page,
             category="2 Claims",
             labels={"page": "Every claim and its verdict"},
             caption="../report/claims.rst",
@@ -127,7 +121,7 @@ rule claims:
 
 rule notebook:
     input:
-        notebook=local("notebooks/paper_figures.ipynb"),
+        notebook=local(f"notebooks/{SHOWN.notebook.name}"),
         settings=MEASURED.settings,
         stored=[
             MEASURED.frame(name)
@@ -160,19 +154,19 @@ rule report:
         settings=MEASURED.settings,
         compute=MEASURED.frame("compute"),
         manifest=MEASURED.manifest,
-        claims=[SHOWN.claims, SHOWN.claims.with_suffix(".md")],
+        claims=[SHOWN.claims, SHOWN.claims_text],
         tables=TABLE_FILES,
         figures=FIGURE_FILES,
     output:
-        SHOWN.report[0],
+        SHOWN.report,
         report(
-            SHOWN.report[1],
+            SHOWN.overview,
             category="1 Overview",
             labels={"page": "What was run, and the verdicts"},
             caption="../report/overview.rst",
         ),
         report(
-            SHOWN.report[2],
+            SHOWN.manifest_page,
             category="5 Run manifests",
             labels={"page": "Packages, code and jobs"},
             caption="../report/manifest.rst",

@@ -29,7 +29,7 @@ def tell_failures(error, scheduler):
     for line in summary(failed, error, [Path(RESULTS), Path(".snakemake")]):
         print(line)
     print(
-        f"Study {STUDY.name}: {len(failed)} failed job(s); logs in {RESULTS}/logs/."
+        f"Study {STUDY.name}: {len(failed)} failed job(s); logs in {FILES.logs}/."
         " What is finished is kept: once the cause is mended, the same command goes on."
     )
 
@@ -51,6 +51,10 @@ JobScheduler.schedule = telling(JobScheduler.schedule, tell_failures)
 
 
 onstart:
+    # For its limit of 100 jobs a second Snakemake 9.27 plans a look for new jobs a second after every look, so that each
+    # finished job leaves one more that comes back every second: a fifth of a core after 300 jobs (docs/log.md).
+    if workflow.scheduling_settings.max_jobs_per_timespan.max_jobs == 100:
+        workflow.scheduler.job_rate_limiter = None
     made = {Path(f) for job in workflow.dag.needrun_jobs() for f in job.output}
     for path in DAMAGED.keys() & made.union(*(path.parents for path in made)):
         print(f"{path} is kept as {set_aside(path)}")

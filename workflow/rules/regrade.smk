@@ -1,20 +1,10 @@
 # Grades the stored completions of a study anew, after a change of the grader. No job has a declared input that another
 # rule makes, so nothing is sampled or trained; that a file is another one than before stands in the parameters.
-REGRADE = FILES.regraded.results
 REGRADED_CELL = FILES.regraded.cell(OF_CELL)
 REGRADED = [cell for cell in EVALUATED if FILES.cell(cell.folder).completions.exists()]
 # what `workflow/reference.smk` reads: there where the study has all of it
-COLLECTED = [
-    "study.json",
-    "manifest.json",
-    *[
-        f"{name}.parquet"
-        for name in ("scores", "train_log", "tokens", "compute", "shadow", "overlap")
-    ],
-    *[f"{name}.parquet" for name in ("contamination", "near_duplicates")],
-]
 IS_WHOLE = len(REGRADED) == len(EVALUATED) and all(
-    (FILES.results / name).exists() for name in COLLECTED
+    file.exists() for file in FILES.measured
 )
 
 
@@ -51,8 +41,12 @@ rule regrade:
     input:
         [FILES.regraded.cell(cell.folder).grades for cell in REGRADED],
     output:
-        multiext(f"{REGRADE}/", "flips.csv", "flips.md", "changes.csv", "changes.md"),
-        [f"{REGRADE}/{name}" for name in COLLECTED if IS_WHOLE],
+        [
+            file.with_suffix(suffix)
+            for file in (FILES.regraded.flips, FILES.regraded.changes)
+            for suffix in (".csv", ".md")
+        ],
+        FILES.regraded.measured if IS_WHOLE else [],
     log:
         FILES.log_of("regrade", "flips"),
     conda:

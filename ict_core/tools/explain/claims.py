@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence.claims import Claim, Difference, Largest, Measure, Test, read_claims
-from ict_core.evidence.ledger import Evidence, as_json, describe, ledger, variants_of
+from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, Test, read_claims
+from ict_core.evidence.ledger import LedgerFrames, as_json, describe, ledger, variants_of
 from ict_core.evidence.measures import QUANTITIES, run_quantities, runs_of
 from ict_core.evidence.stored import Stored
 from ict_core.evidence.values import benchmarks_of, searched, values_of
@@ -19,7 +19,6 @@ from ict_core.statistics.runs import run_frame
 from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.runs import Checked, Entering, agrees, checked
 
-CLAIMS = "claims.json"
 _NUMBERS = ("estimate", "low", "high", "p", "p_adjusted", "seeds_needed")
 _ORIGIN = Origin(
     keys=("id",),
@@ -28,7 +27,6 @@ _ORIGIN = Origin(
     doc="docs/statistics.md#families",
     runs=(),
 )
-_FILES = {"log": "train_log.parquet", "tokens": "tokens.parquet"}  # by the frame of a quantity
 
 
 def claims_of(path: Path) -> tuple[Origin, pd.DataFrame]:
@@ -84,16 +82,16 @@ def trace(
     study = Stored(path.parent)
     settings = study.settings
     quantities = run_quantities(list(QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens"))
-    evidence = Evidence(run_frame(scores), quantities, settings.mirrors, Graded(scores))
+    evidence = LedgerFrames(run_frame(scores), quantities, settings.mirrors, Graded(scores))
     entries = as_json(ledger(claims, evidence, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:
         return _ORIGIN, [], []
-    source = _ORIGIN.source
+    origin = _ORIGIN
     if isinstance(claim.test, Measure):
-        source = _FILES[QUANTITIES[claim.test.quantity].frame]
+        origin = replace(origin, source=QUANTITIES[claim.test.quantity].frame)
     found = list(_entering(claim.test, evidence)) if claim.test and again["models"] else []
-    return replace(_ORIGIN, source=source), found, list(_checked(claim, row, again, source, declared))
+    return origin, found, list(_checked(claim, row, again, origin.file, declared))
 
 
 def _checked(
@@ -107,7 +105,7 @@ def _checked(
         yield checked(name, text or "—", source, printed, equal=equal)
 
 
-def _entering(test: Test, evidence: Evidence) -> Iterator[Entering]:
+def _entering(test: Test, evidence: LedgerFrames) -> Iterator[Entering]:
     """The runs that enter, with the value of each; of a searched largest difference those of the largest."""
     variants, benchmarks = variants_of(test), list[str]()
     if isinstance(test, Largest):
@@ -116,7 +114,7 @@ def _entering(test: Test, evidence: Evidence) -> Iterator[Entering]:
         values, variants, benchmarks = {model: gains[largest]}, [test.ours, baseline], [benchmark]
     else:
         values = values_of(test, evidence.runs, evidence.quantities, evidence.mirrors)
-        benchmarks = benchmarks_of(test, evidence.mirrors) if isinstance(test, Difference) else []
+        benchmarks = benchmarks_of(test, evidence.mirrors) if isinstance(test, DifferenceTest) else []
     for model, of_model in values.items():
         for variant in variants:
             found = _arm(test, model, variant, benchmarks, evidence)
@@ -125,7 +123,7 @@ def _entering(test: Test, evidence: Evidence) -> Iterator[Entering]:
             yield Entering(model, variant, tuple(map(int, found.index)), tuple(found.tolist()))
 
 
-def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: Evidence) -> pd.Series:
+def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: LedgerFrames) -> pd.Series:
     """Each run's value, indexed by seed, rising."""
     if isinstance(test, Measure):
         return runs_of(evidence.quantities, test.quantity, variant).loc[model].sort_index()
@@ -135,5 +133,5 @@ def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: 
     def mean(metric: str) -> pd.Series:
         return runs[runs["metric"] == metric].groupby("seed")["value"].mean()
 
-    less = test.minus_metric if isinstance(test, Difference) else None
+    less = test.minus_metric if isinstance(test, DifferenceTest) else None
     return mean(test.metric) - (mean(less) if less else 0.0)

@@ -6,25 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+from tabulate import tabulate
 
 from ict_core.config.study import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
 from ict_core.jobs.damage import lost
-from ict_core.jobs.outputs import Stage, of_base, of_cell, of_study
-from ict_core.process.columns import columns
+from ict_core.jobs.outputs import Stage, base_job, cell_jobs, study_jobs
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
-from ict_core.store.layout import MANIFEST, StudyFiles
+from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest
 from ict_core.store.repository import CLAIMS as LEDGER
 from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.chain import Walk, question, samples, stored_walk, walk
-from ict_core.tools.explain.claims import CLAIMS, claims_of, trace
+from ict_core.tools.explain.claims import claims_of, trace
 from ict_core.tools.explain.runs import Checked, Entering, entering, recomputed
 from ict_core.tools.explain.selection import chosen_row, table_of
 
 _MADE = ("data", "collect", "study_settings", "statistics")
+_CLAIMS = StudyFiles(Path()).claims.name
 _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}
 
 
@@ -44,7 +45,7 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         UserError: no such table, row, claim or problem.
         Damaged: the study's own files are damaged or missing.
     """
-    of_claims = table.name == CLAIMS
+    of_claims = table.name == _CLAIMS
     origin, rows = (claims_of if of_claims else table_of)(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
     results = Path(os.path.normpath(table.parent / ("." if of_claims else "..")))
@@ -74,19 +75,20 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
 
 def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
     """The jobs whose outputs a row is made from."""
-    for stage in of_study(results):
+    for stage in study_jobs(results):
         if stage.name in _MADE:
             yield stage
         elif table in stage.outputs:
             yield stage._replace(outputs=(table,))
     for cell in cells:
-        yield of_base(results, cell.model)
-        yield from of_cell(results, cell, cell.variant == BASE_VARIANT)
+        yield base_job(results, cell.model)
+        yield from cell_jobs(results, cell, cell.variant == BASE_VARIANT)
 
 
 def _number(table: Path, row: Mapping[str, str]) -> Iterator[str]:
-    yield f"The {'claim' if table.name == CLAIMS else 'row'} of {table}"
-    yield from columns([(key, value or "—") for key, value in row.items()], "  ").splitlines()
+    yield f"The {'claim' if table.name == _CLAIMS else 'row'} of {table}"
+    texts = [(key, value or "—") for key, value in row.items()]
+    yield from (f"  {line}" for line in tabulate(texts, tablefmt="plain", disable_numparse=True).splitlines())
     yield ""
 
 
@@ -95,7 +97,7 @@ def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str
     yield "What made it"
     yield f"  {origin.words}"
     yield f"  ict_core/{origin.module}; {origin.doc}"
-    yield f"  from {results / origin.source}"
+    yield f"  from {results / origin.file}"
     for name in _frames(origin, row):
         file = StudyFiles(results).statistics(name)
         if not file.exists():
@@ -144,7 +146,8 @@ def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
     data = StudyFiles(results).eval_problems.parent
     if (results / cell.folder).is_dir() or data.is_dir():  # else a stored study, which has no cells
         return walk(results, cell, scores)
-    return stored_walk(read_manifest(results / MANIFEST), results / MANIFEST, cell)
+    manifest = StudyFiles(results).manifest
+    return stored_walk(read_manifest(manifest), manifest, cell)
 
 
 def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], of_run: Walk) -> Iterator[str]:

@@ -96,7 +96,7 @@ def recomputed(origin: Origin, row: Mapping[str, str], found: list[Entering]) ->
         gaps = [a - b for a, b in zip(ours, theirs[0], strict=True)]
         values["difference"] = math.fsum(gaps) / len(gaps)
     return [
-        checked(name, f"{value:.10g}", origin.source, row[name], equal=agrees(row[name], value))
+        checked(name, f"{value:.10g}", origin.file, row[name], equal=agrees(row[name], value))
         for name, value in values.items()
         if name in row
     ]

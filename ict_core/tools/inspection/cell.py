@@ -12,7 +12,7 @@ from ict_core.config.mistakes import shown
 from ict_core.config.models import Template
 from ict_core.config.study import Grading
 from ict_core.errors import UserError
-from ict_core.store.layout import MANIFEST, CellFiles
+from ict_core.store.layout import MANIFEST, CellFiles, trained_model
 from ict_core.store.manifests import read_manifest
 
 
@@ -56,7 +56,7 @@ def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
         if study_file is not None:
             raise UserError(f"--study {study_file}: {shown(folder)} has its recipe in {shown(file)}; leave it out")
         return _trained(folder.resolve(), file)
-    if not (folder / "model" / "config.json").exists():
+    if not (trained_model(folder) / "config.json").exists():
         raise UserError(
             f"{folder}: neither a trained cell nor a base model; allowed: results/STUDY/MODEL/VARIANT/seed-N, which "
             "holds train/manifest.json, or results/STUDY/MODEL/base, which holds model/config.json"
@@ -101,7 +101,7 @@ def _base(folder: Path, study_file: Path) -> Inspected:
     return Inspected(
         name="/".join(folder.parts[-3:]),
         study=folder.parents[1],
-        checkpoint=folder / "model",
+        checkpoint=trained_model(folder),
         template=study.models[name].prompt,
         training=study.training_of(name),
         grading=study.grading.dump(),

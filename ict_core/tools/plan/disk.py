@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from ict_core.config.study import Study
 from ict_core.errors import Damaged
-from ict_core.store.layout import cell_folder
+from ict_core.store.layout import CellFiles, cell_folder
 from ict_core.tools.plan.assumptions import Assumptions
 from ict_core.tools.plan.measured import Rates
 from ict_core.tools.plan.parameters import BYTES, parameters
@@ -89,7 +89,9 @@ def bytes_a_row(results: Path, model: str, frame: str, damaged: Container[Path] 
     Raises:
         Damaged: a file that is not among the damaged ones is not Parquet.
     """
-    files = [p for p in sorted(results.glob(f"{cell_folder(model, '*', '*')}/{frame}.parquet")) if p not in damaged]
+    cells = CellFiles(Path(cell_folder(model, "*", "*")))
+    pattern = cells.completions if frame == "completions" else cells.grades
+    files = [path for path in sorted(results.glob(pattern.as_posix())) if path not in damaged]
     rows = 0
     for file in files:
         try:

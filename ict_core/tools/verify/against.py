@@ -9,11 +9,12 @@ from ict_core.config.differences import compare
 from ict_core.errors import UserError
 from ict_core.evidence.origins import kinds
 from ict_core.store.hashes import hash_file
-from ict_core.store.layout import MANIFEST
+from ict_core.store.layout import TABLE_KINDS, StudyFiles
 from ict_core.store.manifests import read_manifest
 
-SETTINGS, CLAIMS = "study.json", "claims.json"
-_TIMED = ("compute.parquet", "tables/compute.", MANIFEST)  # they hold wall times
+_RUN = StudyFiles(Path())
+_TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in TABLE_KINDS), _RUN.manifest)
+"""They hold wall times."""
 _LISTED, _LONGEST = 20, 200  # lines of a list, characters of a line
 
 
@@ -52,18 +53,19 @@ def against(results: Path, stored: Path) -> Against:
         UserError: one of them is no study's folder, or the run has no claims yet.
         Damaged: a manifest is not what was written.
     """
-    for folder in (stored, results):
-        for name in (SETTINGS, CLAIMS, MANIFEST):
-            if not (folder / name).is_file():
-                raise UserError(f"{folder / name}: no such file; allowed: the folder of a study that has ended well")
+    studies = [StudyFiles(folder) for folder in (stored, results)]
+    for file in (file for study in studies for file in (study.settings, study.claims, study.manifest)):
+        if not file.is_file():
+            raise UserError(f"{file}: no such file; allowed: the folder of a study that has ended well")
     names = sorted(path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file())
-    files = {name: _compared(results / name, stored / name) for name in names if not name.startswith(_TIMED)}
-    theirs, ours = (_verdicts(folder / CLAIMS) for folder in (stored, results))
+    timed = {path.as_posix() for path in _TIMED}
+    files = {name: _compared(results / name, stored / name) for name in names if name not in timed}
+    theirs, ours = (_verdicts(study.claims) for study in studies)
     both = [name for name in theirs if name in ours]
     other = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
-    settings = [read_manifest(folder / SETTINGS) for folder in (stored, results)]
+    settings = [read_manifest(study.settings) for study in studies]
     keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
-    manifests = [read_manifest(folder / MANIFEST) for folder in (stored, results)]
+    manifests = [read_manifest(study.manifest) for study in studies]
     return Against(files, other, len(both), list(_kinds(*map(kinds, manifests))), keys)
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ict_core.process.columns import columns
+from tabulate import tabulate
+
 from ict_core.tools.verify.compare import Compared
 
 _LISTED = 20
@@ -21,7 +22,7 @@ def changes_page(changes: Sequence[str]) -> str:
 def verify_page(rows: Sequence[Compared]) -> str:
     """A line for each thing that was compared."""
     body = [(r.what, r.stored, r.again, "yes" if r.equal else "NO", r.difference) for r in rows]
-    return columns([("what", "stored", "again", "equal", ""), *body])
+    return tabulate([("what", "stored", "again", "equal", ""), *body], tablefmt="plain", disable_numparse=True) + "\n"
 
 
 def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:

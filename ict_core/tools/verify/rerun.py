@@ -46,7 +46,7 @@ def rerun(
         if stage == "train" and steps is not None:
             arguments += ["--stop-after", str(steps)]
         if stage == "train" and study.trackers:
-            arguments += ["--trackers", str(out / "trackers")]
+            arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
         command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]
         threads = str(_threads(stage, study, place))
         environment = os.environ | {f"{name}_NUM_THREADS": threads for name in _THREADS}
