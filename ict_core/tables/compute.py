@@ -22,9 +22,6 @@ TABLE = Declaration(
     source="compute.parquet",
 )
 
-CELL = ["model", "variant", "seed", "stage"]
-COSTS = ["tokens", "seconds", "tokens_per_second", "peak_memory_mib", "peak_gpu_memory_mib"]
-COLUMNS = [*CELL, *COSTS]
 _HEADS = {
     "tokens": ("tokens", 0),
     "seconds": ("seconds", 1),
@@ -43,7 +40,8 @@ def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequ
         variants: in order; base goes first.
 
     Returns:
-        A frame of :data:`COLUMNS`; `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
+        Model, variant, seed, stage and the columns of the readable table; `tokens_per_second` is NaN where a job had no
+        tokens or took no measurable time.
     """
     ordered = in_order(
         compute.sort_values("seed", kind="stable"),
@@ -52,23 +50,23 @@ def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequ
         stage=STAGES,
     )
     timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))
-    return ordered.assign(tokens_per_second=timed["tokens"] / timed["seconds"])[COLUMNS]
+    rate = timed["tokens"] / timed["seconds"]
+    return ordered.assign(tokens_per_second=rate)[["model", "variant", "seed", "stage", *_HEADS]]
 
 
 def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable costs: the mean over the seeds of a model, variant and stage with the least and the largest.
+    """The mean over the seeds of a model, variant and stage with the least and the largest.
 
     Args:
         compute: a frame of `records.COMPUTE`.
         levels: a frame of `schemas.LEVELS`, for the order of the models.
-        settings: the study's variants in order.
     """
     numbers = compute_numbers(compute, list(levels["model"]), settings.variants)
-    rows = []
-    for (model, variant, stage), cells in numbers.groupby(CELL[:2] + CELL[3:], sort=False):
-        row = {"model": model, "variant": variant, "stage": stage, "runs": str(len(cells))}
-        rows.append(row | {head: whole_range(cells[cost], decimals) for cost, (head, decimals) in _HEADS.items()})
-    shown = pd.DataFrame(rows, columns=["model", "variant", "stage", "runs", *(head for head, _ in _HEADS.values())])
+    key, rows = ["model", "variant", "stage"], []
+    for job, cells in numbers.groupby(key, sort=False):
+        costs = [whole_range(cells[cost], decimals) for cost, (_, decimals) in _HEADS.items()]
+        rows.append((*job, str(len(cells)), *costs))
+    shown = pd.DataFrame(rows, columns=[*key, "runs", *(head for head, _ in _HEADS.values())])
     stages = set(numbers["stage"])
     base = " or ".join(word for stage, word in (("pretrain", "pretrained"), ("fetch", "fetched")) if stage in stages)
     caption = (

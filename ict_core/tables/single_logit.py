@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from ict_core.statistics.names import limits_by
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, limits_by
+from ict_core.tables.frames import TableSettings
 from ict_core.tables.layout import percent, with_half
 from ict_core.tables.table import Table
 from ict_core.theory.approximation import DRAWS

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from ict_core.evidence.measures import QUANTITIES
+from ict_core.statistics.names import limits_by
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order, limits_by
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import NONE, with_half
 from ict_core.tables.table import Table
 
@@ -30,12 +31,7 @@ _COLUMNS = {  # quantity -> heading, decimals of its percentage
 
 
 def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The quantities of `evidence.measures` that the paper makes statements about, a row a variant.
-
-    Args:
-        quantity_means: a frame of `schemas.QUANTITY_MEANS`.
-        settings: the study's variants in order.
-    """
+    """The quantities that the paper makes statements about, a row a variant, of a frame of `schemas.QUANTITY_MEANS`."""
     numbers = in_order(quantity_means, model=list(quantity_means["model"]), variant=settings.variants)
     numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
     limits = limits_by(numbers, ["model", "variant", "quantity"])

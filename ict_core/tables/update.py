@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from ict_core.statistics.names import limits_by
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order, limits_by
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import NONE, percent, with_half
 from ict_core.tables.table import Table
 from ict_core.theory.regimes import LEAST
@@ -41,7 +42,6 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
 
     Args:
         agreement_means: a frame of `schemas.AGREEMENT_MEANS`; what is less chance is left out.
-        settings: the study's variants in order.
     """
     by = ["model", "variant", "set", "regime", "measure"]
     means = agreement_means[~agreement_means["measure"].str.endswith(LESS_CHANCE)]
