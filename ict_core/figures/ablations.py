@@ -50,17 +50,12 @@ def draw(
 ) -> Figure:
     """Draw variant - reference of the average, by model, factor and reference.
 
-    Args:
-        contrasts, runs: frames of `schemas.CONTRASTS` and `schemas.RUNS`.
-        variants: unused: every variant that declares a factor is shown.
-        arms: of the study's variants.
-        margin: of equivalence, a share.
+    `variants` is unused: every variant of `arms` that declares a factor is shown.
     """
     rows = rows_of(contrasts, arms)
     if rows.empty:
         return sentence("No variant of this study declares by which factor it differs from another.")
-    lines: list[Line] = []
-    height: dict[tuple[str, str], int] = {}
+    lines = []
     for model, model_rows in rows.groupby("model", sort=False):
         lines.append(heading(str(model), model_rows))
         groups: dict[tuple[str, str], list[str]] = {}
@@ -69,7 +64,6 @@ def draw(
         for (factor, reference), members in sorted(groups.items(), key=lambda group: list(FACTORS).index(group[0][0])):
             lines.append(Line(f"{FACTORS[factor]}: {label(reference)} ({words(arms[members[0]].values()[0])})", 1))
             for variant in members:
-                height[str(model), variant] = len(lines)
-                lines.append(Line(words(arms[variant].values()[1]), 2))
-    places = [height[key] for key in zip(rows["model"], rows["variant"], strict=True)]
-    return draw_lines(rows, places, lines, runs, margin)
+                chosen = model_rows[model_rows["variant"] == variant]
+                lines.append(Line(words(arms[variant].values()[1]), 2, chosen.index))
+    return draw_lines(rows, lines, runs, margin)

@@ -62,8 +62,8 @@ def _draw_bar(axis: Axes, height: int, contributions: pd.Series) -> None:
 def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw each level's standard error in percent points as a bar, divided like its variance; base is always shown.
 
-    Args:
-        components: a frame of `schemas.COMPONENTS`; an unknown source is a UserError.
+    Raises:
+        UserError: also where a source is unknown.
     """
     rows = average_rows(components, "components")
     unknown = set(rows["source"]) - {*SOURCES_OF_VARIANCE, RERUN}

@@ -1,6 +1,6 @@
 """Forest plot: every method's difference to every baseline on the average over the benchmarks."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,10 +39,11 @@ _GREY = "#444444"
 
 
 class Line(NamedTuple):
-    """A line of the plot from top to bottom: a heading of a model (0) or of a group (1), or a contrast (2)."""
+    """A line of the plot: a heading of a model (depth 0) or of a group (1), or a comparison (2) and its rows' index."""
 
     text: str
     depth: int
+    rows: Iterable[Hashable] = ()
 
 
 def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
@@ -99,37 +100,35 @@ def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float
     return low - ROOM * (high - low), high + ROOM * (high - low)
 
 
-def draw_lines(
-    rows: pd.DataFrame, heights: Sequence[int], lines: Sequence[Line], runs: pd.DataFrame, margin: float | None
-) -> Figure:
+def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, margin: float | None) -> Figure:
     """Draw contrasts in percent points, pass@1 at the left and pass@4 at the right.
 
     Args:
         rows: of a frame of `schemas.CONTRASTS`, of the average.
-        heights: of each row the line on which it stands.
         lines: from top to bottom.
         runs: a frame of `schemas.RUNS`.
         margin: of equivalence, a share: drawn as a grey band around 0.
     """
     runs = runs[runs["benchmark"] == AVERAGE]
+    heights = {index: height for height, line in enumerate(lines) for index in line.rows}
     differences = [_run_differences(runs, row) for _, row in rows.iterrows()]
     limits = _limits(rows, differences, margin)
     line = float(np.clip(TALLEST / len(lines), *LINES))
-    figure, axes = row_panels(1, PASS_METRICS, [text for text, _ in lines], line=line)
+    figure, axes = row_panels(1, PASS_METRICS, [text for text, *_ in lines], line=line)
     for axis, metric in zip(axes[0], PASS_METRICS, strict=True):
         if margin is not None:
             axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
         axis.axvline(0, color=_GREY, linewidth=0.7, zorder=1)
-        for height, (_, row), pairs in zip(heights, rows.iterrows(), differences, strict=True):
+        for (index, row), pairs in zip(rows.iterrows(), differences, strict=True):
             if row["metric"] == metric:
-                _draw_contrast(axis, height, row, pairs)
-        for height, (_, depth) in enumerate(lines):
+                _draw_contrast(axis, heights[index], row, pairs)
+        for height, (_, depth, _) in enumerate(lines):
             if height and depth == 0:
                 axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
         axis.set_xlim(*limits)
         axis.set_xlabel("Difference (percent points)")
     looks = ({"weight": "bold"}, {"style": "italic"}, {})  # by depth
-    for text, (_, depth) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
+    for text, (_, depth, _) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
         text.set(size=7 if line > 0.13 else 6, **looks[depth])
     _legend(figure, margin)
     return figure
@@ -141,23 +140,15 @@ def heading(model: str, rows: pd.DataFrame) -> Line:
 
 
 def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float | None = None) -> Figure:
-    """Draw variant - baseline of the average, by model and baseline; declared contrasts are always shown.
-
-    Args:
-        contrasts, runs: frames of `schemas.CONTRASTS` and `schemas.RUNS`.
-        margin: see :func:`draw_lines`.
-    """
+    """Draw variant - baseline of the average, by model and baseline; declared contrasts are always shown."""
     rows = rows_of(contrasts, variants)
     if rows.empty:
         return sentence("This study has no two methods to compare.")
-    lines: list[Line] = []
-    height: dict[tuple[str, str, str], int] = {}
+    lines = []
     for model, model_rows in rows.groupby("model", sort=False):
         lines.append(heading(str(model), model_rows))
         for baseline, pairs in model_rows.groupby("baseline", sort=False):
             lines.append(Line(f"against {label(str(baseline))}", 1))
-            for variant in pairs["variant"].unique():
-                height[str(model), str(baseline), str(variant)] = len(lines)
-                lines.append(Line(label(str(variant)), 2))
-    places = [height[key] for key in zip(rows["model"], rows["baseline"], rows["variant"], strict=True)]
-    return draw_lines(rows, places, lines, runs, margin)
+            for variant, members in pairs.groupby("variant", sort=False):
+                lines.append(Line(label(str(variant)), 2, members.index))
+    return draw_lines(rows, lines, runs, margin)

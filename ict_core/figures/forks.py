@@ -55,13 +55,7 @@ def _legend(figure: Figure, models: Sequence[str]) -> None:
 
 
 def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> Figure:
-    """Draw every rule's recall (above) and precision (below) of the known forks on the same rollouts.
-
-    Args:
-        shadow: a frame of `records.STUDY_SHADOW`.
-        variants: the rules, from left to right and then downwards.
-        baselines: the rollouts are those of the first of them.
-    """
+    """Draw every rule's recall (above) and precision (below) of the known forks on the first baseline's rollouts."""
     rows = shadow[shadow["variant"] == baselines[0]]
     rules = present(rows.assign(variant=rows["rule"]), variants)
     known = rows[rows["rule"].isin(rules) & rows["forks"].notna()]

@@ -70,12 +70,7 @@ def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
 
 @rc_context({"axes.grid": False})
 def draw(overlap: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean Jaccard index of the kept sets and the mean rank correlation of the scores of all pairs of rules.
-
-    Args:
-        overlap: a frame of `records.STUDY_OVERLAP`.
-        variants: the rules, in order.
-    """
+    """Draw the mean Jaccard index of the kept sets and rank correlation of the scores of all pairs of rules."""
     named = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
     if overlap.empty or len(rules := present(named, variants)) == 1:
         return sentence("This study has one rule alone.")

@@ -34,20 +34,9 @@ def figure_width(columns: int) -> float:
 
 
 def grid(
-    rows: int,
-    titles: Sequence[str],
-    variants: Sequence[str],
-    marks: Marks = "lines",
-    height: float = PANEL_HEIGHT,
+    rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of rows x titles panels with the titles on top and a legend of the variants below.
-
-    Args:
-        rows: of panels.
-        titles: of the columns.
-        variants: in the legend's order.
-        marks: how the legend shows a variant.
-        height: of a panel, inches.
+    """An empty figure of panels, `height` inches high, under the titles of their columns and over the variants' legend.
 
     Returns:
         The figure and its axes, shape (rows, len(titles)).
@@ -99,11 +88,7 @@ def draw_note(figure: Figure, note: str) -> None:
 
 
 def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """The wanted variants that the frame has, in the wanted order.
-
-    Raises:
-        UserError: it has none of them.
-    """
+    """The wanted variants that the frame has, in the wanted order; a UserError if it has none of them."""
     shown = [v for v in variants if (frame["variant"] == v).any()]
     if not shown:
         raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
@@ -111,14 +96,7 @@ def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
 
 
 def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rows of :data:`PASS_METRICS` of the average over the benchmarks.
-
-    Args:
-        name: of the frame, for the message.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The rows of :data:`PASS_METRICS` of the average over the benchmarks; a UserError names a frame without any."""
     rows = frame[(frame["benchmark"] == AVERAGE) & frame["metric"].isin(PASS_METRICS)]
     if rows.empty:
         metrics = " or ".join(PASS_METRICS)
@@ -127,11 +105,9 @@ def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
-    """For each model in order its title: the name and over how many training seeds its variants were run.
+    """For each model of a frame, in order, its title: the name and over how many training seeds its variants were run.
 
-    Args:
-        frame: has the columns model, variant and seed.
-        variants: those that count; base, which is not trained, never does.
+    Base, which is not trained, never counts.
     """
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
     seeds = trained.groupby(["model", "variant"])["seed"].nunique()
@@ -147,15 +123,11 @@ def training_curves(
 ) -> tuple[Figure, NDArray]:
     """Columns of the log over optimiser steps: each variant's mean over seeds, in a band from lowest to highest seed.
 
-    Curves are centred moving means (shorter at the ends). A step at which a seed has no value is a gap, because a mean
-    over the other seeds would jump.
+    Curves are centred moving means over `window` steps (shorter at the ends). A step at which a seed has no value is a
+    gap, because a mean over the other seeds would jump.
 
     Args:
-        log: a frame of `records.STUDY_LOG`.
-        variants: those to show; the ones without rows are left out.
         names: column -> the name of its axis; a row of panels each.
-        window: optimiser steps in the moving mean; 1 for none.
-        height: of a panel, inches.
 
     Returns:
         The figure and its axes, shape (columns of the log, models).
@@ -179,12 +151,7 @@ def training_curves(
 
 
 def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -> None:
-    """A variant's mean over runs in a band from the lowest to the highest; a gap where a run has no value.
-
-    Args:
-        x: shape (points,).
-        runs: one row a run, shape (runs, points).
-    """
+    """A variant's mean over runs, shape (runs, points), in a band from the lowest to the highest; NaN is a gap."""
     look, mean = style(variant), runs.mean(axis=0)
     axis.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=look.colour, alpha=0.12, linewidth=0)
     axis.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=look.width)
@@ -197,17 +164,10 @@ def row_panels(
     line: float = 0.2,
     sharex: Literal["col", "all", "none"] = "col",
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of rows x titles panels whose lines are named at the left, the first one at the top.
-
-    Args:
-        rows: of panels.
-        titles: of the columns.
-        names: of the lines of each panel.
-        line: its height, inches.
-        sharex: which panels share the horizontal axis.
+    """An empty figure of panels with named lines, `line` inches high: line i, from the top, stands at the height i.
 
     Returns:
-        The figure and its axes, shape (rows, len(titles)); line i of a panel stands at the height i.
+        The figure and its axes, shape (rows, len(titles)).
     """
     size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)
     figure = Figure(figsize=size, layout="constrained")
@@ -228,9 +188,6 @@ def variant_panels(
     models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
 ) -> tuple[Figure, dict[str, list[Axes]]]:
     """An empty figure with a panel a title for each model, three beside each other; a line a variant in each.
-
-    Args:
-        line: its height, inches.
 
     Returns:
         The figure, and each model's axes in the order of the titles.
@@ -268,9 +225,9 @@ def draw_seeds(
 
     Args:
         values: shares, one a run; NaN where a run has none.
-        limits: the runs' mean, and its interval's ends, which are NaN where there is none; shares.
+        limits: the runs' mean and its interval's ends, shares or NaN.
         spread: of a line, the distance between the markers of two runs.
-        filled: the markers; open ones otherwise, and then a paler interval.
+        filled: the markers, under a stronger interval.
     """
     sample = 100 * np.asarray(values, dtype=np.float64)
     sample = sample[np.isfinite(sample)]

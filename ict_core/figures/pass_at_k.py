@@ -53,9 +53,6 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     """Draw pass@k of the average in percent for every k in `runs`, on a logarithmic axis of k; base is always shown.
 
     The bars and dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
-
-    Args:
-        levels, runs: frames of `schemas.LEVELS`, for the intervals, and of `schemas.RUNS`.
     """
     levels, runs = _passes(levels), _passes(runs)
     if runs.empty:

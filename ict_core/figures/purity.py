@@ -55,10 +55,9 @@ def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: b
 
 @rc_context({"axes.grid": False})
 def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw densities of (pi, beta), one row a variant, one column for the kept and one for the dropped of each model.
+    """Draw densities of (pi, beta), a row a variant, a column for the kept and one for the dropped of each model.
 
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`; the steps of the warm-up are left out.
+    The steps of the warm-up are left out.
     """
     present(tokens, variants)
     selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]

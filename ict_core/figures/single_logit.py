@@ -90,9 +90,7 @@ def draw(
 ) -> Figure:
     """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens.
 
-    Args:
-        quantities: a frame of `schemas.QUANTITIES`: the runs whose tokens are shown, all together.
-        single_logit, single_logit_bins: frames of `schemas.SINGLE_LOGIT` and `schemas.SINGLE_LOGIT_BINS`.
+    The quantities are of the runs whose tokens are shown, all together.
     """
     present(quantities, variants)
     rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))

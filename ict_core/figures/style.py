@@ -85,8 +85,7 @@ _SELECTORS = {"ict": "ICT", "kl": "KL", "tv": "TV"}
 
 def style(variant: str) -> Style:
     """The variant's style; one that is not listed gets a spare style that depends on its name alone."""
-    digest = hashlib.sha256(variant.encode()).digest()
-    return _STYLES.get(variant, _SPARE[digest[0] % len(_SPARE)])
+    return _STYLES.get(variant, _SPARE[hashlib.sha256(variant.encode()).digest()[0] % len(_SPARE)])
 
 
 def label(variant: str) -> str:

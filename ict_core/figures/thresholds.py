@@ -84,15 +84,11 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
     The ablation's variants are found in `levels`, because models may run them that not every model runs: all that are
-    named <selector>-<percent>, and GRPO at 100 percent.
-
-    Args:
-        levels, runs: frames of `schemas.LEVELS` and `schemas.RUNS`.
-        variants: the variants that other figures show: they come first in the legend, in this order. Of the others
-            only those are shown whose selector was run with several shares.
+    named <selector>-<percent>, and GRPO at 100 percent. `variants` come first in the legend; of the others only those
+    are shown whose selector was run with several shares.
 
     Raises:
-        UserError: no levels of the average, or a variant with a level and no run.
+        UserError: also where a variant has a level and no run.
     """
     levels = average_rows(levels, "levels")
     models = ablated(levels)

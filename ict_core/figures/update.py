@@ -54,9 +54,7 @@ def draw(
 ) -> Figure:
     """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds.
 
-    Args:
-        quantities: a frame of `schemas.QUANTITIES`: all runs, whether an update of theirs was sampled or not.
-        agreement, agreement_means: frames of `schemas.AGREEMENT` and `schemas.AGREEMENT_MEANS`.
+    The quantities tell all runs, whether an update of theirs was sampled or not.
     """
     shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     values = agreement[agreement["variant"].isin(shown)]

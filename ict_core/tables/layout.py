@@ -30,9 +30,8 @@ def percent(share: float, signed: bool = False) -> str:
 
 
 def percent_interval(mean: float, low: float, high: float, signed: bool = False) -> str:
-    """A mean share with its interval.
+    """A mean share with half its interval, "23.4 ± 3.1", or "23.4 (20.1 to 31.0)" where that is not symmetric.
 
-    "23.4 ± 3.1" with half the interval, "23.4 (20.1 to 31.0)" where its limits are not symmetric around the mean,
     "23.4 ± —" without an interval, "—" without a mean.
     """
     if math.isnan(mean):

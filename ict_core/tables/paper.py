@@ -1,10 +1,12 @@
 """The paper's published figures beside the study's own."""
 
+import math
+
 import pandas as pd
 
 from ict_core.statistics.names import AVERAGE
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, label
+from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
 from ict_core.tables.layout import NONE, by_row, number, percent_interval
 from ict_core.tables.published import Paper
 from ict_core.tables.table import Table
@@ -29,9 +31,8 @@ def _published(paper: Paper) -> pd.DataFrame:
     """The printed figures as shares, columns of :data:`COLUMNS`; a model is its size."""
     printed = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
     printed += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
-    nan = float("nan")
     rows = [
-        (benchmark, metric, figures.variant, PAPER, size, share, nan, nan)
+        (benchmark, metric, figures.variant, PAPER, size, share, math.nan, math.nan)
         for benchmark, size, figures in printed
         for metric, share in figures.shares().items()
     ]
@@ -47,18 +48,12 @@ def _stand_in(settings: TableSettings) -> str:
 def paper_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
     """The paper's figures, then the study's of the same variants; shares, the study's with `LEVELS` intervals.
 
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        settings: `mirrors` names the study's stand-in for the ablation's benchmark; the first of several counts.
-
     Returns:
         A frame of :data:`COLUMNS`. `benchmark` is the average or the paper's name of the benchmark; a figure that the
         paper does not give is NaN, one that the study has not is no row.
     """
     published = _published(settings.paper)
-    places = {AVERAGE: AVERAGE}
-    if stand_in := _stand_in(settings):
-        places[stand_in] = settings.paper.ablation.benchmark
+    places = {AVERAGE: AVERAGE, _stand_in(settings): settings.paper.ablation.benchmark}
     ours = levels[levels["benchmark"].isin(places)]
     ours = ours.assign(benchmark=ours["benchmark"].map(places), source=STUDY)
     rows = published[["benchmark", "metric", "variant"]].drop_duplicates()
@@ -83,30 +78,28 @@ def _columns(numbers: pd.DataFrame, paper: Paper) -> tuple[list[tuple[str, str]]
 
 def _inconsistent(paper: Paper) -> str:
     """A sentence on the printed totals that are not the mean of their two columns; "" if there are none."""
-    found = [f"{a.size} `{row.variant}`" for a in paper.averages for row in a.rows if not row.consistent()]
-    if not found:
-        return ""
-    totals = " and of ".join(found)
-    return f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
+    totals = " and of ".join(
+        f"{a.size} `{row.variant}`" for a in paper.averages for row in a.rows if not row.consistent()
+    )
+    told = f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
+    return told if totals else ""
 
 
 def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable comparison: a row a metric and variant, a column a model of the paper and of the study."""
+    """A row a metric and variant, a column a model of the paper and of the study, of a frame of `schemas.LEVELS`."""
     numbers = paper_numbers(levels, settings)
     columns, paired = _columns(numbers, settings.paper)
-    keys = numbers[COLUMNS[:5]].itertuples(index=False, name=None)
-    texts = dict(zip(keys, by_row(numbers, COLUMNS[3:], _text), strict=True))
-    published = numbers[numbers["source"] == PAPER]
-    given = published.dropna(subset=["mean"])
-    rows = []
-    for benchmark, of_benchmark in given.groupby("benchmark", sort=False):
-        variants = published.loc[published["benchmark"] == benchmark, "variant"].unique()
-        for metric in (m for m in METRICS if m in set(of_benchmark["metric"])):
-            for variant in variants:
-                key = (benchmark, metric, variant)
-                rows.append((benchmark, label(metric), variant, *(texts.get((*key, *c), NONE) for c in columns)))
+    given = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]
+    known = set(zip(given["benchmark"], given["metric"], strict=True))  # the paper gives any of their figures
+    rows = in_order(numbers, benchmark=list(numbers["benchmark"]), metric=METRICS)
+    rows = rows[[pair in known for pair in zip(rows["benchmark"], rows["metric"], strict=True)]]
+    texts = rows.assign(
+        text=by_row(rows, COLUMNS[3:], _text),
+        head=rows["model"] + " (" + rows["source"] + ")",
+        metric=rows["metric"].map(label),
+    )
     heads = [f"{model} ({source})" for source, model in columns]
-    shown = pd.DataFrame(rows, columns=["benchmark", "metric", "variant", *heads])
+    shown = wide(texts, ["benchmark", "metric", "variant"], "head", heads)
     return Table("paper", numbers, shown, _caption(settings, paired), keys=2)
 
 

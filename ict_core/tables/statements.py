@@ -35,14 +35,14 @@ def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> T
     numbers = in_order(quantity_means, model=list(quantity_means["model"]), variant=settings.variants)
     numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
     limits = limits_by(numbers, ["model", "variant", "quantity"])
-    lines = [
-        {"model": model, "variant": variant}
-        | {
-            head: with_half(limits[model, variant, quantity], decimals, 100, signed="change" in quantity)
-            for quantity, (head, decimals) in _COLUMNS.items()
-        }
-        for model, variant in dict.fromkeys((model, variant) for model, variant, _ in limits)
-    ]
+    lines = []
+    for model, variant in dict.fromkeys(key[:2] for key in limits):
+        cells = [
+            with_half(limits[model, variant, quantity], decimals, 100, signed="change" in quantity)
+            for quantity, (_, decimals) in _COLUMNS.items()
+        ]
+        lines.append((model, variant, *cells))
+    shown = pd.DataFrame(lines, columns=["model", "variant", *(head for head, _ in _COLUMNS.values())])
     caption = (
         "What the paper says of kept tokens and of entropy, in percent, one value a run, then its mean over the "
         "training seeds ± a 95 % t interval. Kept less dropped: the difference of their mean |p − beta| (paper: kept "
@@ -52,4 +52,4 @@ def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> T
         "relative change from the first to the last fifth of the steps (paper: H1 falls, H2 stays controlled). The "
         f"warm-up's tokens are left out. {NONE}: no such tokens, as where a rule keeps all."
     )
-    return Table("statements", numbers, pd.DataFrame(lines), caption, keys=1)
+    return Table("statements", numbers, shown, caption, keys=1)

@@ -43,11 +43,11 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
     Args:
         agreement_means: a frame of `schemas.AGREEMENT_MEANS`; what is less chance is left out.
     """
-    by = ["model", "variant", "set", "regime", "measure"]
+    row = ["model", "variant", "set"]
     means = agreement_means[~agreement_means["measure"].str.endswith(LESS_CHANCE)]
     orders = {"model": list(means["model"]), "variant": settings.variants, "set": ("kept", "dropped")}
     numbers = in_order(means, **orders)
-    limits = limits_by(numbers, by)
+    limits = limits_by(numbers, [*row, "regime", "measure"])
 
     def cell(key: tuple[str, ...], measure: str, regime: str, factor: float, decimals: int) -> str:
         text = with_half(limits[*key, regime, measure], decimals, factor)
@@ -55,11 +55,9 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
             return text
         return f"{text} ({percent(limits[*key, regime, f'{measure}_chance'][0])})"
 
-    lines = [
-        dict(zip(by, key, strict=False)) | {head: cell(key, *column) for head, column in _COLUMNS.items()}
-        for key in numbers[by[:3]].drop_duplicates().itertuples(index=False, name=None)
-    ]
-    shown = pd.DataFrame(lines, columns=[*by[:3], *_COLUMNS])
+    keys = dict.fromkeys(key[:3] for key in limits)
+    lines = [(*key, *(cell(key, *column) for column in _COLUMNS.values())) for key in keys]
+    shown = pd.DataFrame(lines, columns=[*row, *_COLUMNS])
     caption = (
         "Before and after an optimiser step on the same states: tokens of the sample, at the steps at which the rule "
         "selects. Every cell is one value a run, then its mean over the training seeds ± a 95 % t interval. ΔH1, ΔH2: "
