@@ -127,7 +127,7 @@ def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, ma
                 axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
         axis.set_xlim(*limits)
         axis.set_xlabel("Difference (percent points)")
-    looks = ({"weight": "bold"}, {"style": "italic"}, {})  # by depth
+    looks: tuple[dict[str, str], ...] = ({"weight": "bold"}, {"style": "italic"}, {})  # by depth
     for text, (_, depth, _) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
         text.set(size=7 if line > 0.13 else 6, **looks[depth])
     _legend(figure, margin)

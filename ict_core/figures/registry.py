@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ict_core.evidence.declarations import read_declarations
 from ict_core.figures.declaration import Declaration
@@ -37,8 +37,8 @@ def draw(name: str, study: "Stored") -> "Figure":
 
     declared = FIGURES[name]
     frames = [study.frame(frame) for frame in declared.inputs]
-    settings = {setting: getattr(study.settings, setting) for setting in declared.settings}
-    settings = {"variants": study.settings.shared} | settings
+    settings: dict[str, Any] = {"variants": study.settings.shared}
+    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
     with rc_context(RC):
         figure: Figure = import_module(f"ict_core.figures.{name}").draw(*frames, **settings)
     return figure

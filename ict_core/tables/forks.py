@@ -27,7 +27,7 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
     baseline = settings.baselines[0]
     rules = [*fork_means.loc[fork_means["rollouts"] == baseline, "rule"].unique(), *settings.variants]
     numbers = in_order(fork_means, model=list(fork_means["model"]), rollouts=[baseline, OWN], rule=rules)
-    columns = {}
+    columns: dict[str, str] = {}
     for measure, chance in CHANCE.items():
         columns |= {f"{chance} all": f"{chance} %"} | {f"{measure} {when}": f"{measure} {when}" for when in WHEN}
     texts = numbers.assign(
