@@ -36,11 +36,11 @@ def _draw_model(axis: Axes, curves: pd.DataFrame, elbows: pd.DataFrame, variants
         shares, scores, look = by_seed.columns.to_numpy(np.float64), by_seed.to_numpy(np.float64), style(variant)
         draw_band(axis, 100 * shares, scores, variant)
         elbow = elbows[elbows["variant"] == variant].set_index("seed")["value"].reindex(by_seed.index).to_numpy()
-        known = np.flatnonzero(np.isfinite(elbow))
-        if known.size:
-            points = [np.abs(shares - elbow[run]).argmin() for run in known]
+        runs = np.flatnonzero(np.isfinite(elbow))
+        if runs.size:
+            points = [np.abs(shares - elbow[run]).argmin() for run in runs]
             open_marker: dict[str, Any] = {"color": look.colour, "mfc": "none", "markersize": 4.5, "mew": 0.9}
-            axis.plot(100 * elbow[known], scores[known, points], look.marker, zorder=4, clip_on=False, **open_marker)
+            axis.plot(100 * elbow[runs], scores[runs, points], look.marker, zorder=4, clip_on=False, **open_marker)
 
 
 def draw(quantities: pd.DataFrame, curves: pd.DataFrame, variants: Sequence[str]) -> Figure:

@@ -58,18 +58,18 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
     """Draw every rule's recall (above) and precision (below) of the known forks on the first baseline's rollouts."""
     rows = shadow[shadow["variant"] == baselines[0]]
     rules = present(rows.assign(variant=rows["rule"]), variants)
-    known = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
-    if known.empty:
+    steps = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
+    if steps.empty:
         return sentence("No decision points are known in these problems.")
-    known = known.assign(forks_share=known["forks"] / known["tokens"])
-    models = titles(known, [baselines[0]])
+    steps = steps.assign(forks_share=steps["forks"] / steps["tokens"])
+    models = titles(steps, [baselines[0]])
     across = min(ACROSS, len(rules))
     lines = math.ceil(len(rules) / across)
     size = (max(COLUMN_WIDTH, TEXT_WIDTH * across / ACROSS), lines * (2 * PANEL_HEIGHT + 0.3) + LEGEND_LINE + 0.35)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(2 * lines, across, squeeze=False, sharex=True)
     for quantity, (column, chance) in enumerate(QUANTITIES.items()):
-        highest = max(known[column].max(), known[chance].max())
+        highest = max(steps[column].max(), steps[chance].max())
         for rule, axis in itertools.zip_longest(rules, axes[quantity::2].flat):
             if rule is None:
                 axis.set_axis_off()
@@ -77,7 +77,7 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
             axis.set_ylim(-4 * highest, 104 * highest)
             axis.tick_params(labelbottom=bool(quantity), labelleft=axis in axes[:, 0])
             for model, line in zip(models, MODEL_LINES, strict=False):
-                runs = known[(known["rule"] == rule) & (known["model"] == model)]
+                runs = steps[(steps["rule"] == rule) & (steps["model"] == model)]
                 _draw_line(axis, runs, column, chance, style(rule).colour, line)
     for rule, axis in zip(rules, axes[::2].flat, strict=False):
         axis.set_title(label(rule), size=7)

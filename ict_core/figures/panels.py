@@ -48,10 +48,10 @@ def grid(
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title)
     columns = math.ceil(len(variants) / lines)
-    by_line = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
+    entries = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
     figure.legend(
-        handles(by_line, marks),
-        [label(v) for v in by_line],
+        handles(entries, marks),
+        [label(v) for v in entries],
         loc="outside lower center",
         ncols=columns,
         handlelength=1.0 if marks == "markers" else HANDLE,

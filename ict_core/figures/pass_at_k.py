@@ -39,8 +39,8 @@ def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: 
         if variant != BASE:
             level, shift = levels[levels["variant"] == variant], 2 ** shifts[trained.index(variant)]
             axis.vlines(level["k"] * shift, 100 * level["low"], 100 * level["high"], look.colour, lw=1.6, alpha=0.3)
-            beside = arm["k"] * shift
-            axis.plot(beside, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
+            shifted = arm["k"] * shift
+            axis.plot(shifted, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
 
 
 def _passes(frame: pd.DataFrame) -> pd.DataFrame:

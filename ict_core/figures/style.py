@@ -6,7 +6,6 @@ brown, so that their order is seen. Line and marker say the same once more.
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from typing import Any, Literal
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType, RcKeyType
 
-from ict_core.statistics.names import BASE
+from ict_core.statistics.names import BASE, selector_and_percent
 
 COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
 TEXT_WIDTH = 6.75  # inches, both columns
@@ -92,8 +91,8 @@ def label(variant: str) -> str:
     """The variant's name for readers: `ict-10` is "ICT 10 %"."""
     if variant in _LABELS:
         return _LABELS[variant]
-    if named := re.fullmatch(r"(.+)-(\d+)", variant):
-        return f"{_SELECTORS.get(named[1], named[1].capitalize())} {named[2]} %"
+    if parts := selector_and_percent(variant):
+        return f"{_SELECTORS.get(parts[0], parts[0].capitalize())} {parts[1]} %"
     return variant
 
 

@@ -35,10 +35,10 @@ def fractions(variants: Sequence[str]) -> dict[str, tuple[str, int]]:
 
     Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
     """
-    named = {v: parts for v in variants if (parts := selector_and_percent(v))}
-    selectors = [selector for selector, _ in named.values()]
-    order = sorted(named, key=lambda v: (-selectors.count(named[v][0]), selectors.index(named[v][0]), named[v][1]))
-    return {v: named[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
+    shares = {v: parts for v in variants if (parts := selector_and_percent(v))}
+    selectors = [selector for selector, _ in shares.values()]
+    order = sorted(shares, key=lambda v: (-selectors.count(shares[v][0]), selectors.index(shares[v][0]), shares[v][1]))
+    return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
 
 
 def ablated(levels: pd.DataFrame) -> list[str]:
@@ -56,8 +56,8 @@ def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
     sizes = [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
     for percent in {p for _, p in kept.values()}:
-        here = sorted((v for v in kept if kept[v][1] == percent), key=lambda v: -sizes.count(kept[v][0]))
-        places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(here)}
+        neighbours = sorted((v for v in kept if kept[v][1] == percent), key=lambda v: -sizes.count(kept[v][0]))
+        places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(neighbours)}
     return places
 
 
@@ -75,8 +75,8 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
             if np.isfinite(lows[variant]) and np.isfinite(highs[variant]):
                 axis.plot([x, x], [lows[variant], highs[variant]], color=look.colour, linewidth=2.2, alpha=0.45)
             values = 100 * runs.loc[runs["variant"] == variant, "value"].to_numpy()
-            beside = x * np.exp(side_by_side(len(values), SPREAD))
-            axis.plot(beside, values, look.marker, color=look.colour, markersize=3.2, mfc="none", mew=0.8)
+            shifted = x * np.exp(side_by_side(len(values), SPREAD))
+            axis.plot(shifted, values, look.marker, color=look.colour, markersize=3.2, mfc="none", mew=0.8)
             axis.plot(x, means[variant], "_", color=look.colour, markersize=8, mew=1.6)
 
 

@@ -55,7 +55,7 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
         "difference (Δ) variant − reference in points ± half the 95 % t-interval over "
         f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant. {resolved(numbers)}"
     )
-    named = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
-    named.loc[named["factor"] == "", "change"] = ""
-    shown = side_by_side(named, ["model", "factor", "variant", "change", "reference"])
+    changes = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
+    changes.loc[changes["factor"] == "", "change"] = ""
+    shown = side_by_side(changes, ["model", "factor", "variant", "change", "reference"])
     return Table("ablations", numbers, shown, caption, keys=2)

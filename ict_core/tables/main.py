@@ -85,7 +85,7 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
 
 def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tuple[str, str, str], str]) -> str:
     seeds = seed_range(numbers.loc[numbers["variant"] != BASE, "seeds"])
-    stands = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
+    stand_ins = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         "(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. "
@@ -93,7 +93,7 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tupl
         "interval speaks for new problems only. An interval that is not symmetric is printed from low to high; "
         f"{NONE}: none. "
     )
-    caption += f"Benchmarks stand in the place of the paper's: {stands}. " if stands else ""
+    caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in _letters(settings.baselines).items())
     if not legend:
         return caption.strip()

@@ -29,11 +29,11 @@ COLUMNS = ["benchmark", "metric", "variant", "source", "model", "mean", "low", "
 
 def _published(paper: Paper) -> pd.DataFrame:
     """The printed figures as shares, columns of :data:`COLUMNS`; a model is its size."""
-    printed = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
-    printed += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
+    quotes = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
+    quotes += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
     rows = [
         (benchmark, metric, figures.variant, PAPER, size, share, math.nan, math.nan)
-        for benchmark, size, figures in printed
+        for benchmark, size, figures in quotes
         for metric, share in figures.shares().items()
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -67,12 +67,12 @@ def _text(source: str, _: str, mean: float, low: float, high: float) -> str:
 def _columns(numbers: pd.DataFrame, paper: Paper) -> tuple[list[tuple[str, str]], bool]:
     """(source, model) of each column, and whether every model of the study is one of the paper's."""
     ours = list(numbers.loc[numbers["source"] == STUDY, "model"].unique())
-    named = {name: averages.size for averages in paper.averages for name in averages.named}
-    paired = bool(ours) and all(model in named for model in ours)
+    sizes = {name: averages.size for averages in paper.averages for name in averages.named}
+    paired = bool(ours) and all(model in sizes for model in ours)
     columns: list[tuple[str, str]] = []
     for averages in paper.averages:
         columns.append((PAPER, averages.size))
-        columns += [(STUDY, model) for model in ours if paired and named[model] == averages.size]
+        columns += [(STUDY, model) for model in ours if paired and sizes[model] == averages.size]
     return columns + ([] if paired else [(STUDY, model) for model in ours]), paired
 
 
@@ -81,18 +81,18 @@ def _inconsistent(paper: Paper) -> str:
     totals = " and of ".join(
         f"{a.size} `{row.variant}`" for a in paper.averages for row in a.rows if not row.consistent()
     )
-    told = f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
-    return told if totals else ""
+    sentence = f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
+    return sentence if totals else ""
 
 
 def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a metric and variant, a column a model of the paper and of the study, of a frame of `schemas.LEVELS`."""
     numbers = paper_numbers(levels, settings)
     columns, paired = _columns(numbers, settings.paper)
-    given = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]
-    known = set(zip(given["benchmark"], given["metric"], strict=True))  # the paper gives any of their figures
+    quoted = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]
+    pairs = set(zip(quoted["benchmark"], quoted["metric"], strict=True))  # the paper gives any of their figures
     rows = in_order(numbers, benchmark=list(numbers["benchmark"]), metric=METRICS)
-    rows = rows[[pair in known for pair in zip(rows["benchmark"], rows["metric"], strict=True)]]
+    rows = rows[[pair in pairs for pair in zip(rows["benchmark"], rows["metric"], strict=True)]]
     texts = rows.assign(
         text=by_row(rows, COLUMNS[3:], _text),
         head=rows["model"] + " (" + rows["source"] + ")",
@@ -107,7 +107,7 @@ def _caption(settings: TableSettings, paired: bool) -> str:
     paper = settings.paper
     stand_in = _stand_in(settings)
     sizes = ", ".join(f"{averages.size} is {averages.model}" for averages in paper.averages)
-    here = f"the study's `{stand_in}`, which stands in its place" if stand_in else "not in this study"
+    place = f"the study's `{stand_in}`, which stands in its place" if stand_in else "not in this study"
     relation = (
         "The study's models are the paper's; each stands beside its own."
         if paired
@@ -117,7 +117,7 @@ def _caption(settings: TableSettings, paired: bool) -> str:
     return (
         f"The figures that the paper ({paper.source}) printed, beside this study's; percent. {relation} "
         f"{sizes}. `{AVERAGE}`: over the paper's seven benchmarks, and over the study's. {paper.ablation.benchmark}: "
-        f"the paper's ablation of {paper.ablation.size}, and {here}. The paper printed no intervals; the study's are "
+        f"the paper's ablation of {paper.ablation.size}, and {place}. The paper printed no intervals; the study's are "
         f"95 %, for new runs on new problems. {NONE}: not given by the paper, or not run in the study."
         f"{_inconsistent(paper)}"
     )

@@ -45,8 +45,8 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
         for model in levels["model"].unique()
         for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants))]
     ]
-    named = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
-    return compared(levels, contrasts, named.assign(reference=REFERENCE)).drop(columns="reference")
+    frame = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
+    return compared(levels, contrasts, frame.assign(reference=REFERENCE)).drop(columns="reference")
 
 
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
