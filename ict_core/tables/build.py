@@ -53,10 +53,7 @@ def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, 
     """Write every table of :func:`make_tables` into the folder `out`, and name the files.
 
     Args:
-        frames, settings: as there.
-        note: a line for every table, for example that the study is a miniature; "" for none.
-        out: made where it is missing.
-        mixed: a sentence for a column `mixed` of every CSV file, if the study's jobs are of several kinds.
+        note, mixed: see :func:`write`.
 
     Raises:
         UserError: as :func:`make_tables`; nothing is written then.

@@ -31,7 +31,7 @@ def _text(sd: float, contribution: float, total: float) -> str:
 
 
 def components_table(components: pd.DataFrame, settings: TableSettings) -> Table:
-    """The components of the average, a column a source of variance, of a frame of `schemas.COMPONENTS`."""
+    """The components of the average, a column a source of variance."""
     orders = {"variant": [BASE, *settings.variants], "benchmark": [AVERAGE, *settings.mirrors]}
     numbers = in_order(
         components, model=list(components["model"]), metric=METRICS, **orders, source=SOURCES_OF_VARIANCE

@@ -32,35 +32,19 @@ _HEADS = {
 
 
 def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> pd.DataFrame:
-    """One row a job (cell and stage), in the order of the tables.
+    """One row a job of a frame of `records.COMPUTE`, by model and variant (base first) in the given orders, then stage.
 
-    Args:
-        compute: a frame of `records.COMPUTE`.
-        models: in order.
-        variants: in order; base goes first.
-
-    Returns:
-        Model, variant, seed, stage and the columns of the readable table; `tokens_per_second` is NaN where a job had no
-        tokens or took no measurable time.
+    `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
     """
-    ordered = in_order(
-        compute.sort_values("seed", kind="stable"),
-        model=models,
-        variant=[BASE, *variants],
-        stage=STAGES,
-    )
+    by_seed = compute.sort_values("seed", kind="stable")
+    ordered = in_order(by_seed, model=models, variant=[BASE, *variants], stage=STAGES)
     timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))
     rate = timed["tokens"] / timed["seconds"]
     return ordered.assign(tokens_per_second=rate)[["model", "variant", "seed", "stage", *_HEADS]]
 
 
 def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The mean over the seeds of a model, variant and stage with the least and the largest.
-
-    Args:
-        compute: a frame of `records.COMPUTE`.
-        levels: a frame of `schemas.LEVELS`, for the order of the models.
-    """
+    """The mean over the seeds of a model, variant and stage with the least and the largest; models as in the levels."""
     numbers = compute_numbers(compute, list(levels["model"]), settings.variants)
     key, rows = ["model", "variant", "stage"], []
     for job, cells in numbers.groupby(key, sort=False):

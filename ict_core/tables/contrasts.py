@@ -34,10 +34,7 @@ def _seeds_needed(value: float) -> str:
 
 
 def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """The contrasts of the average, of a frame of `schemas.CONTRASTS`; the CSV has every benchmark.
-
-    Declared rows come first, then exploratory ones, then single benchmarks.
-    """
+    """The contrasts of the average, declared ones first; the CSV has every benchmark."""
     numbers = in_order(
         contrasts,
         family=FAMILIES,

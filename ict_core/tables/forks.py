@@ -23,7 +23,7 @@ TABLE = Declaration(
 
 
 def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """Recall and precision of a frame of `schemas.FORK_MEANS`: the rules on the baseline's rollouts, then `own`."""
+    """Recall and precision: of the rules on the baseline's rollouts, then of each method on its own."""
     baseline = settings.baselines[0]
     rules = [*fork_means.loc[fork_means["rollouts"] == baseline, "rule"].unique(), *settings.variants]
     numbers = in_order(fork_means, model=list(fork_means["model"]), rollouts=[baseline, OWN], rule=rules)

@@ -55,9 +55,7 @@ def _marks(contrasts: pd.DataFrame, baselines: Sequence[str]) -> dict[tuple[str,
 def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark (the average last).
 
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        contrasts: a frame of `schemas.CONTRASTS`, whose verdicts on the average are the marks.
+    The marks are the contrasts' verdicts on the average.
     """
     benchmarks = [*settings.mirrors, AVERAGE]
     numbers = in_order(

@@ -86,7 +86,7 @@ def _inconsistent(paper: Paper) -> str:
 
 
 def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a metric and variant, a column a model of the paper and of the study, of a frame of `schemas.LEVELS`."""
+    """A row a metric and variant, a column a model of the paper and of the study."""
     numbers = paper_numbers(levels, settings)
     columns, paired = _columns(numbers, settings.paper)
     quoted = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]

@@ -23,7 +23,7 @@ TABLE = Declaration(
 
 
 def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The rules side by side, a column a quantity, of a frame of `schemas.RULE_MEANS`."""
+    """A row a rule, a column a quantity."""
     baseline = settings.baselines[0]
     orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
     numbers = in_order(rule_means, **orders, quantity=QUANTITIES)

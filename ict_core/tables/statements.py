@@ -31,7 +31,7 @@ _COLUMNS = {  # quantity -> heading, decimals of its percentage
 
 
 def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The quantities that the paper makes statements about, a row a variant, of a frame of `schemas.QUANTITY_MEANS`."""
+    """The quantities that the paper makes statements about, a row a variant."""
     numbers = in_order(quantity_means, model=list(quantity_means["model"]), variant=settings.variants)
     numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
     limits = limits_by(numbers, ["model", "variant", "quantity"])

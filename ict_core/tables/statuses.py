@@ -25,11 +25,7 @@ SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncate
 
 
 def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Shares of the samples drawn, all benchmarks pooled, one row a cell; base goes first where it was evaluated.
-
-    Args:
-        scores: a frame of `records.SCORES`.
-        variants: in order.
+    """Shares of the samples drawn, all benchmarks pooled, of a frame of `records.SCORES`: one row a cell, base first.
 
     Returns:
         Columns model, variant, seed, sampled (samples drawn) and :data:`SHARES`. The six statuses add up to 1;

@@ -38,11 +38,7 @@ _BESIDE_CHANCE = ("follows_advantage", "statement")
 
 
 def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The changes of H1 and H2 of kept and of dropped tokens and their agreement with the theory, a row a variant.
-
-    Args:
-        agreement_means: a frame of `schemas.AGREEMENT_MEANS`; what is less chance is left out.
-    """
+    """The changes of H1 and H2 of kept and of dropped tokens and their agreement with the theory, not less chance."""
     row = ["model", "variant", "set"]
     means = agreement_means[~agreement_means["measure"].str.endswith(LESS_CHANCE)]
     orders = {"model": list(means["model"]), "variant": settings.variants, "set": ("kept", "dropped")}

@@ -50,7 +50,7 @@ def _head(view: str, rows: pd.DataFrame) -> str:
 
 
 def views_table(views: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a pair and metric, a column a view, of a frame of `schemas.VIEWS`; a pair's views stand as they come."""
+    """A row a pair and metric, a column a view; a pair's views stand as they come."""
     orders = {"variant": settings.variants, "baseline": settings.baselines}
     numbers = in_order(views, model=list(views["model"]), metric=METRICS, **orders)
     heads = {str(view): _head(str(view), rows) for view, rows in numbers.groupby("view", sort=False)}

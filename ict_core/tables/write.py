@@ -44,9 +44,7 @@ def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path
     """Write <name>.csv, .md, .tex and .html into the folder `out`; each appears whole or not at all.
 
     Args:
-        table: what to write.
-        out: the folder.
-        note: a line of all but the CSV file.
+        note: a line of all but the CSV file, for example that the study is a miniature; "" for none.
         mixed: that the study is mixed, which a CSV file says in a column of its own; "" if it is not.
     """
     texts = {
