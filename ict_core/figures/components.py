@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -13,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import present, row_panels
-from ict_core.figures.style import RC, label
-from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.figures.panels import PASS_METRICS, average_rows, present, row_panels
+from ict_core.figures.style import label
+from ict_core.statistics.names import BASE
 from ict_core.statistics.schemas import RERUN, SOURCES_OF_VARIANCE
 
 FIGURE = Declaration(
@@ -29,7 +28,6 @@ FIGURE = Declaration(
     inputs=("components",),
 )
 
-METRICS = ("pass@1", "pass@4")
 # Tol's muted colours, from dark to light in the order of the bar: not those of the methods.
 COLOURS = dict(zip(SOURCES_OF_VARIANCE, ("#332288", "#AA4499", "#88CCEE", "#DDCC77"), strict=True))
 NAMES = {"seed": "training seeds", "problem": "problems", "seed x problem": "seeds × problems", "sampling": "samples"}
@@ -48,58 +46,45 @@ def parts(contributions: pd.Series) -> pd.Series:
     return variance * (100 / np.sqrt(total)) if total > 0 else variance
 
 
-def _draw_panel(axis: Axes, rows: pd.DataFrame, shown: Sequence[str]) -> None:
-    """One model and metric of the average."""
-    for height, variant in enumerate(shown):
-        of_variant = rows[rows["variant"] == variant].set_index("source")["contribution"]
-        widths, left = parts(of_variant.drop(RERUN, errors="ignore")), 0.0
-        for source in SOURCES_OF_VARIANCE:
-            width = float(widths.get(source, 0.0))
-            if width > 0:
-                axis.barh(height, width, left=left, height=0.62, color=COLOURS[source], linewidth=0)
-            left += width
-        again = rerun_part(of_variant, widths)
-        if again > 0:
-            axis.barh(height, again, height=0.62, facecolor="none", **_RERUN)
-
-
-def rerun_part(contributions: pd.Series, widths: pd.Series) -> float:
-    """The length of the seeds' part that reruns of one seed make, percent points: all of it at most."""
+def _draw_bar(axis: Axes, height: int, contributions: pd.Series) -> None:
+    """One variant's bar, and hatched over the seeds' part what reruns of one seed make of it: all of it at most."""
+    widths, left = parts(contributions.drop(RERUN, errors="ignore")), 0.0
+    for source in SOURCES_OF_VARIANCE:
+        width = float(widths.get(source, 0.0))
+        if width > 0:
+            axis.barh(height, width, left=left, height=0.62, color=COLOURS[source], linewidth=0)
+        left += width
     seed, again = (float(contributions.get(source, 0.0)) for source in ("seed", RERUN))
-    return float(widths["seed"]) * min(1.0, again / seed) if seed > 0 else 0.0
+    if seed > 0 and again > 0:
+        axis.barh(height, float(widths["seed"]) * min(1.0, again / seed), height=0.62, facecolor="none", **_RERUN)
 
 
 def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw each level's standard error in percent points as a bar, divided like its variance; pass@1 above pass@4.
-
-    Args:
-        components: a frame of `schemas.COMPONENTS`.
-        variants: the variants to show, from top to bottom; base is added in front where it was evaluated.
+    """Draw each level's standard error in percent points as a bar, divided like its variance; base is always shown.
 
     Raises:
-        UserError: no components of the average, an unknown source, or none of the variants has rows.
+        UserError: also where a source is unknown.
     """
-    rows = components[(components["benchmark"] == AVERAGE) & components["metric"].isin(METRICS)]
-    if rows.empty:
-        raise UserError(f"components: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
+    rows = average_rows(components, "components")
     unknown = set(rows["source"]) - {*SOURCES_OF_VARIANCE, RERUN}
     if unknown:
         raise UserError(f"components: unknown sources {sorted(unknown)}; allowed: {', '.join(SOURCES_OF_VARIANCE)}")
     shown = present(rows, [BASE, *(v for v in variants if v != BASE)])
-    models, names = [str(m) for m in rows["model"].unique()], [label(v) for v in shown]
-    with rc_context(RC):
-        figure, axes = row_panels(len(METRICS), models, [names] * len(METRICS), sharex="all")
-        for row, metric in zip(axes, METRICS, strict=True):
-            for axis, model in zip(row, models, strict=True):
-                _draw_panel(axis, rows[(rows["model"] == model) & (rows["metric"] == metric)], shown)
-            row[0].set_ylabel(metric)
-        for axis in axes[-1]:
-            axis.set_xlim(0, axis.get_xlim()[1])
-            axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-            axis.set_xlabel("Standard error (points)")
-        entries = [Patch(color=COLOURS[s], label=NAMES[s]) for s in SOURCES_OF_VARIANCE]
-        if (rows["source"] == RERUN).any():
-            entries.append(Patch(facecolor=COLOURS["seed"], label="of these, the same seed again", **_RERUN))
-        columns = 4 if len(models) > 1 else 2
-        figure.legend(handles=entries, loc="outside lower center", ncols=columns, columnspacing=1.4)
+    models = [str(model) for model in rows["model"].unique()]
+    figure, axes = row_panels(len(PASS_METRICS), models, [label(v) for v in shown], sharex="all")
+    for row, metric in zip(axes, PASS_METRICS, strict=True):
+        for axis, model in zip(row, models, strict=True):
+            panel = rows[(rows["model"] == model) & (rows["metric"] == metric)]
+            for height, variant in enumerate(shown):
+                _draw_bar(axis, height, panel[panel["variant"] == variant].set_index("source")["contribution"])
+        row[0].set_ylabel(metric)
+    for axis in axes[-1]:
+        axis.set_xlim(0, axis.get_xlim()[1])
+        axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axis.set_xlabel("Standard error (points)")
+    entries = [Patch(color=COLOURS[s], label=NAMES[s]) for s in SOURCES_OF_VARIANCE]
+    if (rows["source"] == RERUN).any():
+        entries.append(Patch(facecolor=COLOURS["seed"], label="of these, the same seed again", **_RERUN))
+    columns = 4 if len(models) > 1 else 2
+    figure.legend(handles=entries, loc="outside lower center", ncols=columns, columnspacing=1.4)
     return figure

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import draw_band, grid, present, sentence, titles
-from ict_core.figures.style import RC, style
+from ict_core.figures.panels import GUIDE, draw_band, grid, present, sentence, titles
+from ict_core.figures.style import style
 
 FIGURE = Declaration(
     place=7,
@@ -36,39 +35,29 @@ def _draw_model(axis: Axes, curves: pd.DataFrame, elbows: pd.DataFrame, variants
             continue
         shares, scores, look = by_seed.columns.to_numpy(np.float64), by_seed.to_numpy(np.float64), style(variant)
         draw_band(axis, 100 * shares, scores, variant)
-        at = elbows[elbows["variant"] == variant].set_index("seed")["value"].reindex(by_seed.index).to_numpy()
-        known = np.flatnonzero(np.isfinite(at))
-        if known.size:
-            points = [np.abs(shares - at[run]).argmin() for run in known]
+        elbow = elbows[elbows["variant"] == variant].set_index("seed")["value"].reindex(by_seed.index).to_numpy()
+        runs = np.flatnonzero(np.isfinite(elbow))
+        if runs.size:
+            points = [np.abs(shares - elbow[run]).argmin() for run in runs]
             open_marker: dict[str, Any] = {"color": look.colour, "mfc": "none", "markersize": 4.5, "mew": 0.9}
-            axis.plot(100 * at[known], scores[known, points], look.marker, zorder=4, clip_on=False, **open_marker)
+            axis.plot(100 * elbow[runs], scores[runs, points], look.marker, zorder=4, clip_on=False, **open_marker)
 
 
 def draw(quantities: pd.DataFrame, curves: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean sorted curve of u over the share of a sequence's tokens, with a band over seeds and their elbows.
-
-    Args:
-        quantities: a frame of `schemas.QUANTITIES`, for the elbows.
-        curves: a frame of `schemas.CURVES`.
-        variants: the variants to show, in the legend's order; those without rows (base) are left out.
-
-    Raises:
-        UserError: none of the variants has rows.
-    """
+    """Draw the mean sorted curve of u over the share of a sequence's tokens, a band over seeds, and their elbows."""
     present(quantities, variants)
     if not curves["variant"].isin(list(variants)).any():
         return sentence("No tokens were sampled at a step at which a rule selects.")
     shown = present(curves, variants)
     models = titles(curves, shown)
     elbows = quantities[quantities["quantity"] == "elbow"]
-    with rc_context(RC):
-        figure, axes = grid(1, list(models.values()), shown, marks="open", height=2.3)
-        for axis, model in zip(axes[0], models, strict=True):
-            axis.axvline(PAPER, color="#555555", linestyle=":", linewidth=0.9)
-            axis.text(PAPER + 1.5, 0.985, "paper: 10 %", transform=axis.get_xaxis_transform(), va="top", size=6)
-            _draw_model(axis, curves[curves["model"] == model], elbows[elbows["model"] == model], shown)
-            axis.set_xlim(0, 100)
-            axis.set_xlabel("Tokens, from high to low $u$ (%)")
-        axes[0, 0].set_ylim(0, axes[0, 0].get_ylim()[1])
-        axes[0, 0].set_ylabel("Score $u$ (nats)")
+    figure, axes = grid(1, list(models.values()), shown, marks="open", height=2.3)
+    for axis, model in zip(axes[0], models, strict=True):
+        axis.axvline(PAPER, **GUIDE)
+        axis.text(PAPER + 1.5, 0.985, "paper: 10 %", transform=axis.get_xaxis_transform(), va="top", size=6)
+        _draw_model(axis, curves[curves["model"] == model], elbows[elbows["model"] == model], shown)
+        axis.set_xlim(0, 100)
+        axis.set_xlabel("Tokens, from high to low $u$ (%)")
+    axes[0, 0].set_ylim(0, axes[0, 0].get_ylim()[1])
+    axes[0, 0].set_ylabel("Score $u$ (nats)")
     return figure

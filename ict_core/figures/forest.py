@@ -1,22 +1,20 @@
 """Forest plot: every method's difference to every baseline on the average over the benchmarks."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.errors import UserError
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import draw_interval, row_panels, seed_range, sentence
-from ict_core.figures.style import RC, label, style
-from ict_core.statistics.names import AVERAGE
+from ict_core.figures.panels import PASS_METRICS, average_rows, draw_interval, row_panels, sentence
+from ict_core.figures.style import label, style
+from ict_core.statistics.names import AVERAGE, seed_range
 from ict_core.statistics.pairing import paired_differences
 
 FIGURE = Declaration(
@@ -32,68 +30,58 @@ FIGURE = Declaration(
     settings=("margin",),
 )
 
-METRICS = ("pass@1", "pass@4")
 DECLARED = "declared"
 LINES = (0.108, 0.175)  # inches: a line's least and greatest height
 TALLEST = 7.8  # inches, of all lines together, as long as the least height allows
 ROOM = 0.04  # of the horizontal axis: free at either end
 CUT = 0.3  # of what the t intervals and the runs span: by so much a two-way interval may widen the axis
+_GREY = "#444444"
+
+
+class Line(NamedTuple):
+    """A line of the plot: a heading of a model (depth 0) or of a group (1), or a comparison (2) and its rows' index."""
+
+    text: str
+    depth: int
+    rows: Iterable[Hashable] = ()
 
 
 def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     """The contrasts shown: the average's, of the variants wanted and of every declared one, in their order.
 
     Raises:
-        UserError: no contrast of the average.
+        UserError: there are contrasts, but none of the average.
     """
-    rows = contrasts[(contrasts["benchmark"] == AVERAGE) & contrasts["metric"].isin(METRICS)]
-    if rows.empty and not contrasts.empty:
-        raise UserError(f"contrasts: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
+    rows = contrasts if contrasts.empty else average_rows(contrasts, "contrasts")
     return rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
-
-
-class Line(NamedTuple):
-    """A line of the plot from top to bottom: a heading of a model (0) or of a group (1), or a contrast (2)."""
-
-    text: str
-    depth: int
 
 
 def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
     """The paired runs' differences in points, by seed, shape (pairs,)."""
-    of_metric = runs[(runs["model"] == row["model"]) & (runs["metric"] == row["metric"])]
-    ours, theirs = (
-        of_metric[of_metric["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline")
-    )
+    chosen = runs[(runs["model"] == row["model"]) & (runs["metric"] == row["metric"])]
+    ours, theirs = (chosen[chosen["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline"))
     return 100 * paired_differences(ours, theirs).to_numpy(np.float64)
 
 
 def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndarray) -> None:
-    look, declared = style(str(row["variant"])), row["family"] == DECLARED
-    draw_interval(axis, height, 100 * row["two_way_low"], 100 * row["two_way_high"], look.colour, 0.8)
-    draw_interval(axis, height, 100 * row["low"], 100 * row["high"], look.colour, 4.5, alpha=0.4)
-    axis.plot(differences, [height + 0.32] * len(differences), ".", color=look.colour, markersize=2.6, mew=0)
-    face = look.colour if declared else "white"
-    axis.plot(100 * row["difference"], height, "D", color=look.colour, mfc=face, markersize=3.0, mew=0.9, zorder=5)
-    axis.text(
-        1.02,
-        height,
-        str(row["verdict"]),
-        transform=axis.get_yaxis_transform(),
-        va="center",
-        size=6,
-        weight="bold" if declared else "normal",
-    )
+    colour, declared = style(str(row["variant"])).colour, row["family"] == DECLARED
+    draw_interval(axis, height, 100 * row["two_way_low"], 100 * row["two_way_high"], colour, 0.8)
+    draw_interval(axis, height, 100 * row["low"], 100 * row["high"], colour, 4.5, alpha=0.4)
+    axis.plot(differences, [height + 0.32] * len(differences), ".", color=colour, markersize=2.6, mew=0)
+    face = colour if declared else "white"
+    axis.plot(100 * row["difference"], height, "D", color=colour, mfc=face, markersize=3.0, mew=0.9, zorder=5)
+    right, weight = axis.get_yaxis_transform(), "bold" if declared else "normal"
+    axis.text(1.02, height, str(row["verdict"]), transform=right, va="center", size=6, weight=weight)
 
 
 def _legend(figure: Figure, margin: float | None) -> None:
-    grey = "#444444"
+    marker: dict[str, Any] = {"color": _GREY, "linestyle": "None"}
     entries: list[Artist] = [
-        Line2D([], [], color=grey, marker="D", markersize=3.6, linestyle="None", label="declared in the ledger"),
-        Line2D([], [], color=grey, marker="D", mfc="white", markersize=3.6, linestyle="None", label="exploratory"),
-        Line2D([], [], color=grey, marker=".", markersize=3.5, mew=0, linestyle="None", label="one pair of runs"),
-        Line2D([], [], color=grey, alpha=0.4, linewidth=4.5, label="95 % t over seeds"),
-        Line2D([], [], color=grey, linewidth=0.8, label="95 % two-way (new problems)"),
+        Line2D([], [], marker="D", markersize=3.6, label="declared in the ledger", **marker),
+        Line2D([], [], marker="D", mfc="white", markersize=3.6, label="exploratory", **marker),
+        Line2D([], [], marker=".", markersize=3.5, mew=0, label="one pair of runs", **marker),
+        Line2D([], [], color=_GREY, alpha=0.4, linewidth=4.5, label="95 % t over seeds"),
+        Line2D([], [], color=_GREY, linewidth=0.8, label="95 % two-way (new problems)"),
     ]
     if margin is not None:
         entries.append(Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"))
@@ -112,74 +100,55 @@ def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float
     return low - ROOM * (high - low), high + ROOM * (high - low)
 
 
-def draw_lines(
-    rows: pd.DataFrame, heights: Sequence[int], lines: Sequence[Line], runs: pd.DataFrame, margin: float | None
-) -> Figure:
+def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, margin: float | None) -> Figure:
     """Draw contrasts in percent points, pass@1 at the left and pass@4 at the right.
 
     Args:
         rows: of a frame of `schemas.CONTRASTS`, of the average.
-        heights: of each row the line on which it stands.
         lines: from top to bottom.
         runs: a frame of `schemas.RUNS`.
         margin: of equivalence, a share: drawn as a grey band around 0.
     """
     runs = runs[runs["benchmark"] == AVERAGE]
+    heights = {index: height for height, line in enumerate(lines) for index in line.rows}
     differences = [_run_differences(runs, row) for _, row in rows.iterrows()]
     limits = _limits(rows, differences, margin)
     line = float(np.clip(TALLEST / len(lines), *LINES))
-    with rc_context(RC):
-        figure, axes = row_panels(1, METRICS, [[text for text, _ in lines]], line=line)
-        for axis, metric in zip(axes[0], METRICS, strict=True):
-            if margin is not None:
-                axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
-            axis.axvline(0, color="#444444", linewidth=0.7, zorder=1)
-            for height, (_, row), of_row in zip(heights, rows.iterrows(), differences, strict=True):
-                if row["metric"] == metric:
-                    _draw_contrast(axis, height, row, of_row)
-            for height, (_, depth) in enumerate(lines):
-                if height and depth == 0:
-                    axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
-            axis.set_xlim(*limits)
-            axis.set_xlabel("Difference (percent points)")
-        for text, (_, depth) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
-            text.set(
-                size=7 if line > 0.13 else 6,
-                weight="bold" if depth == 0 else "normal",
-                style="italic" if depth == 1 else "normal",
-            )
-        _legend(figure, margin)
+    figure, axes = row_panels(1, PASS_METRICS, [text for text, *_ in lines], line=line)
+    for axis, metric in zip(axes[0], PASS_METRICS, strict=True):
+        if margin is not None:
+            axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
+        axis.axvline(0, color=_GREY, linewidth=0.7, zorder=1)
+        for (index, row), pairs in zip(rows.iterrows(), differences, strict=True):
+            if row["metric"] == metric:
+                _draw_contrast(axis, heights[index], row, pairs)
+        for height, (_, depth, _) in enumerate(lines):
+            if height and depth == 0:
+                axis.axhline(height - 0.5, color="#B0B0B0", linewidth=0.5)
+        axis.set_xlim(*limits)
+        axis.set_xlabel("Difference (percent points)")
+    looks: tuple[dict[str, str], ...] = ({"weight": "bold"}, {"style": "italic"}, {})  # by depth
+    for text, (_, depth, _) in zip(axes[0, 0].get_yticklabels(), lines, strict=True):
+        text.set(size=7 if line > 0.13 else 6, **looks[depth])
+    _legend(figure, margin)
     return figure
 
 
 def heading(model: str, rows: pd.DataFrame) -> Line:
     """A model's line: its name and over how many seeds its contrasts were made."""
-    return Line(f"{model} ({seed_range(rows['seeds'])})", 0)
+    return Line(f"{model} ({seed_range(rows['seeds'], 'seed')})", 0)
 
 
 def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float | None = None) -> Figure:
-    """Draw variant - baseline of the average, by model and baseline.
-
-    Args:
-        contrasts: a frame of `schemas.CONTRASTS`.
-        runs: a frame of `schemas.RUNS`.
-        variants: the variants to show; those with a declared contrast are added.
-        margin: see :func:`draw_lines`.
-
-    Raises:
-        UserError: there are contrasts, but none of the average.
-    """
+    """Draw variant - baseline of the average, by model and baseline; declared contrasts are always shown."""
     rows = rows_of(contrasts, variants)
     if rows.empty:
         return sentence("This study has no two methods to compare.")
-    lines: list[Line] = []
-    height: dict[tuple[str, str, str], int] = {}
-    for model, of_model in rows.groupby("model", sort=False):
-        lines.append(heading(str(model), of_model))
-        for baseline, of_baseline in of_model.groupby("baseline", sort=False):
+    lines = []
+    for model, model_rows in rows.groupby("model", sort=False):
+        lines.append(heading(str(model), model_rows))
+        for baseline, pairs in model_rows.groupby("baseline", sort=False):
             lines.append(Line(f"against {label(str(baseline))}", 1))
-            for variant in of_baseline["variant"].unique():
-                height[str(model), str(baseline), str(variant)] = len(lines)
-                lines.append(Line(label(str(variant)), 2))
-    places = [height[key] for key in zip(rows["model"], rows["baseline"], rows["variant"], strict=True)]
-    return draw_lines(rows, places, lines, runs, margin)
+            for variant, members in pairs.groupby("variant", sort=False):
+                lines.append(Line(label(str(variant)), 2, members.index))
+    return draw_lines(rows, lines, runs, margin)

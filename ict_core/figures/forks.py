@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -13,7 +12,7 @@ from matplotlib.typing import LineStyleType
 
 from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import LEGEND_LINE, present, sentence, titles
-from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, label, style
+from ict_core.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label, style
 
 FIGURE = Declaration(
     place=10,
@@ -56,47 +55,36 @@ def _legend(figure: Figure, models: Sequence[str]) -> None:
 
 
 def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> Figure:
-    """Draw every rule's recall (above) and precision (below) of the known forks on the same rollouts.
-
-    Args:
-        shadow: a frame of `records.STUDY_SHADOW`.
-        variants: the rules to show, from left to right and then downwards; those without rows are left out.
-        baselines: the rollouts are those of the first of them.
-
-    Raises:
-        UserError: none of the rules has rows.
-    """
+    """Draw every rule's recall (above) and precision (below) of the known forks on the first baseline's rollouts."""
     rows = shadow[shadow["variant"] == baselines[0]]
     rules = present(rows.assign(variant=rows["rule"]), variants)
-    known = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
-    if known.empty:
+    steps = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
+    if steps.empty:
         return sentence("No decision points are known in these problems.")
-    known = known.assign(forks_share=known["forks"] / known["tokens"])
-    models = titles(known, [baselines[0]])
+    steps = steps.assign(forks_share=steps["forks"] / steps["tokens"])
+    models = titles(steps, [baselines[0]])
     across = min(ACROSS, len(rules))
     lines = math.ceil(len(rules) / across)
     size = (max(COLUMN_WIDTH, TEXT_WIDTH * across / ACROSS), lines * (2 * PANEL_HEIGHT + 0.3) + LEGEND_LINE + 0.35)
-    with rc_context(RC):
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(2 * lines, across, squeeze=False, sharex=True)
-        for quantity, (column, chance) in enumerate(QUANTITIES.items()):
-            panels = axes[quantity::2].flat
-            highest = max(known[column].max(), known[chance].max())
-            for rule, axis in itertools.zip_longest(rules, panels):
-                if rule is None:
-                    axis.set_axis_off()
-                    continue
-                axis.set_ylim(-4 * highest, 104 * highest)
-                axis.tick_params(labelbottom=bool(quantity), labelleft=axis in axes[:, 0])
-                for model, line in zip(models, MODEL_LINES, strict=False):
-                    runs = known[(known["rule"] == rule) & (known["model"] == model)]
-                    _draw_line(axis, runs, column, chance, style(rule).colour, line)
-        for rule, axis in zip(rules, axes[::2].flat, strict=False):
-            axis.set_title(label(rule), size=7)
-        for axis, name in zip(axes[:, 0], itertools.cycle(("Recall", "Precision")), strict=False):
-            axis.set_ylabel(name)
-        for axis in axes[-1]:
-            axis.set_xlabel("Step")
-        figure.align_ylabels()
-        _legend(figure, list(models.values()))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(2 * lines, across, squeeze=False, sharex=True)
+    for quantity, (column, chance) in enumerate(QUANTITIES.items()):
+        highest = max(steps[column].max(), steps[chance].max())
+        for rule, axis in itertools.zip_longest(rules, axes[quantity::2].flat):
+            if rule is None:
+                axis.set_axis_off()
+                continue
+            axis.set_ylim(-4 * highest, 104 * highest)
+            axis.tick_params(labelbottom=bool(quantity), labelleft=axis in axes[:, 0])
+            for model, line in zip(models, MODEL_LINES, strict=False):
+                runs = steps[(steps["rule"] == rule) & (steps["model"] == model)]
+                _draw_line(axis, runs, column, chance, style(rule).colour, line)
+    for rule, axis in zip(rules, axes[::2].flat, strict=False):
+        axis.set_title(label(rule), size=7)
+    for axis, name in zip(axes[:, 0], itertools.cycle(("Recall", "Precision")), strict=False):
+        axis.set_ylabel(name)
+    for axis in axes[-1]:
+        axis.set_xlabel("Step")
+    figure.align_ylabels()
+    _legend(figure, list(models.values()))
     return figure

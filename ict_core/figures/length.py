@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import draw_runs, grid, present, titles
-from ict_core.figures.style import RC
+from ict_core.figures.panels import training_curves
 
 FIGURE = Declaration(
     place=15,
@@ -26,28 +24,13 @@ LEAST_TOP = 1.0  # percent: the truncation axis reaches at least this far, so th
 
 
 def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean response length in tokens and, below, the truncated share in percent, with a band over the seeds.
-
-    Args:
-        log: a frame of `records.STUDY_LOG`.
-        variants: the variants to show, in the legend's order; those without rows (base) are left out.
-
-    Raises:
-        UserError: none of the variants has rows.
-    """
-    shown = present(log, variants)
-    models = titles(log, shown)
+    """Draw the mean response length in tokens and the truncated share in percent."""
     percent = log.assign(truncated_share=100 * log["truncated_share"])
-    with rc_context(RC):
-        figure, axes = grid(2, list(models.values()), shown, height=1.7)
-        for column, model in enumerate(models):
-            of_model = percent[percent["model"] == model]
-            draw_runs(axes[0, column], of_model, "length_mean", shown, WINDOW)
-            draw_runs(axes[1, column], of_model, "truncated_share", shown, WINDOW)
-            axes[1, column].set_xlabel("Optimiser step")
-        low, high = axes[1, 0].get_ylim()
-        axes[1, 0].set_ylim(min(low, 0.0), max(high, LEAST_TOP))
-        axes[0, 0].set_ylabel(f"Response length (tokens),\nmean of {WINDOW} steps")
-        axes[1, 0].set_ylabel(f"Responses cut off (%),\nmean of {WINDOW} steps")
-        figure.align_ylabels(list(axes[:, 0]))
+    names = {
+        "length_mean": f"Response length (tokens),\nmean of {WINDOW} steps",
+        "truncated_share": f"Responses cut off (%),\nmean of {WINDOW} steps",
+    }
+    figure, axes = training_curves(percent, variants, names, WINDOW, height=1.7)
+    low, high = axes[1, 0].get_ylim()
+    axes[1, 0].set_ylim(min(low, 0.0), max(high, LEAST_TOP))
     return figure

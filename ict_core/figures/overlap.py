@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import present, sentence, titles
-from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, label
+from ict_core.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label
 
 FIGURE = Declaration(
     place=11,
@@ -68,34 +68,26 @@ def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
     axis.spines[:].set_visible(False)
 
 
+@rc_context({"axes.grid": False})
 def draw(overlap: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean Jaccard index of the kept sets and the mean rank correlation of the scores of all pairs of rules.
-
-    Args:
-        overlap: a frame of `records.STUDY_OVERLAP`.
-        variants: the rules to show, in order; those without rows are left out.
-
-    Raises:
-        UserError: none of the rules has rows.
-    """
-    named = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
-    if overlap.empty or len(rules := present(named, variants)) == 1:
+    """Draw the mean Jaccard index of the kept sets and rank correlation of the scores of all pairs of rules."""
+    names = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
+    if overlap.empty or len(rules := present(names, variants)) == 1:
         return sentence("This study has one rule alone.")
     models = titles(overlap, list(overlap["variant"].unique()))
     side = float(np.clip((TEXT_WIDTH - NAMES) / len(rules), *CELL)) * len(rules) + NAMES
     across = max(1, min(len(models), int(TEXT_WIDTH / side)))
     down = -(-len(models) // across)
-    width = max(COLUMN_WIDTH, across * side)
-    with rc_context(RC | {"axes.grid": False}):
-        figure = Figure(figsize=(width, down * (side + 0.15) + BARS), layout="constrained")
-        axes = figure.subplots(down, across, squeeze=False)
-        for axis in axes.flat[len(models) :]:
-            axis.set_axis_off()
-        for axis, (model, title) in zip(axes.flat, models.items(), strict=False):
-            _draw_matrix(axis, overlap[overlap["model"] == model], rules)
-            axis.set_title(title)
-        for scale, words in ((SETS, "Jaccard index of the kept sets"), (RANKS, "Rank correlation of the scores")):
-            bar = figure.colorbar(scale, ax=axes, location="bottom", aspect=45, fraction=0.04, pad=0.01)
-            bar.set_label(words, size=7)
-            bar.ax.tick_params(labelsize=6)
+    size = (max(COLUMN_WIDTH, across * side), down * (side + 0.15) + BARS)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False)
+    for axis in axes.flat[len(models) :]:
+        axis.set_axis_off()
+    for axis, (model, title) in zip(axes.flat, models.items(), strict=False):
+        _draw_matrix(axis, overlap[overlap["model"] == model], rules)
+        axis.set_title(title)
+    for scale, words in ((SETS, "Jaccard index of the kept sets"), (RANKS, "Rank correlation of the scores")):
+        bar = figure.colorbar(scale, ax=axes, location="bottom", aspect=45, fraction=0.04, pad=0.01)
+        bar.set_label(words, size=7)
+        bar.ax.tick_params(labelsize=6)
     return figure

@@ -2,21 +2,21 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
-from ict_core.figures.style import COLUMN_WIDTH, RC, TEXT_WIDTH, Marks, handles, label, style
-from ict_core.statistics.names import BASE
+from ict_core.figures.style import COLUMN_WIDTH, TEXT_WIDTH, Marks, handles, label, style
+from ict_core.statistics.names import AVERAGE, BASE, seed_range
 
+PASS_METRICS = ("pass@1", "pass@4")  # of the figures that show a test or a level of the average
 PANEL_HEIGHT = 2.1  # inches
 LEGEND_LINE = 0.17  # inches, high
 LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
@@ -25,6 +25,7 @@ BESIDE = 3  # panels of one model
 NOTE_SIZE = 6  # points
 NOTE_LINE = 0.11  # inches, high
 NOTE_CHARACTERS = 21  # an inch
+GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a line to compare with
 
 
 def figure_width(columns: int) -> float:
@@ -33,20 +34,9 @@ def figure_width(columns: int) -> float:
 
 
 def grid(
-    rows: int,
-    titles: Sequence[str],
-    variants: Sequence[str],
-    marks: Marks = "lines",
-    height: float = PANEL_HEIGHT,
+    rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of rows x titles panels with the titles on top and a legend of the variants below.
-
-    Args:
-        rows: of panels.
-        titles: of the columns.
-        variants: in the legend's order; none for no legend.
-        marks: how the legend shows a variant.
-        height: of a panel, inches.
+    """An empty figure of panels, `height` inches high, under the titles of their columns and over the variants' legend.
 
     Returns:
         The figure and its axes, shape (rows, len(titles)).
@@ -57,27 +47,25 @@ def grid(
     axes = figure.subplots(rows, len(titles), squeeze=False, sharex="col", sharey="row")
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title)
-    if variants:
-        columns = math.ceil(len(variants) / lines)
-        by_line = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
-        figure.legend(
-            handles(by_line, marks),
-            [label(v) for v in by_line],
-            loc="outside lower center",
-            ncols=columns,
-            handlelength=1.0 if marks == "markers" else HANDLE,
-            columnspacing=1.2,
-        )
+    columns = math.ceil(len(variants) / lines)
+    entries = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
+    figure.legend(
+        handles(entries, marks),
+        [label(v) for v in entries],
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=1.0 if marks == "markers" else HANDLE,
+        columnspacing=1.2,
+    )
     return figure, axes
 
 
 def sentence(text: str) -> Figure:
     """A figure that says in words why there is nothing to draw: a study without an ablation still has its report."""
-    with rc_context(RC):
-        figure = Figure(figsize=(COLUMN_WIDTH, 1.0), layout="constrained")
-        axis = figure.subplots()
-        axis.set_axis_off()
-        axis.text(0.5, 0.5, textwrap.fill(text, 58), transform=axis.transAxes, ha="center", va="center")
+    figure = Figure(figsize=(COLUMN_WIDTH, 1.0), layout="constrained")
+    axis = figure.subplots()
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, textwrap.fill(text, 58), transform=axis.transAxes, ha="center", va="center")
     return figure
 
 
@@ -86,123 +74,107 @@ def draw_note(figure: Figure, note: str) -> None:
     if not note:
         return
     width, height = figure.get_size_inches()
-    text = textwrap.wrap(note, int(width * NOTE_CHARACTERS))
-    extra = NOTE_LINE * len(text) + 0.05
-    figure.set_size_inches(width, height + extra)
-    figure.text(
-        0.5,
-        0.03 / (height + extra),
-        "\n".join(text),
-        ha="center",
-        va="bottom",
-        size=NOTE_SIZE,
-        color="#555555",
-        linespacing=1.1,
-        in_layout=False,
-    )
+    lines = textwrap.wrap(note, int(width * NOTE_CHARACTERS))
+    extra = NOTE_LINE * len(lines) + 0.05
+    whole = height + extra
+    figure.set_size_inches(width, whole)
+    looks: dict[str, Any] = {"size": NOTE_SIZE, "color": "#555555", "linespacing": 1.1, "in_layout": False}
+    figure.text(0.5, 0.03 / whole, "\n".join(lines), ha="center", va="bottom", **looks)
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(rect=(0.0, extra / (height + extra), 1.0, height / (height + extra)))
+        engine.set(rect=(0.0, extra / whole, 1.0, height / whole))
     for legend in figure.legends:  # pinned to the figure's lower edge, not to the layout's
         legend.borderaxespad += 72 * extra / legend.prop.get_size_in_points()
 
 
 def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """The wanted variants that the frame has, in the wanted order.
-
-    Raises:
-        UserError: it has none of them.
-    """
-    found = [v for v in variants if (frame["variant"] == v).any()]
-    if not found:
+    """The wanted variants that the frame has, in the wanted order; a UserError if it has none of them."""
+    shown = [v for v in variants if (frame["variant"] == v).any()]
+    if not shown:
         raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
-    return found
+    return shown
+
+
+def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of :data:`PASS_METRICS` of the average over the benchmarks; a UserError names a frame without any."""
+    rows = frame[(frame["benchmark"] == AVERAGE) & frame["metric"].isin(PASS_METRICS)]
+    if rows.empty:
+        metrics = " or ".join(PASS_METRICS)
+        raise UserError(f"{name}: no {metrics} of the benchmark {AVERAGE!r}; run the statistics again")
+    return rows
 
 
 def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
-    """For each model in order its title: the name and over how many training seeds its variants were run.
+    """For each model of a frame, in order, its title: the name and over how many training seeds its variants were run.
 
-    Args:
-        frame: has the columns model, variant and seed.
-        variants: those that count; base, which is not trained, never does.
+    Base, which is not trained, never counts.
     """
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
-    of_model = {}
-    for model in frame["model"].unique():
-        numbers = trained[trained["model"] == model].groupby("variant")["seed"].nunique()
-        of_model[str(model)] = f"{model} ({seed_range(numbers)})" if len(numbers) else str(model)
-    return of_model
+    seeds = trained.groupby(["model", "variant"])["seed"].nunique()
+    ran = set(trained["model"])
+    return {
+        str(model): f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else str(model)
+        for model in frame["model"].unique()
+    }
 
 
-def seed_range(numbers: pd.Series) -> str:
-    """Over how many seeds arms were run, such as "3 seeds", or "3 to 5 seeds" where they differ."""
-    low, high = int(numbers.min()), int(numbers.max())
-    if low != high:
-        return f"{low} to {high} seeds"
-    return "1 seed" if high == 1 else f"{high} seeds"
-
-
-def draw_runs(axis: Axes, log: pd.DataFrame, column: str, variants: Sequence[str], window: int) -> None:
-    """One model's training curves: each variant's mean over seeds, in a band from its lowest to its highest seed.
+def training_curves(
+    log: pd.DataFrame, variants: Sequence[str], names: Mapping[str, str], window: int, height: float = PANEL_HEIGHT
+) -> tuple[Figure, NDArray]:
+    """Columns of the log over optimiser steps: each variant's mean over seeds, in a band from lowest to highest seed.
 
     Curves are centred moving means over `window` steps (shorter at the ends). A step at which a seed has no value is a
     gap, because a mean over the other seeds would jump.
 
     Args:
-        log: the model's rows of a frame of `records.STUDY_LOG`.
-        column: what to draw over `step`.
-        window: optimiser steps in the moving mean; 1 for none.
+        names: column -> the name of its axis; a row of panels each.
+
+    Returns:
+        The figure and its axes, shape (columns of the log, models).
     """
-    for variant in variants:
-        raw = log[log["variant"] == variant].pivot(index="step", columns="seed", values=column)
-        smooth = raw.rolling(window, center=True, min_periods=1).mean().where(raw.notna())
-        if smooth.empty:
-            continue
-        draw_band(axis, smooth.index.to_numpy(), smooth.to_numpy(np.float64).T, variant)
+    shown = present(log, variants)
+    models = titles(log, shown)
+    figure, axes = grid(len(names), list(models.values()), shown, height=height)
+    for row, (column, name) in zip(axes, names.items(), strict=True):
+        for axis, model in zip(row, models, strict=True):
+            for variant in shown:
+                chosen = log[(log["model"] == model) & (log["variant"] == variant)]
+                raw = chosen.pivot(index="step", columns="seed", values=column)
+                smooth = raw.rolling(window, center=True, min_periods=1).mean().where(raw.notna())
+                if not smooth.empty:
+                    draw_band(axis, smooth.index.to_numpy(), smooth.to_numpy(np.float64).T, variant)
+        row[0].set_ylabel(name)
+    for axis in axes[-1]:
+        axis.set_xlabel("Optimiser step")
+    figure.align_ylabels(list(axes[:, 0]))
+    return figure, axes
 
 
 def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -> None:
-    """A variant's mean over runs in a band from the lowest to the highest; a gap where a run has no value.
-
-    Args:
-        x: shape (points,).
-        runs: one row a run, shape (runs, points).
-    """
+    """A variant's mean over runs, shape (runs, points), in a band from the lowest to the highest; NaN is a gap."""
     look, mean = style(variant), runs.mean(axis=0)
-    gap = np.where(np.isnan(mean), np.nan, 0.0)
-    low, high = np.min(runs, axis=0) + gap, np.max(runs, axis=0) + gap
-    axis.fill_between(x, low, high, color=look.colour, alpha=0.12, linewidth=0)
+    axis.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=look.colour, alpha=0.12, linewidth=0)
     axis.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=look.width)
 
 
 def row_panels(
     rows: int,
     titles: Sequence[str],
-    names: Sequence[Sequence[str]],
+    names: Sequence[str],
     line: float = 0.2,
     sharex: Literal["col", "all", "none"] = "col",
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of rows x titles panels whose lines are named at the left, the first one at the top.
-
-    Args:
-        rows: of panels.
-        titles: of the columns.
-        names: of the lines of each row of panels.
-        line: its height, inches.
-        sharex: which panels share the horizontal axis.
+    """An empty figure of panels with named lines, `line` inches high: line i, from the top, stands at the height i.
 
     Returns:
-        The figure and its axes, shape (rows, len(titles)); line i of a panel stands at the height i.
+        The figure and its axes, shape (rows, len(titles)).
     """
-    heights = [line * (len(of_row) + 0.4) for of_row in names]
-    size = (figure_width(len(titles)), sum(heights) + 0.35 * rows + 0.45)
+    size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(
-        rows, len(titles), squeeze=False, sharex=sharex, sharey="row", gridspec_kw={"height_ratios": heights}
-    )
-    for row, of_row in zip(axes, names, strict=True):
-        row[0].set_yticks(range(len(of_row)), of_row)
-        row[0].set_ylim(len(of_row) - 0.3, -0.7)
+    axes = figure.subplots(rows, len(titles), squeeze=False, sharex=sharex, sharey="row")
+    for row in axes:
+        row[0].set_yticks(range(len(names)), names)
+        row[0].set_ylim(len(names) - 0.3, -0.7)
         for axis in row:
             axis.grid(visible=False, axis="y")
             axis.grid(visible=True, axis="x")
@@ -217,21 +189,18 @@ def variant_panels(
 ) -> tuple[Figure, dict[str, list[Axes]]]:
     """An empty figure with a panel a title for each model, three beside each other; a line a variant in each.
 
-    Args:
-        line: its height, inches.
-
     Returns:
         The figure, and each model's axes in the order of the titles.
     """
-    blocks, names = -(-len(titles) // BESIDE), [label(v) for v in variants]
-    figure, axes = row_panels(blocks * len(models), [""] * BESIDE, [names] * (blocks * len(models)), line, "none")
-    of_model: dict[str, list[Axes]] = {}
-    for model, panels in zip(models, np.split(axes, len(models)), strict=True):
-        panels[0, 0].set_ylabel(model)
-        of_model[model] = list(panels.flat)
-        for axis, title in zip(of_model[model], titles, strict=True):
+    blocks = -(-len(titles) // BESIDE) * len(models)
+    figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
+    panels: dict[str, list[Axes]] = {}
+    for model, block in zip(models, np.split(axes, len(models)), strict=True):
+        block[0, 0].set_ylabel(model)
+        panels[model] = list(block.flat)
+        for axis, title in zip(panels[model], titles, strict=True):
             axis.set_title(title)
-    return figure, of_model
+    return figure, panels
 
 
 def draw_interval(
@@ -240,13 +209,6 @@ def draw_interval(
     """A horizontal bar from `low` to `high` at the height `row`; nothing where the interval does not exist (NaN)."""
     if np.isfinite(low) and np.isfinite(high):
         axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
-
-
-def limits_by(means: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], tuple[float, float, float]]:
-    """Mean, low and high in percent, by the values of the key's columns; of shares."""
-    keys = means[list(key)].itertuples(index=False, name=None)
-    limits = (100 * means[["mean", "low", "high"]]).itertuples(index=False, name=None)
-    return dict(zip(keys, limits, strict=True))
 
 
 def draw_seeds(
@@ -259,19 +221,20 @@ def draw_seeds(
     spread: float = 0.15,
     filled: bool = False,
 ) -> None:
-    """A variant's runs around the height `row`: a marker each, their mean and its interval.
+    """A variant's runs in percent around the height `row`: a marker each, their mean and its interval.
 
     Args:
-        values: one a run; NaN where a run has none.
-        limits: the runs' mean, and its interval's ends, which are NaN where there is none.
+        values: shares, one a run; NaN where a run has none.
+        limits: the runs' mean and its interval's ends, shares or NaN.
         spread: of a line, the distance between the markers of two runs.
-        filled: the markers; open ones otherwise, and then a paler interval.
+        filled: the markers, under a stronger interval.
     """
-    sample = np.asarray(values, dtype=np.float64)
+    sample = 100 * np.asarray(values, dtype=np.float64)
     sample = sample[np.isfinite(sample)]
     if not sample.size:
         return
-    (mean, low, high), look = limits, style(variant)
+    mean, low, high = (100 * limit for limit in limits)
+    look = style(variant)
     draw_interval(axis, row, low, high, look.colour, 2.2, alpha=0.6 if filled else 0.35)
     heights = row + side_by_side(sample.size, spread)
     face = look.colour if filled else "none"

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
 from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import grid, present, side_by_side, titles
-from ict_core.figures.style import RC, style
+from ict_core.figures.style import style
 from ict_core.statistics.names import AVERAGE, BASE
 
 FIGURE = Declaration(
@@ -40,40 +39,31 @@ def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: 
         if variant != BASE:
             level, shift = levels[levels["variant"] == variant], 2 ** shifts[trained.index(variant)]
             axis.vlines(level["k"] * shift, 100 * level["low"], 100 * level["high"], look.colour, lw=1.6, alpha=0.3)
-            beside = arm["k"] * shift
-            axis.plot(beside, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
+            shifted = arm["k"] * shift
+            axis.plot(shifted, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)
 
 
-def _of_the_average(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of pass@k of the macro-average, with the column k."""
+def _passes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of pass@k of the average, with the column k."""
     k = frame["metric"].str.extract(r"^pass@(\d+)$")[0]
     return frame.assign(k=k)[k.notna() & (frame["benchmark"] == AVERAGE)].astype({"k": "int64"})
 
 
 def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw pass@k of the macro-average in percent for every k in `runs`, on a logarithmic axis of k.
+    """Draw pass@k of the average in percent for every k in `runs`, on a logarithmic axis of k; base is always shown.
 
     The bars and dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
-
-    Args:
-        levels: a frame of `schemas.LEVELS`, for the intervals.
-        runs: a frame of `schemas.RUNS`.
-        variants: the variants to show, in the legend's order; base is added in front where it was evaluated.
-
-    Raises:
-        UserError: no pass@k of the average, or none of the variants has rows.
     """
-    levels, runs = _of_the_average(levels), _of_the_average(runs)
+    levels, runs = _passes(levels), _passes(runs)
     if runs.empty:
         raise UserError(f"runs: no pass@k of the benchmark {AVERAGE!r}; run the statistics stage again")
     shown = present(runs, [BASE, *(v for v in variants if v != BASE)])
     models, ks = titles(runs, shown), sorted(runs["k"].unique())
-    with rc_context(RC):
-        figure, axes = grid(1, list(models.values()), shown, marks="filled")
-        for axis, model in zip(axes[0], models, strict=True):
-            axis.set_xscale("log", base=2)
-            _draw_model(axis, levels[levels["model"] == model], runs[runs["model"] == model], shown)
-            axis.set_xticks(ks, [str(k) for k in ks])
-            axis.set_xlabel("Samples $k$")
-        axes[0, 0].set_ylabel("pass@$k$ (%), average\nover the benchmarks")
+    figure, axes = grid(1, list(models.values()), shown, marks="filled")
+    for axis, model in zip(axes[0], models, strict=True):
+        axis.set_xscale("log", base=2)
+        _draw_model(axis, levels[levels["model"] == model], runs[runs["model"] == model], shown)
+        axis.set_xticks(ks, [str(k) for k in ks])
+        axis.set_xlabel("Samples $k$")
+    axes[0, 0].set_ylabel("pass@$k$ (%), average\nover the benchmarks")
     return figure

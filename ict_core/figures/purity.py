@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 
 from ict_core.figures.declaration import Declaration
 from ict_core.figures.panels import figure_width, present, sentence
-from ict_core.figures.style import RC, label
+from ict_core.figures.style import label
 
 FIGURE = Declaration(
     place=8,
@@ -53,15 +53,11 @@ def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: b
     return image
 
 
+@rc_context({"axes.grid": False})
 def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw densities of (pi, beta), one row a variant, one column for the kept and one for the dropped of each model.
+    """Draw densities of (pi, beta), a row a variant, a column for the kept and one for the dropped of each model.
 
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`; the steps of the warm-up are left out.
-        variants: the variants to show, from top to bottom; those without rows (base) are left out.
-
-    Raises:
-        UserError: none of the variants has rows.
+    The steps of the warm-up are left out.
     """
     present(tokens, variants)
     selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]
@@ -72,22 +68,20 @@ def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
     width = figure_width(len(models))
     side = min(LARGEST, (width - 1.35) / len(columns))
     norm, image = LogNorm(LEAST, 1.0, clip=True), None
-    with rc_context(RC | {"axes.grid": False}):
-        figure = Figure(figsize=(width, len(shown) * (side + 0.08) + 0.75), layout="constrained")
-        axes = figure.subplots(len(shown), len(columns), squeeze=False, sharex=True, sharey=True)
-        for row, variant in zip(axes, shown, strict=True):
-            for axis, (model, kept, name) in zip(row, columns, strict=True):
-                of_panel = (selecting["model"] == model) & (selecting["variant"] == variant)
-                of_set = selecting[of_panel & (selecting["kept"] == kept)]
-                image = _density(axis, of_set, name, norm, side > WIDE) or image
-            row[0].set_ylabel(f"{label(variant)}\n$\\beta$")
-        for axis, (model, _, name) in zip(axes[0], columns, strict=True):
-            axis.set_title(f"{model}\n{name}", size=7)
-        axes[0, 0].set_xticks([0, 0.5, 1], ["0", "½", "1"])
-        axes[0, 0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        for axis in axes[-1]:
-            axis.set_xlabel(r"$\pi$")
-        if image is not None:
-            bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 3.0 / (len(shown) * side)), aspect=25, pad=0.02)
-            bar.set_label("Share of the panel's tokens")
+    figure = Figure(figsize=(width, len(shown) * (side + 0.08) + 0.75), layout="constrained")
+    axes = figure.subplots(len(shown), len(columns), squeeze=False, sharex=True, sharey=True)
+    for row, variant in zip(axes, shown, strict=True):
+        for axis, (model, kept, name) in zip(row, columns, strict=True):
+            cell = (selecting["model"] == model) & (selecting["variant"] == variant) & (selecting["kept"] == kept)
+            image = _density(axis, selecting[cell], name, norm, side > WIDE) or image
+        row[0].set_ylabel(f"{label(variant)}\n$\\beta$")
+    for axis, (model, _, name) in zip(axes[0], columns, strict=True):
+        axis.set_title(f"{model}\n{name}", size=7)
+    axes[0, 0].set_xticks([0, 0.5, 1], ["0", "½", "1"])
+    axes[0, 0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
+    for axis in axes[-1]:
+        axis.set_xlabel(r"$\pi$")
+    if image is not None:
+        bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 3.0 / (len(shown) * side)), aspect=25, pad=0.02)
+        bar.set_label("Share of the panel's tokens")
     return figure

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ict_core.evidence.declarations import read_declarations
 from ict_core.figures.declaration import Declaration
@@ -24,25 +24,29 @@ def reads(name: str) -> list[str]:
 
 
 def draw(name: str, study: "Stored") -> "Figure":
-    """The figure of that name from a study's stored frames; of the variants it shows those of the line figures.
+    """The figure of that name from a study's stored frames.
 
-    One whose settings name `variants` shows all of them.
+    It shows the variants of the line figures, or all of them where its settings name `variants`.
 
     Raises:
-        UserError: a frame is missing or broken, or see the figure's own module.
+        UserError: a frame is missing or broken, or as :class:`Declaration` says.
     """
+    from matplotlib import rc_context  # here, as titles and inputs are read at every start
+
+    from ict_core.figures.style import RC
+
     declared = FIGURES[name]
     frames = [study.frame(frame) for frame in declared.inputs]
-    settings = {setting: getattr(study.settings, setting) for setting in declared.settings}
-    figure: Figure = import_module(f"ict_core.figures.{name}").draw(
-        *frames, **({"variants": study.settings.shared} | settings)
-    )
+    settings: dict[str, Any] = {"variants": study.settings.shared}
+    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
+    with rc_context(RC):
+        figure: Figure = import_module(f"ict_core.figures.{name}").draw(*frames, **settings)
     return figure
 
 
 def note(name: str, study: "Stored") -> str:
     """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
-    from ict_core.statistics.graded import Graded  # here, as titles and inputs are read at every start
+    from ict_core.statistics.graded import Graded  # as above
 
     ungraded = Graded(study.frame("scores")).sentence().replace("`", "") if "scores" in reads(name) else ""
     return " ".join(filter(None, [study.settings.note, ungraded]))

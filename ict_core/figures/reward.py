@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import draw_runs, grid, present, titles
-from ict_core.figures.style import RC
+from ict_core.figures.panels import training_curves
 
 FIGURE = Declaration(
     place=1,
@@ -25,22 +23,7 @@ WINDOW = 5  # optimiser steps in the moving mean: the reward of one batch is noi
 
 
 def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean reward of the rollout batch, in percent, with a band over the seeds.
-
-    Args:
-        log: a frame of `records.STUDY_LOG`.
-        variants: the variants to show, in the legend's order; those without rows (base) are left out.
-
-    Raises:
-        UserError: none of the variants has rows.
-    """
-    shown = present(log, variants)
-    models = titles(log, shown)
+    """Draw the mean reward of the rollout batch, in percent."""
     percent = log.assign(reward=100 * log["reward"])
-    with rc_context(RC):
-        figure, axes = grid(1, list(models.values()), shown)
-        for axis, model in zip(axes[0], models, strict=True):
-            draw_runs(axis, percent[percent["model"] == model], "reward", shown, WINDOW)
-            axis.set_xlabel("Optimiser step")
-        axes[0, 0].set_ylabel(f"Training reward (%),\nmean of {WINDOW} steps")
-    return figure
+    names = {"reward": f"Training reward (%),\nmean of {WINDOW} steps"}
+    return training_curves(percent, variants, names, WINDOW)[0]

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import present
-from ict_core.figures.style import RC, TEXT_WIDTH
+from ict_core.figures.panels import GUIDE, present
+from ict_core.figures.style import TEXT_WIDTH
 from ict_core.theory.approximation import RANDOM, RATIOS, SIZES
 from ict_core.theory.single_logit import turning_shift
 
@@ -34,28 +33,22 @@ FIGURE = Declaration(
 )
 
 PURITIES = {0.05: "top", 0.9: "bottom"}  # beta of the closed form of where the sign breaks: side of its name
-_RANDOM_LOOKS: tuple[dict[str, Any], ...] = tuple(
-    {"color": "#8A8A8A", "linestyle": line} for line in ("-", "--", "-.", ":")
-)
-_MODEL_LOOKS: tuple[dict[str, Any], ...] = tuple(
+_RANDOM_LOOKS = [{"color": "#8A8A8A", "linestyle": line, "linewidth": 1.0} for line in ("-", "--", "-.", ":")]
+_MODEL_LOOKS = [
     {"color": colour, "linestyle": "-", "linewidth": 1.6}
     for colour in ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE")  # Tol's bright ones: no method's
-)
+]
+Looks = dict[str, dict[str, Any]]
+"""The line of every source: grey for the random distributions, which come first, a colour for each model."""
 
 
-def _looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """A line style a source: grey ones for the random distributions, which come first, colours for the models."""
-    looks = [*_RANDOM_LOOKS[: len(RANDOM)], *_MODEL_LOOKS * len(names)]
-    return {name: {"linewidth": 1.0} | look for name, look in zip(names, looks, strict=False)}
-
-
-def _draw_lines(axis: Axes, rows: pd.DataFrame, x: pd.Series, looks: dict[str, dict[str, Any]]) -> None:
+def _draw_lines(axis: Axes, rows: pd.DataFrame, x: pd.Series, looks: Looks) -> None:
     """A line a source, in percent, with the interval over the seeds as a band."""
     for name, look in looks.items():
-        of_source = (rows["states"] == name).to_numpy()
-        mean, low, high = (100 * rows.loc[of_source, column].to_numpy() for column in ("mean", "low", "high"))
-        axis.plot(x[of_source], mean, **look)
-        axis.fill_between(x[of_source], low, high, color=look["color"], alpha=0.15, linewidth=0)
+        chosen = (rows["states"] == name).to_numpy()
+        mean, low, high = (100 * rows.loc[chosen, column].to_numpy() for column in ("mean", "low", "high"))
+        axis.plot(x[chosen], mean, **look)
+        axis.fill_between(x[chosen], low, high, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
@@ -68,29 +61,27 @@ def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
     axis.minorticks_off()
 
 
-def _draw_sizes(
-    axis: Axes, rows: pd.DataFrame, measure: str, regime: str, sign: int, looks: dict[str, dict[str, Any]]
-) -> None:
-    chosen = rows[(rows["measure"] == measure) & (rows["regime"] == regime) & (np.sign(rows["shift"]) == sign)]
+def _draw_sizes(axis: Axes, rows: pd.DataFrame, sign: int, looks: Looks) -> None:
+    """One measure and regime over the size of the logit's step, up (1) or down (-1)."""
+    chosen = rows[np.sign(rows["shift"]) == sign]
     _draw_lines(axis, chosen, chosen["shift"].abs(), looks)
     _log_scale(axis, SIZES)
     axis.set_xlabel(f"logit {'raised' if sign > 0 else 'lowered'} by (nats)")
 
 
-def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
+def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     """The closed form for some purities, and what the distributions have."""
     ratio = np.geomspace(RATIOS[0], RATIOS[-1], 400)
     for beta, side in PURITIES.items():
-        at = np.abs(turning_shift(np.log(ratio * beta), -np.log(beta)))
-        axis.plot(ratio, np.where(np.isfinite(at), at, np.nan), color="#B0B0B0", linewidth=0.8)
-        axis.text(ratio[0], at[0] * (1.1 if side == "bottom" else 0.85), f"β = {beta:g}", size=6, va=side)
+        turn = np.abs(turning_shift(np.log(ratio * beta), -np.log(beta)))
+        axis.plot(ratio, np.where(np.isfinite(turn), turn, np.nan), color="#B0B0B0", linewidth=0.8)
+        axis.text(ratio[0], turn[0] * (1.1 if side == "bottom" else 0.85), f"β = {beta:g}", size=6, va=side)
     for name, look in looks.items():
-        found = rows[rows["states"] == name]
-        middle = np.sqrt(found["start"] * found["end"])
-        axis.plot(middle, found["mean"], "o", color=look["color"], markersize=2.6)
+        bins = rows[rows["states"] == name]
+        axis.plot(np.sqrt(bins["start"] * bins["end"]), bins["mean"], "o", color=look["color"], markersize=2.6)
     _log_scale(axis, (0.01, 0.1, 1), (0.01, 0.1, 1, 10))
     axis.set_ylim(0.01, 20)
-    axis.axvline(1, color="#555555", linestyle=":", linewidth=0.9)
+    axis.axvline(1, **GUIDE)
     axis.set_xlabel("π / β")
 
 
@@ -99,37 +90,32 @@ def draw(
 ) -> Figure:
     """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens.
 
-    Args:
-        quantities: a frame of `schemas.QUANTITIES`: the runs whose tokens are shown, all together.
-        single_logit, single_logit_bins: frames of `schemas.SINGLE_LOGIT` and `schemas.SINGLE_LOGIT_BINS`.
-        variants: those that the figures show.
-
-    Raises:
-        UserError: none of the variants has rows.
+    The quantities are of the runs whose tokens are shown, all together.
     """
     present(quantities, variants)
     rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))
-    looks = _looks(list(rows["states"].unique()))
-    with rc_context(RC):
-        figure = Figure(figsize=(TEXT_WIDTH, 4.6), layout="constrained")
-        axes = figure.subplots(2, 3)
-        _draw_sizes(axes[0, 0], rows, "same_sign", "p < beta", 1, looks)
-        _draw_sizes(axes[0, 1], rows, "same_sign", "p > beta", -1, looks)
-        _draw_breaking(axes[0, 2], bins[bins["measure"] == "breaking"], looks)
-        for axis, sign in ((axes[1, 0], 1), (axes[1, 1], -1)):
-            _draw_sizes(axis, rows, "error_median", "all", sign, looks)
-            _log_scale(axis, SIZES, (1, 10, 100))
-            axis.set_title("Error of the size, median (%)")
-        together = bins[bins["measure"] == "together"]
-        _draw_lines(axes[1, 2], together, (together["start"] + together["end"]) / 2, looks)
-        axes[1, 2].axvline(1 / math.e, color="#555555", linestyle=":", linewidth=0.9)
-        axes[1, 2].set_xlabel("π")
-        axes[0, 0].set_title("Same sign, π < β (%)")
-        axes[0, 1].set_title("Same sign, π > β (%)")
-        axes[0, 2].set_title("Sign breaks at (nats)")
-        axes[1, 2].set_title("$H_1$ moves with $H_2$ (%)")
-        for axis in (axes[0, 0], axes[0, 1], axes[1, 2]):
-            axis.set_ylim(0, 103)
-        handles = [axes[0, 0].plot([], [], **look, label=name)[0] for name, look in looks.items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    sources = rows["states"].unique()
+    looks = dict(zip(sources, [*_RANDOM_LOOKS[: len(RANDOM)], *_MODEL_LOOKS * len(sources)], strict=False))
+    figure = Figure(figsize=(TEXT_WIDTH, 4.6), layout="constrained")
+    (left, middle, right), below = figure.subplots(2, 3)
+    signs, sizes = (rows[rows["measure"] == measure] for measure in ("same_sign", "error_median"))
+    _draw_sizes(left, signs[signs["regime"] == "p < beta"], 1, looks)
+    left.set_title("Same sign, π < β (%)")
+    _draw_sizes(middle, signs[signs["regime"] == "p > beta"], -1, looks)
+    middle.set_title("Same sign, π > β (%)")
+    _draw_breaking(right, bins[bins["measure"] == "breaking"], looks)
+    right.set_title("Sign breaks at (nats)")
+    for axis, sign in zip(below, (1, -1), strict=False):
+        _draw_sizes(axis, sizes[sizes["regime"] == "all"], sign, looks)
+        _log_scale(axis, SIZES, (1, 10, 100))
+        axis.set_title("Error of the size, median (%)")
+    together = bins[bins["measure"] == "together"]
+    _draw_lines(below[2], together, (together["start"] + together["end"]) / 2, looks)
+    below[2].axvline(1 / math.e, **GUIDE)
+    below[2].set_xlabel("π")
+    below[2].set_title("$H_1$ moves with $H_2$ (%)")
+    for axis in (left, middle, below[2]):
+        axis.set_ylim(0, 103)
+    handles = [left.plot([], [], **look, label=name)[0] for name, look in looks.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure

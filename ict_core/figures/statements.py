@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import draw_seeds, limits_by, present, variant_panels
-from ict_core.figures.style import RC
+from ict_core.figures.panels import GUIDE, draw_seeds, present, variant_panels
+from ict_core.statistics.names import limits_by
 
 FIGURE = Declaration(
     place=9,
@@ -51,31 +50,22 @@ STATEMENTS = {
 
 
 def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw each run's value of every statement, with a t interval over the seeds.
-
-    Args:
-        quantities, quantity_means: frames of `schemas.QUANTITIES` and `schemas.QUANTITY_MEANS`.
-        variants: the variants to show, from top to bottom; those without rows (base) are left out.
-
-    Raises:
-        UserError: none of the variants has rows.
-    """
+    """Draw each run's value of every statement, with a t interval over the seeds."""
     shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     limits = limits_by(quantity_means, ["model", "variant", "quantity"])
-    with rc_context(RC):
-        figure, panels = variant_panels(models, shown, [s.title for s in STATEMENTS.values()], LINE)
-        for model, axes in panels.items():
-            for axis, (quantity, statement) in zip(axes, STATEMENTS.items(), strict=True):
-                rows = quantities[(quantities["model"] == model) & (quantities["quantity"] == quantity)]
-                for row, variant in enumerate(shown):
-                    if (model, variant, quantity) in limits:
-                        runs = 100 * rows.loc[rows["variant"] == variant, "value"]
-                        draw_seeds(axis, row, runs, limits[model, variant, quantity], variant)
-                if len(statement.paper) == 2:
-                    axis.axvspan(*statement.paper, color="#DDDDDD", linewidth=0)
-                else:
-                    axis.axvline(*statement.paper, color="#555555", linestyle=":", linewidth=0.9)
-                if statement.share:
-                    axis.set_xlim(0, 100)
-                axis.set_xlabel(statement.axis)
+    figure, panels = variant_panels(models, shown, [s.title for s in STATEMENTS.values()], LINE)
+    for model, axes in panels.items():
+        for axis, (quantity, statement) in zip(axes, STATEMENTS.items(), strict=True):
+            rows = quantities[(quantities["model"] == model) & (quantities["quantity"] == quantity)]
+            for height, variant in enumerate(shown):
+                if (model, variant, quantity) in limits:
+                    runs = rows.loc[rows["variant"] == variant, "value"]
+                    draw_seeds(axis, height, runs, limits[model, variant, quantity], variant)
+            if len(statement.paper) == 2:
+                axis.axvspan(*statement.paper, color="#DDDDDD", linewidth=0)
+            else:
+                axis.axvline(*statement.paper, **GUIDE)
+            if statement.share:
+                axis.set_xlim(0, 100)
+            axis.set_xlabel(statement.axis)
     return figure

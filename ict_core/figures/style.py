@@ -6,7 +6,6 @@ brown, so that their order is seen. Line and marker say the same once more.
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from typing import Any, Literal
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType, RcKeyType
 
-from ict_core.statistics.names import BASE
+from ict_core.statistics.names import BASE, selector_and_percent
 
 COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
 TEXT_WIDTH = 6.75  # inches, both columns
@@ -85,16 +84,15 @@ _SELECTORS = {"ict": "ICT", "kl": "KL", "tv": "TV"}
 
 def style(variant: str) -> Style:
     """The variant's style; one that is not listed gets a spare style that depends on its name alone."""
-    digest = hashlib.sha256(variant.encode()).digest()
-    return _STYLES.get(variant, _SPARE[digest[0] % len(_SPARE)])
+    return _STYLES.get(variant, _SPARE[hashlib.sha256(variant.encode()).digest()[0] % len(_SPARE)])
 
 
 def label(variant: str) -> str:
     """The variant's name for readers: `ict-10` is "ICT 10 %"."""
     if variant in _LABELS:
         return _LABELS[variant]
-    if named := re.fullmatch(r"(.+)-(\d+)", variant):
-        return f"{_SELECTORS.get(named[1], named[1].capitalize())} {named[2]} %"
+    if parts := selector_and_percent(variant):
+        return f"{_SELECTORS.get(parts[0], parts[0].capitalize())} {parts[1]} %"
     return variant
 
 

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import grid, sentence, side_by_side, titles
-from ict_core.figures.style import RC, style
+from ict_core.figures.panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, titles
+from ict_core.figures.style import style
 from ict_core.statistics.names import AVERAGE, BASE, selector_and_percent
 
 FIGURE = Declaration(
@@ -26,7 +25,6 @@ FIGURE = Declaration(
     inputs=("levels", "runs"),
 )
 
-METRICS = ("pass@1", "pass@4")
 EVERYTHING = "grpo"  # keeps 100 %
 SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same share
 SPREAD = 0.03  # of it, between two runs
@@ -37,20 +35,20 @@ def fractions(variants: Sequence[str]) -> dict[str, tuple[str, int]]:
 
     Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
     """
-    named = {v: found for v in variants if (found := selector_and_percent(v))}
-    selectors = [selector for selector, _ in named.values()]
-    order = sorted(named, key=lambda v: (-selectors.count(named[v][0]), selectors.index(named[v][0]), named[v][1]))
-    return {v: named[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
+    shares = {v: parts for v in variants if (parts := selector_and_percent(v))}
+    selectors = [selector for selector, _ in shares.values()]
+    order = sorted(shares, key=lambda v: (-selectors.count(shares[v][0]), selectors.index(shares[v][0]), shares[v][1]))
+    return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
 
 
 def ablated(levels: pd.DataFrame) -> list[str]:
     """The models that ran at least two shares of one selector."""
-    found = []
+    models = []
     for model in levels["model"].unique():
         selectors = [s for s, _ in fractions(levels.loc[levels["model"] == model, "variant"].unique()).values()]
         if len(selectors) > len(set(selectors)):
-            found.append(str(model))
-    return found
+            models.append(str(model))
+    return models
 
 
 def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
@@ -58,8 +56,8 @@ def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
     sizes = [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
     for percent in {p for _, p in kept.values()}:
-        here = sorted((v for v in kept if kept[v][1] == percent), key=lambda v: -sizes.count(kept[v][0]))
-        places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(here)}
+        neighbours = sorted((v for v in kept if kept[v][1] == percent), key=lambda v: -sizes.count(kept[v][0]))
+        places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(neighbours)}
     return places
 
 
@@ -77,8 +75,8 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
             if np.isfinite(lows[variant]) and np.isfinite(highs[variant]):
                 axis.plot([x, x], [lows[variant], highs[variant]], color=look.colour, linewidth=2.2, alpha=0.45)
             values = 100 * runs.loc[runs["variant"] == variant, "value"].to_numpy()
-            beside = x * np.exp(side_by_side(len(values), SPREAD))
-            axis.plot(beside, values, look.marker, color=look.colour, markersize=3.2, mfc="none", mew=0.8)
+            shifted = x * np.exp(side_by_side(len(values), SPREAD))
+            axis.plot(shifted, values, look.marker, color=look.colour, markersize=3.2, mfc="none", mew=0.8)
             axis.plot(x, means[variant], "_", color=look.colour, markersize=8, mew=1.6)
 
 
@@ -86,44 +84,36 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
     The ablation's variants are found in `levels`, because models may run them that not every model runs: all that are
-    named <selector>-<percent>, and GRPO at 100 percent.
-
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        runs: a frame of `schemas.RUNS`.
-        variants: the variants that other figures show: they come first in the legend, in this order. Of the others
-            only those are shown whose selector was run with several shares.
+    named <selector>-<percent>, and GRPO at 100 percent. `variants` come first in the legend; of the others only those
+    are shown whose selector was run with several shares.
 
     Raises:
-        UserError: no levels of the average, or a variant with a level and no run.
+        UserError: also where a variant has a level and no run.
     """
-    levels = levels[(levels["benchmark"] == AVERAGE) & levels["metric"].isin(METRICS)]
-    if levels.empty:
-        raise UserError(f"levels: no {' or '.join(METRICS)} of the benchmark {AVERAGE!r}; run the statistics again")
+    levels = average_rows(levels, "levels")
     models = ablated(levels)
     if not models:
         return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
     ran = list(levels["variant"].unique())
-    found = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)])
-    selectors = [selector for selector, _ in found.values()]
-    kept = {v: f for v, f in found.items() if v in variants or selectors.count(f[0]) > 1}
+    shares = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)])
+    selectors = [selector for selector, _ in shares.values()]
+    kept = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
     lost = set(kept) - set(runs["variant"])
     if lost:
         raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")
     names, percents = titles(runs, list(kept)), sorted({p for _, p in kept.values()})
-    with rc_context(RC):
-        figure, axes = grid(len(METRICS), [names[m] for m in models], list(kept), marks="markers", height=1.9)
-        for row, metric in zip(axes, METRICS, strict=True):
-            for axis, model in zip(row, models, strict=True):
-                of_panel = [f[(f["model"] == model) & (f["metric"] == metric)] for f in (levels, runs)]
-                _draw_panel(axis, of_panel[0], of_panel[1], kept)
-                axis.set_xscale("log")
-                axis.set_xticks(percents, [str(p) for p in percents])
-                axis.minorticks_off()
-            row[0].set_ylabel(f"{metric} (%), average")
-        for axis in axes[-1]:
-            axis.set_xlabel("Tokens kept (%)")
-        figure.align_ylabels(list(axes[:, 0]))
+    figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(kept), marks="markers", height=1.9)
+    for row, metric in zip(axes, PASS_METRICS, strict=True):
+        for axis, model in zip(row, models, strict=True):
+            panel = [f[(f["model"] == model) & (f["metric"] == metric)] for f in (levels, runs)]
+            _draw_panel(axis, panel[0], panel[1], kept)
+            axis.set_xscale("log")
+            axis.set_xticks(percents, [str(p) for p in percents])
+            axis.minorticks_off()
+        row[0].set_ylabel(f"{metric} (%), average")
+    for axis in axes[-1]:
+        axis.set_xlabel("Tokens kept (%)")
+    figure.align_ylabels(list(axes[:, 0]))
     return figure

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import draw_seeds, limits_by, present, sentence, variant_panels
-from ict_core.figures.style import RC
+from ict_core.figures.panels import GUIDE, draw_seeds, present, sentence, variant_panels
+from ict_core.statistics.names import limits_by
 from ict_core.theory.update import LESS_CHANCE
 
 FIGURE = Declaration(
@@ -55,13 +54,7 @@ def draw(
 ) -> Figure:
     """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds.
 
-    Args:
-        quantities: a frame of `schemas.QUANTITIES`: all runs, whether an update of theirs was sampled or not.
-        agreement, agreement_means: frames of `schemas.AGREEMENT` and `schemas.AGREEMENT_MEANS`.
-        variants: the variants to show, from top to bottom; those without rows (base) are left out.
-
-    Raises:
-        UserError: none of the variants has rows.
+    The quantities tell all runs, whether an update of theirs was sampled or not.
     """
     shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     values = agreement[agreement["variant"].isin(shown)]
@@ -69,27 +62,26 @@ def draw(
         return sentence("No token was sampled before and after an update at which a rule selects.")
     arm = ["model", "variant", "set", "regime"]
     limits = limits_by(agreement_means, [*arm, "measure"])
-    with rc_context(RC):
-        figure, panels = variant_panels(models, shown, [panel.title for panel in PANELS], LINE)
-        for model, axes in panels.items():
-            for axis, panel in zip(axes, PANELS, strict=True):
-                of_measure = values[values["measure"] == panel.measure].sort_values("seed")
-                runs = {key: 100 * rows["value"] for key, rows in of_measure.groupby(arm)}
-                for row, variant in enumerate(shown):
-                    for name, side in (("kept", -SIDE), ("dropped", SIDE)):
-                        key = (model, variant, name, panel.regime)
-                        if key in runs:
-                            level, filled = limits[*key, panel.measure], name == "kept"
-                            draw_seeds(axis, row + side, runs[key], level, variant, spread=0.08, filled=filled)
-                if panel.measure.endswith(LESS_CHANCE):
-                    axis.set_xlabel("less chance (points)")
-                    axis.axvline(0, color="#555555", linestyle=":", linewidth=0.9)
-                else:
-                    axis.set_xlabel("%")
-                    axis.set_xlim(min(0, 100 * of_measure["value"].min()), 100)
-        entries = [
-            Line2D([], [], color="#333333", marker="o", linestyle="None", markersize=3.5, mfc=face, label=name)
-            for name, face in (("kept tokens", "#333333"), ("dropped tokens", "none"))
-        ]
-        figure.legend(handles=entries, loc="outside lower center", ncols=2)
+    figure, panels = variant_panels(models, shown, [panel.title for panel in PANELS], LINE)
+    for model, axes in panels.items():
+        for axis, panel in zip(axes, PANELS, strict=True):
+            rows = values[values["measure"] == panel.measure].sort_values("seed")
+            runs = {key: group["value"] for key, group in rows.groupby(arm)}
+            for height, variant in enumerate(shown):
+                for name, side in (("kept", -SIDE), ("dropped", SIDE)):
+                    key = (model, variant, name, panel.regime)
+                    if key in runs:
+                        level, filled = limits[*key, panel.measure], name == "kept"
+                        draw_seeds(axis, height + side, runs[key], level, variant, spread=0.08, filled=filled)
+            if panel.measure.endswith(LESS_CHANCE):
+                axis.set_xlabel("less chance (points)")
+                axis.axvline(0, **GUIDE)
+            else:
+                axis.set_xlabel("%")
+                axis.set_xlim(min(0, 100 * rows["value"].min()), 100)
+    entries = [
+        Line2D([], [], color="#333333", marker="o", linestyle="None", markersize=3.5, mfc=face, label=name)
+        for name, face in (("kept tokens", "#333333"), ("dropped tokens", "none"))
+    ]
+    figure.legend(handles=entries, loc="outside lower center", ncols=2)
     return figure

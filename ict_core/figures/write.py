@@ -41,13 +41,11 @@ def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
         figure: gets the note and a fixed layout.
         note: a sentence for the foot of the figure, such as that its study is one in miniature.
     """
-    paths = []
+    paths = {ending: out / f"{name}.{ending}" for ending in _METADATA}
     with rc_context(RC):
         draw_note(figure, note)
         settle(figure)
-        for ending, metadata in _METADATA.items():
-            path = out / f"{name}.{ending}"
+        for ending, path in paths.items():
             with appearing(path) as partial:
-                figure.savefig(partial, format=ending, dpi=DPI, metadata=metadata)
-            paths.append(path)
-    return paths
+                figure.savefig(partial, format=ending, dpi=DPI, metadata=_METADATA[ending])
+    return list(paths.values())

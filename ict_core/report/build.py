@@ -29,7 +29,7 @@ def write_report(stored: Path, results: Path) -> None:
     study, files = Stored(stored), StudyFiles(results)
     settings = study.settings
     manifest = read_manifest(StudyFiles(stored).manifest)
-    first = overview(settings, _json(files.claims)["claims"], study.frame("compute"), manifest)
+    first = overview(settings, _claims(files.claims), study.frame("compute"), manifest)
     write_text(files.overview, page(f"{settings.name}: overview", first))
     runs = manifest_page(settings.name, study.note, manifest)
     write_text(files.manifest_page, page(f"{settings.name}: run manifests", runs))
@@ -49,11 +49,12 @@ def _text(path: Path) -> str:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _claims(path: Path) -> list[dict[str, Any]]:
     try:
-        content: dict[str, Any] = json.loads(_text(path))
+        content = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON ({error}); delete it and run the stage that writes it") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: not what `ict claims` wrote; delete it and run the stage that writes it")
-    return content
+    claims: list[dict[str, Any]] = content["claims"]
+    return claims

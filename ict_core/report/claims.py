@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ict_core.report.text import table
+from ict_core.markdown import markdown_table
+from ict_core.tables.layout import NONE, p_value
 
-NONE = "—"
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -22,16 +22,16 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"**{claim['statement']}** {claim['source'][0].upper() + claim['source'][1:]}. *Test:* {claim['test']}.",
             claim["paper"] or NONE,
             estimate_text(claim),
-            p_text(claim["p"]),
-            p_text(claim["p_adjusted"]),
+            _p_text(claim["p"]),
+            _p_text(claim["p_adjusted"]),
             claim["seeds"] or NONE,
-            seeds_text(claim["seeds_needed"]),
+            _seeds_text(claim["seeds_needed"]),
             f"**{claim['verdict']}**" + (f" ({claim['remark']})" if claim["remark"] else ""),
         )
         for claim in claims
     ]
     tested = sum(1 for claim in claims if claim["seeds"])
-    header = ("claim", "the paper", "this study", "p", "Holm p", "seeds", "seeds needed", "verdict")
+    heads = ("claim", "the paper", "this study", "p", "Holm p", "seeds", "seeds needed", "verdict")
     return "\n".join(
         [
             f"# Claims: {study}\n",
@@ -45,7 +45,7 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here.\n",
-            table(header, rows, right=(3, 4, 5, 6)),
+            markdown_table(heads, rows, "lllrrrrl"),
         ]
     )
 
@@ -63,15 +63,11 @@ def estimate_text(claim: Mapping[str, Any]) -> str:
     return f"{number(claim['estimate'])}{interval}{'' if points else ' ' + claim['unit']}"
 
 
-def p_text(p: float | None) -> str:
-    """A p value with three decimals, "<0.001" below that."""
-    if p is None:
-        return NONE
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+def _p_text(p: float | None) -> str:
+    return NONE if p is None else p_value(p)
 
 
-def seeds_text(seeds: float | str | None) -> str:
-    """The number of seeds, in words where no number would do."""
+def _seeds_text(seeds: float | str | None) -> str:
     if seeds is None:
         return NONE
     return "over 10,000" if isinstance(seeds, str) else f"{int(seeds):,}"

@@ -8,9 +8,10 @@ import pandas as pd
 
 from ict_core.evidence.origins import mixture_note
 from ict_core.evidence.settings import Settings, words
+from ict_core.markdown import markdown_table
 from ict_core.report.claims import estimate_text
-from ict_core.report.text import table
 from ict_core.statistics.calibrated import nearest
+from ict_core.tables.layout import NONE
 
 _KEPT = {"keeps": "yes", "does not": "**no**"}  # the calibration's verdicts
 _SCALE = """\
@@ -49,16 +50,15 @@ def overview(
         compute: a frame of `records.COMPUTE`.
         manifest: as the collecting stage wrote it.
     """
-    miniature = _SCALE if settings.whole["scale"] == "mini" else ""
     parts = [
         f"# {settings.name}\n",
         f"{settings.note}\n",
-        miniature,
+        _SCALE if settings.whole["scale"] == "mini" else "",
         "## What was run\n",
         _what_was_run(settings, compute, manifest),
         _arms(settings),
         "## Verdicts\n",
-        verdicts(claims, settings.margin),
+        _verdicts(claims, settings.margin),
         _READING.format(margin=100 * settings.margin),
         _trust(settings),
         "## What is assumed\n",
@@ -66,36 +66,31 @@ def overview(
         "assumption (`configs/` names its sources).\n",
         _assumed(settings),
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(filter(None, parts))
 
 
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
     whole = settings.whole
     trained = compute[compute["stage"] == "train"]
-    blocks = [(", ".join(b["models"]), ", ".join(b["methods"]), ", ".join(map(str, b["seeds"]))) for b in whole["grid"]]
+    blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in whole["grid"]]
     sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in whole["benchmarks"])
     commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
+    mixed = mixture_note(manifest)
     lines = [
-        table(["models", "methods", "seeds"], blocks),
+        markdown_table(["models", "methods", "seeds"], blocks),
         f"{len(trained)} training runs of {whole['training']['steps']} optimiser steps on "
         f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
         f"benchmarks with {whole['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
-        f"**{mixed}**\n" if (mixed := mixture_note(manifest)) else "",
+        f"**{mixed}**\n" if mixed else "",
     ]
-    return "\n".join(line for line in lines if line)
+    return "\n".join(filter(None, lines))
 
 
 def _arms(settings: Settings) -> str:
     """What every two compared trainings differ in: the proof that a declared factor is the only one."""
     rows = [
-        (
-            variant,
-            arm.of,
-            arm.factor or "—",
-            "; ".join(f"{key}: {words(of)} → {words(value)}" for key, of, value in arm.different),
-            arm.equal,
-        )
+        (variant, arm.of, arm.factor or NONE, "; ".join(map(_change, arm.different)), arm.equal)
         for variant, arm in settings.arms.items()
     ]
     return (
@@ -103,8 +98,13 @@ def _arms(settings: Settings) -> str:
         "from the one that it varies, beside its name; all others are equal. Where a factor is declared the loader "
         "refuses a method that differs in another key; a group size changes the prompts of a step with it, as the "
         "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
-        + table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, right=(4,))
+        + markdown_table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, "llllr")
     )
+
+
+def _change(difference: tuple[str, Any, Any]) -> str:
+    key, old, new = difference
+    return f"{key}: {words(old)} → {words(new)}"
 
 
 def _trust(settings: Settings) -> str:
@@ -116,49 +116,42 @@ def _trust(settings: Settings) -> str:
             "No calibration was made at a size as small as this study's: its intervals and tests are untested there.\n"
         )
     where = f"{rows['size'].iloc[0]}, {rows['seeds'].iloc[0]} seeds"
-    view = (
-        (rows["method"] == "crossed bootstrap") & (rows["quantity"] == "difference") & (rows["truth"] == "new problems")
+    bootstrap = "method == 'crossed bootstrap' and quantity == 'difference' and truth == 'new problems'"
+    shown = rows.query(f"role in ['primary', 'second view'] or ({bootstrap})")
+    shown = shown.sort_values(["role", "quantity"], kind="stable").assign(
+        nominal=(100 * shown["nominal"]).map("{:.0f}".format),
+        rate=(100 * shown["rate"]).map("{:.1f}".format),
+        verdict=shown["verdict"].map(_KEPT),
     )
-    shown = rows[rows["role"].isin(["primary", "second view"]) | view]
-    lines = [
-        (
-            r["quantity"],
-            r["method"],
-            r["truth"],
-            f"{100 * r['nominal']:.0f}",
-            f"{100 * r['rate']:.1f}",
-            _KEPT[r["verdict"]],
-        )
-        for _, r in shown.sort_values(["role", "quantity"], kind="stable").iterrows()
-    ]
+    lines = shown[["quantity", "method", "truth", "nominal", "rate", "verdict"]].itertuples(index=False)
     return (
         "### How often they keep their word\n\nMeasured by simulation at the calibrated size nearest to this study's "
         f"({where}); percent. A nominal 95 % interval keeps its word from 92 to 98, a nominal 5 % test up to 6.\n\n"
-        + table(["of", "method", "for", "nominal", "measured", "keeps its word"], lines, right=(3, 4))
+        + markdown_table(["of", "method", "for", "nominal", "measured", "keeps its word"], lines, "lllrrl")
     )
 
 
-def verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
+def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
     """The ledger's verdicts in short, after a sentence that counts them."""
-    counts = Counter(claim["verdict"] for claim in claims)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    counts = ", ".join(
+        f"{count} {verdict}" for verdict, count in Counter(claim["verdict"] for claim in claims).most_common()
+    )
     rows = [
-        (claim["statement"], claim["paper"] or "—", estimate_text(claim), f"**{claim['verdict']}**") for claim in claims
+        (claim["statement"], claim["paper"] or NONE, estimate_text(claim), f"**{claim['verdict']}**")
+        for claim in claims
     ]
     return (
-        f"Of {len(claims)} claims and questions of the ledger: {told}. Estimates are percent points unless "
+        f"Of {len(claims)} claims and questions of the ledger: {counts}. Estimates are percent points unless "
         f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
-        + table(["claim", "the paper", "this study", "verdict"], rows)
+        + markdown_table(["claim", "the paper", "this study", "verdict"], rows)
     )
 
 
 def _assumed(settings: Settings) -> str:
     whole = settings.whole
-    rows = [
-        (f"{part}.{key}", value)
-        for part in ("training", "evaluation", "evidence")
-        for key, value in whole[part].items()
-    ]
+    parts = ("training", "evaluation", "evidence")
+    rows = [(f"{part}.{key}", value) for part in parts for key, value in whole[part].items()]
     for name in settings.variants:
-        rows.append((f"methods/{name}", ", ".join(f"{key} {value}" for key, value in whole["methods"][name].items())))
-    return table(["key", "value"], rows)
+        values = ", ".join(f"{key} {value}" for key, value in whole["methods"][name].items())
+        rows.append((f"methods/{name}", values))
+    return markdown_table(["key", "value"], rows)

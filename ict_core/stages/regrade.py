@@ -10,6 +10,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evidence.collect import collect
 from ict_core.evidence.scores import count_grades
+from ict_core.markdown import markdown_table
 from ict_core.statistics.pass_at_k import pass_at_k
 from ict_core.store import records
 from ict_core.store.files import appearing, write_text
@@ -148,9 +149,9 @@ def for_csv(value: object) -> object:
 
 
 def for_markdown(value: object) -> str:
-    """Any value as plain text in one cell of a Markdown table: nothing in it is markup, HTML or a line's end."""
+    """Any value as plain text for a cell of `markdown_table`: nothing in it is markup, HTML or a line's end."""
     text = _printable(str(value)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"[\\`*_{}\[\]()!|~$:@]|(?<=www)\.", r"\\\g<0>", text)
+    return re.sub(r"[\\`*_{}\[\]()!~$:@]|(?<=www)\.", r"\\\g<0>", text)
 
 
 def _printable(text: str) -> str:
@@ -160,5 +161,4 @@ def _printable(text: str) -> str:
 def _markdown(frame: pd.DataFrame) -> str:
     rows = [[for_markdown(value) for value in row] for row in frame.itertuples(index=False)]
     head = [column.replace("_", " ") for column in frame.columns]
-    lines = [f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows]]
-    return "\n".join(lines) + "\n"
+    return markdown_table(head, rows, "-" * len(head))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -36,3 +37,18 @@ def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> 
     """The variants that a model ran, in the order in which they are shown: base first, then as given."""
     ran = set(frame.loc[frame["model"] == model, "variant"].unique())
     return [v for v in dict.fromkeys([BASE, *variants]) if v in ran]
+
+
+def limits_by(means: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """The columns mean, low, high by the values of the key's columns."""
+    keys, limits = (means[list(names)].itertuples(index=False, name=None) for names in (key, ["mean", "low", "high"]))
+    return dict(zip(keys, limits, strict=True))
+
+
+def seed_range(numbers: pd.Series, noun: str = "training seed") -> str:
+    """Some arms' numbers of seeds in words: "3 training seeds", or "2 to 3 training seeds" where they differ."""
+    if numbers.empty:
+        return f"no {noun}s"
+    least, most = int(numbers.min()), int(numbers.max())
+    span = f"{most}" if least == most else f"{least} to {most}"
+    return f"{span} {noun}{'' if most == 1 else 's'}"

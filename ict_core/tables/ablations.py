@@ -5,11 +5,10 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ict_core.evidence.settings import Variation, words
-from ict_core.statistics.names import FACTORS
+from ict_core.statistics.names import FACTORS, seed_range
 from ict_core.tables.comparison import compared, resolved, side_by_side
 from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings
-from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
 
 TABLE = Declaration(
@@ -26,32 +25,25 @@ TABLE = Declaration(
     follow=True,
 )
 
-_COLUMNS = ["model", "factor", "variant", "reference", "value", "value in reference"]
-
 
 def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
     """Level and paired difference from its reference, of the average, for every variant that declares a factor.
-
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        contrasts: a frame of `schemas.CONTRASTS`.
-        arms: of the study's variants.
 
     Returns:
         The columns model, factor, variant, reference, value, value in reference (as words), and those of
         `comparison.compared`; by factor in the order of :data:`FACTORS`. Each model's references come first.
     """
-    declared = {variant: arm for variant, arm in arms.items() if arm.factor is not None}
-    ordered = sorted(declared, key=lambda variant: list(FACTORS).index(str(declared[variant].factor)))
-    references = dict.fromkeys(declared[variant].of for variant in ordered)
+    declared = [(variant, arm) for variant, arm in arms.items() if arm.factor is not None]
+    declared.sort(key=lambda pair: list(FACTORS).index(str(pair[1].factor)))
+    references = dict.fromkeys(arm.of for _, arm in declared)
     rows: list[tuple[object, ...]] = []
     for model in levels["model"].unique():
         rows += [(model, "", reference, reference, "", "") for reference in references]
-        for variant in ordered:
-            arm = declared[variant]
-            of, value = map(words, arm.values())
-            rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, value, of))
-    return compared(levels, contrasts, pd.DataFrame(rows, columns=_COLUMNS))
+        for variant, arm in declared:
+            old, new = map(words, arm.values())
+            rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, new, old))
+    columns = ["model", "factor", "variant", "reference", "value", "value in reference"]
+    return compared(levels, contrasts, pd.DataFrame(rows, columns=columns))
 
 
 def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
@@ -63,7 +55,7 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
         "difference (Δ) variant − reference in points ± half the 95 % t-interval over "
         f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant. {resolved(numbers)}"
     )
-    named = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
-    named.loc[named["factor"] == "", "change"] = ""
-    table = side_by_side("ablations", named, ["model", "factor", "variant", "change", "reference"], caption)
-    return Table(table.name, numbers, table.shown, caption, keys=2)
+    changes = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
+    changes.loc[changes["factor"] == "", "change"] = ""
+    shown = side_by_side(changes, ["model", "factor", "variant", "change", "reference"])
+    return Table("ablations", numbers, shown, caption, keys=2)

@@ -22,15 +22,12 @@ def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
         UserError: a variant without a level.
     """
     shown = restricted(frames, settings.variants)
-    graded = Graded(shown["scores"])
-    return [_with_notices(_made(name, shown, settings), graded, settings) for name in TABLES]
-
-
-def _made(name: str, frames: Frames, settings: TableSettings) -> Table:
-    declared = TABLES[name]
-    maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
-    table: Table = maker(*(frames[frame] for frame in declared.inputs), settings)
-    return replace(table, title=declared.title)
+    graded, tables = Graded(shown["scores"]), []
+    for name, declared in TABLES.items():
+        maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
+        table: Table = maker(*(shown[frame] for frame in declared.inputs), settings)
+        tables.append(_with_notices(replace(table, title=declared.title), graded, settings))
+    return tables
 
 
 def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Table:
@@ -53,17 +50,10 @@ def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Tabl
 
 
 def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, mixed: str = "") -> list[Path]:
-    """Write every table of :func:`make_tables` as CSV, Markdown, LaTeX and HTML into the folder `out`.
+    """Write every table of :func:`make_tables` into the folder `out`, and name the files.
 
     Args:
-        frames: the study's frames.
-        settings: what the tables know of the study beside them.
-        note: a line for every table, for example that the study is a miniature; "" for none.
-        out: the folder; made where it is missing.
-        mixed: a sentence for a column `mixed` of every CSV file, if the study's jobs are of several kinds.
-
-    Returns:
-        The files written: <name>.csv, .md, .tex, .html for each name in :data:`TABLES`.
+        note, mixed: see :func:`write`.
 
     Raises:
         UserError: as :func:`make_tables`; nothing is written then.

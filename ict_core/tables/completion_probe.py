@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import in_order
+from ict_core.tables.frames import in_order, wide
 from ict_core.tables.layout import rare_percent
 from ict_core.tables.table import Table
 
@@ -34,13 +34,13 @@ def completion_probe_table(probes: Mapping[str, pd.DataFrame], benchmarks: Mappi
         problems=("problem", "size"), exact=("exact", "mean"), rouge_l=("rouge_l", "mean")
     )
     numbers = in_order(means.reset_index(), model=probes, benchmark=benchmarks)
-    key = ["model", "benchmark", "problems"]
-    rows = numbers[key].drop_duplicates(ignore_index=True)
-    shown = rows.astype(str)
-    for measure, head in {"exact": "exact", "rouge_l": "ROUGE-L"}.items():
-        wide = numbers.pivot(index=key, columns="percent", values=measure).loc[pd.MultiIndex.from_frame(rows)]
-        for percent, shares in wide.items():
-            shown[f"{head}, {percent} %"] = [rare_percent(share) for share in shares]
+    heads = {"exact": "exact, {} %", "rouge_l": "ROUGE-L, {} %"}
+    rows = pd.concat(
+        numbers.assign(text=numbers[measure].map(rare_percent), head=numbers["percent"].map(head.format))
+        for measure, head in heads.items()
+    )
+    columns = [head.format(percent) for head in heads.values() for percent in sorted(numbers["percent"].unique())]
+    shown = wide(rows, ["model", "benchmark", "problems"], "head", columns).astype(str)
     caption = (
         "The partial-prompt completion probe of Wu et al. (arXiv:2507.10532): the base model is given the first part "
         "of each question, of the length in the heading, and decodes greedily. Exact: in how many percent it continues "

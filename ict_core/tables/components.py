@@ -23,23 +23,6 @@ TABLE = Declaration(
 )
 
 
-def component_numbers(components: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """All components in the order of the table.
-
-    Args:
-        components: a frame of `schemas.COMPONENTS`.
-        settings: the study's variants and benchmarks in order.
-    """
-    return in_order(
-        components,
-        model=list(components["model"]),
-        metric=METRICS,
-        variant=[BASE, *settings.variants],
-        benchmark=[AVERAGE, *settings.mirrors],
-        source=SOURCES_OF_VARIANCE,
-    )
-
-
 def _text(sd: float, contribution: float, total: float) -> str:
     """ "1.2 (35 %)": the source's standard deviation in points and its part of the level's variance."""
     if math.isnan(sd):
@@ -48,18 +31,21 @@ def _text(sd: float, contribution: float, total: float) -> str:
 
 
 def components_table(components: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable components of the average, a column a source of variance."""
-    numbers = component_numbers(components, settings)
+    """The components of the average, a column a source of variance."""
+    orders = {"variant": [BASE, *settings.variants], "benchmark": [AVERAGE, *settings.mirrors]}
+    numbers = in_order(
+        components, model=list(components["model"]), metric=METRICS, **orders, source=SOURCES_OF_VARIANCE
+    )
     chosen = numbers[(numbers["benchmark"] == AVERAGE) & numbers["metric"].isin(PASS_METRICS)]
     key = ["model", "metric", "variant"]
     again = (chosen["source"] == RERUN).any()
     sources = [*SOURCES_OF_VARIANCE, *([RERUN] if again else [])]
     rows = []
-    for values, of_level in chosen.groupby(key, sort=False):
-        found = {str(source): (sd, part) for source, sd, part in of_level[["source", "sd", "contribution"]].to_numpy()}
-        total = float(of_level.loc[of_level["source"] != RERUN, "contribution"].sum())
-        texts = [_text(*found.get(source, (math.nan, math.nan)), total) for source in sources]
-        rows.append((*values, *texts, percent(math.sqrt(total)) if total else NONE))
+    for level, parts in chosen.groupby(key, sort=False):
+        by_source = parts.set_index("source")[["sd", "contribution"]].reindex(sources)
+        total = float(parts.loc[parts["source"] != RERUN, "contribution"].sum())
+        texts = [_text(sd, part, total) for sd, part in by_source.itertuples(index=False, name=None)]
+        rows.append((*level, *texts, percent(math.sqrt(total)) if total else NONE))
     shown = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in sources), "level's error"])
     caption = (
         "Variance components of the average over the benchmarks: the standard deviation of each source in percent "

@@ -22,9 +22,6 @@ TABLE = Declaration(
     source="compute",
 )
 
-CELL = ["model", "variant", "seed", "stage"]
-COSTS = ["tokens", "seconds", "tokens_per_second", "peak_memory_mib", "peak_gpu_memory_mib"]
-COLUMNS = [*CELL, *COSTS]
 _HEADS = {
     "tokens": ("tokens", 0),
     "seconds": ("seconds", 1),
@@ -35,40 +32,25 @@ _HEADS = {
 
 
 def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> pd.DataFrame:
-    """One row a job (cell and stage), in the order of the tables.
+    """One row a job of a frame of `records.COMPUTE`, by model and variant (base first) in the given orders, then stage.
 
-    Args:
-        compute: a frame of `records.COMPUTE`.
-        models: in order.
-        variants: in order; base goes first.
-
-    Returns:
-        A frame of :data:`COLUMNS`; `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
+    `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
     """
-    ordered = in_order(
-        compute.sort_values("seed", kind="stable"),
-        model=models,
-        variant=[BASE, *variants],
-        stage=STAGES,
-    )
+    by_seed = compute.sort_values("seed", kind="stable")
+    ordered = in_order(by_seed, model=models, variant=[BASE, *variants], stage=STAGES)
     timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))
-    return ordered.assign(tokens_per_second=timed["tokens"] / timed["seconds"])[COLUMNS]
+    rate = timed["tokens"] / timed["seconds"]
+    return ordered.assign(tokens_per_second=rate)[["model", "variant", "seed", "stage", *_HEADS]]
 
 
 def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable costs: the mean over the seeds of a model, variant and stage with the least and the largest.
-
-    Args:
-        compute: a frame of `records.COMPUTE`.
-        levels: a frame of `schemas.LEVELS`, for the order of the models.
-        settings: the study's variants in order.
-    """
+    """The mean over the seeds of a model, variant and stage with the least and the largest; models as in the levels."""
     numbers = compute_numbers(compute, list(levels["model"]), settings.variants)
-    rows = []
-    for (model, variant, stage), cells in numbers.groupby(CELL[:2] + CELL[3:], sort=False):
-        row = {"model": model, "variant": variant, "stage": stage, "runs": str(len(cells))}
-        rows.append(row | {head: whole_range(cells[cost], decimals) for cost, (head, decimals) in _HEADS.items()})
-    shown = pd.DataFrame(rows, columns=["model", "variant", "stage", "runs", *(head for head, _ in _HEADS.values())])
+    key, rows = ["model", "variant", "stage"], []
+    for job, cells in numbers.groupby(key, sort=False):
+        costs = [whole_range(cells[cost], decimals) for cost, (_, decimals) in _HEADS.items()]
+        rows.append((*job, str(len(cells)), *costs))
+    shown = pd.DataFrame(rows, columns=[*key, "runs", *(head for head, _ in _HEADS.values())])
     stages = set(numbers["stage"])
     base = " or ".join(word for stage, word in (("pretrain", "pretrained"), ("fetch", "fetched")) if stage in stages)
     caption = (

@@ -4,20 +4,11 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics.names import AVERAGE
+from ict_core.statistics.names import AVERAGE, seed_range
 from ict_core.statistics.schemas import FAMILIES
 from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import METRICS, TableSettings, in_order, label
-from ict_core.tables.layout import (
-    SIGNIFICANCE,
-    by_row,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    percent_range,
-    seed_range,
-)
+from ict_core.tables.layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
 from ict_core.tables.table import Table
 
 TABLE = Declaration(
@@ -38,18 +29,13 @@ MANY_SEEDS = 1000  # more than this is printed as such
 _CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg", "single benchmark": "Benjamini-Hochberg"}
 
 
-def contrast_numbers(contrasts: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """All contrasts in the order of the table.
+def _seeds_needed(value: float) -> str:
+    return f">{MANY_SEEDS}" if value > MANY_SEEDS else number(value, 0)
 
-    Args:
-        contrasts: a frame of `schemas.CONTRASTS`.
-        settings: the study's variants, baselines and benchmarks in order.
 
-    Returns:
-        A frame of `schemas.CONTRASTS`: declared rows, then exploratory ones, then single benchmarks; in each by model,
-        metric, benchmark (the average first), variant, baseline.
-    """
-    return in_order(
+def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
+    """The contrasts of the average, declared ones first; the CSV has every benchmark."""
+    numbers = in_order(
         contrasts,
         family=FAMILIES,
         model=list(contrasts["model"]),
@@ -58,16 +44,6 @@ def contrast_numbers(contrasts: pd.DataFrame, settings: TableSettings) -> pd.Dat
         variant=settings.variants,
         baseline=settings.baselines,
     )
-
-
-def seeds_needed(value: float) -> str:
-    """A number of seeds as text; more than :data:`MANY_SEEDS` is said to be more."""
-    return f">{MANY_SEEDS}" if value > MANY_SEEDS else number(value, 0)
-
-
-def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable contrasts of the average; the CSV has every benchmark."""
-    numbers = contrast_numbers(contrasts, settings)
     rows = numbers[numbers["benchmark"] == AVERAGE].reset_index(drop=True)
     shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].map(label))
     shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
@@ -79,7 +55,7 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     shown["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
     shown["detectable"] = by_row(rows, ["detectable"], percent)
     shown["seeds"] = rows["seeds"].astype(str)
-    shown["seeds needed"] = by_row(rows, ["seeds_needed"], seeds_needed)
+    shown["seeds needed"] = by_row(rows, ["seeds_needed"], _seeds_needed)
     return Table("contrasts", numbers, shown, _caption(numbers, rows, settings), keys=3)
 
 
@@ -95,11 +71,8 @@ def _family(numbers: pd.DataFrame, family: str) -> str:
 
 def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings) -> str:
     families = "; ".join(_family(numbers, family) for family in FAMILIES)
-    no_spread = (
-        " No spread: the paired differences are equal and not 0, so that nothing tells how they vary."
-        if "no spread" in set(numbers["verdict"])
-        else ""
-    )
+    no_spread = " No spread: the paired differences are equal and not 0, so that nothing tells how they vary."
+    no_spread = no_spread if "no spread" in set(numbers["verdict"]) else ""
     return (
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
         f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "

@@ -53,5 +53,8 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration(Shown, Origin):
-    """A table, whose module <name> has the function ``<name>_table(*frames, settings)``; one without a place is made
-    by a command of its own."""
+    """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
+
+    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
+    settings are `frames.TableSettings`. A table without a place is made by a command of its own.
+    """

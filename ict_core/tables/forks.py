@@ -1,13 +1,12 @@
 """Recall and precision of the known forks: of every rule on the same rollouts, and of every method on its own."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from ict_core.evidence.rules import CHANCE, OWN, WHEN
+from ict_core.statistics.names import seed_range
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import by_row, percent_interval, seed_range
+from ict_core.tables.frames import TableSettings, in_order, wide
+from ict_core.tables.layout import by_row, percent_interval
 from ict_core.tables.table import Table
 
 TABLE = Declaration(
@@ -23,25 +22,19 @@ TABLE = Declaration(
 )
 
 
-def fork_numbers(fork_means: pd.DataFrame, variants: Sequence[str], baseline: str) -> pd.DataFrame:
-    """A frame of `schemas.FORK_MEANS` in the order of the table: the rules on the baseline's rollouts, then `own`."""
-    rules = [*fork_means.loc[fork_means["rollouts"] == baseline, "rule"].unique(), *variants]
-    return in_order(fork_means, model=list(fork_means["model"]), rollouts=[baseline, OWN], rule=rules)
-
-
 def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable recall and precision."""
+    """Recall and precision: of the rules on the baseline's rollouts, then of each method on its own."""
     baseline = settings.baselines[0]
-    numbers = fork_numbers(fork_means, settings.variants, baseline)
-    columns: dict[tuple[str, str], str] = {}
+    rules = [*fork_means.loc[fork_means["rollouts"] == baseline, "rule"].unique(), *settings.variants]
+    numbers = in_order(fork_means, model=list(fork_means["model"]), rollouts=[baseline, OWN], rule=rules)
+    columns: dict[str, str] = {}
     for measure, chance in CHANCE.items():
-        columns[chance, "all"] = f"{chance} %"
-        columns |= {(measure, when): f"{measure} {when}" for when in WHEN}
-    key = ["model", "rollouts", "rule"]
-    texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    wide = texts.pivot(index=key, columns=["measure", "when"], values="text")
-    shown = wide.reindex(index=pd.MultiIndex.from_frame(numbers[key].drop_duplicates()), columns=list(columns))
-    shown.columns = pd.Index(columns.values())
+        columns |= {f"{chance} all": f"{chance} %"} | {f"{measure} {when}": f"{measure} {when}" for when in WHEN}
+    texts = numbers.assign(
+        text=by_row(numbers, ["mean", "low", "high"], percent_interval),
+        head=numbers["measure"] + " " + numbers["when"],
+    )
+    shown = wide(texts, ["model", "rollouts", "rule"], "head", columns).rename(columns=columns)
     if numbers.empty:
         caption = "No decision points are known in these problems, so no rule's recall or precision of them is."
     else:
@@ -54,4 +47,4 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
             "method kept of its own, at steps at which it selects. As many tokens drawn at random have a recall of "
             "`kept %` and a precision of `forks %`."
         )
-    return Table("forks", numbers, shown.reset_index(), caption, keys=2)
+    return Table("forks", numbers, shown, caption, keys=2)

@@ -2,21 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.evidence.settings import Variation
-from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.names import BASE
+from ict_core.tables.layout import NONE
 from ict_core.tables.published import Paper
 
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
-LIMITS = ("mean", "low", "high")
 LABELS = {"total": "Total"}
-_OPPOSITE = {"better": "worse", "worse": "better"}
-
 
 Frames = Mapping[str, pd.DataFrame]
 """A study's frames by the names of `evidence.stored`: at least those of `registry.INPUTS`."""
@@ -24,17 +21,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What the tables know of the study beside its frames.
-
-    Attributes:
-        variants: the trained variants to show, in order.
-        baselines: the variants that every other one is compared with, in order.
-        mirrors: benchmark -> the paper's benchmark in whose place it stands, in the study's order.
-        margin: the smallest difference of interest, a share.
-        power: of the smallest detectable difference and of the seeds needed.
-        paper: the paper's published figures.
-        arms: variant -> what it varies, and what the two differ in.
-    """
+    """What the tables know of the study beside its frames (see `evidence.settings.Settings`), and of the paper."""
 
     variants: tuple[str, ...]
     baselines: tuple[str, ...]
@@ -76,34 +63,20 @@ def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
     return frame.sort_values(list(orders), key=rank, kind="stable", ignore_index=True)
 
 
-def limits_by(numbers: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], tuple[float, float, float]]:
-    """The columns mean, low, high by the values of the key's columns."""
-    keys, limits = (numbers[list(columns)].itertuples(index=False, name=None) for columns in (key, LIMITS))
-    return dict(zip(keys, limits, strict=True))
+def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[str]) -> pd.DataFrame:
+    """The column `text` of the rows, side by side: a dash where there is none.
+
+    Args:
+        rows: a frame with the columns `text`, `heads` and `key`.
+        key: the columns whose values name a row; rows stand in the order in which they come.
+        heads: the column whose values name the columns.
+        columns: which of them, in order.
+    """
+    texts = rows.pivot(index=list(key), columns=heads, values="text")
+    order = pd.MultiIndex.from_frame(rows[list(key)].drop_duplicates())
+    return texts.reindex(index=order, columns=list(columns)).fillna(NONE).reset_index().rename_axis(columns=None)
 
 
 def label(metric: str) -> str:
     """A metric's name in a readable table."""
     return LABELS.get(metric, metric)
-
-
-def both_ways(contrasts: pd.DataFrame) -> pd.DataFrame:
-    """Contrasts of the average and each one turned round, so that a pair is found whichever of the two comes first.
-
-    Args:
-        contrasts: a frame of `schemas.CONTRASTS`.
-
-    Returns:
-        The columns model, variant, baseline, metric, family, difference, low, high, p_adjusted, verdict; one row a
-        (model, variant, baseline, metric).
-    """
-    key = ["model", "variant", "baseline", "metric"]
-    columns = [*key, "family", "difference", "low", "high", "p_adjusted", "verdict"]
-    ours = contrasts.loc[contrasts["benchmark"] == AVERAGE, columns]
-    turned = ours.rename(columns={"variant": "baseline", "baseline": "variant"}).assign(
-        difference=-ours["difference"],
-        low=-ours["high"],
-        high=-ours["low"],
-        verdict=ours["verdict"].replace(_OPPOSITE),
-    )
-    return pd.concat([ours, turned[columns]], ignore_index=True).drop_duplicates(key)

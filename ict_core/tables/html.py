@@ -1,7 +1,7 @@
 """A table as HTML: a section to be pasted into a page, or a page of its own."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from ict_core.tables.table import Table, alignments, grouped
@@ -33,25 +33,26 @@ def html_escape(text: str) -> str:
     return code.encode("ascii", "xmlcharrefreplace").decode()
 
 
+def _cells(row: Iterable[str], sides: Sequence[str], headings: int, scope: str) -> str:
+    """A row's cells, the first of them headings of that scope."""
+    cells = []
+    for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
+        align = ' class="r"' if side == "r" else ""
+        tag, attributes = ("th", f' scope="{scope}"{align}') if i < headings else ("td", align)
+        cells.append(f"<{tag}{attributes}>{html_escape(cell)}</{tag}>")
+    return "".join(cells)
+
+
 def html_section(table: Table, note: str = "") -> str:
     """The table as a `section` with the id `table-<name>`, its style inside; `note` stands in bold on top.
 
     Several may stand in one page: every rule of the style is bound to the class `evidence-table`. A table wider than
     the window scrolls by itself.
     """
-    aligned = [' class="r"' if a == "r" else "" for a in alignments(table.shown)]
-
-    def cells(row: Iterable[str], leading: int, scope: str) -> str:
-        tagged = [("th", f' scope="{scope}"') if i < leading else ("td", "") for i in range(len(aligned))]
-        return "".join(
-            f"<{tag}{attribute}{align}>{html_escape(cell)}</{tag}>"
-            for (tag, attribute), align, cell in zip(tagged, aligned, row, strict=True)
-        )
-
-    rows = []
+    sides, rows = alignments(table.shown), []
     for number, (shared, row) in enumerate(grouped(table.shown, table.keys)):
         rule = "" if number == 0 or shared == table.keys else ' class="group"' if shared == 0 else ' class="subgroup"'
-        rows.append(f"<tr{rule}>{cells(row, table.keys, 'row')}</tr>")
+        rows.append(f"<tr{rule}>{_cells(row, sides, table.keys, 'row')}</tr>")
     title = [f"<strong>{html_escape(table.title)}.</strong>"] if table.title else []
     lines = [
         f'<section class="evidence-table" id="table-{html_escape(table.name)}">',
@@ -60,7 +61,7 @@ def html_section(table: Table, note: str = "") -> str:
         f'<p class="caption">{" ".join([*title, html_escape(table.caption)])}</p>',
         f'<div class="scroll" tabindex="0" role="region" aria-label="{html_escape(table.title or table.name)}">',
         "<table>",
-        f"<thead><tr>{cells(table.shown.columns, len(aligned), 'col')}</tr></thead>",
+        f"<thead><tr>{_cells(table.shown.columns, sides, len(sides), 'col')}</tr></thead>",
         "<tbody>",
         *rows,
         "</tbody>",

@@ -2,7 +2,6 @@
 
 import re
 import textwrap
-from collections.abc import Iterable
 
 import pandas as pd
 
@@ -42,12 +41,8 @@ def latex_escape(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"\\texttt{\1}", text.translate(_LATEX))
 
 
-def _line(cells: Iterable[str]) -> str:
-    return " & ".join(latex_escape(cell) for cell in cells) + r" \\"
-
-
 def _head(rows: pd.DataFrame, align: str) -> str:
-    """The line of headings; one that is wider than its column's cells is broken into several lines."""
+    """The headings; one that is wider than its column's cells is broken into several lines."""
     cells = []
     for column, side in zip(rows.columns, align, strict=True):
         width = max([_NARROW, *rows[column].map(len)])
@@ -77,7 +72,7 @@ def _float(table: Table, rows: pd.DataFrame, part: str, number: int, align: str,
     for shared, cells in grouped(rows, table.keys):
         if body and shared < table.keys:
             body.append(r"\midrule" if shared == 0 else r"\addlinespace[1.5pt]")
-        body.append(_line(cells))
+        body.append(" & ".join(map(latex_escape, cells)) + r" \\")
     return [
         r"\begin{table*}[tp]",
         r"\centering\setlength{\belowcaptionskip}{6pt}",

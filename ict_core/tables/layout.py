@@ -30,9 +30,8 @@ def percent(share: float, signed: bool = False) -> str:
 
 
 def percent_interval(mean: float, low: float, high: float, signed: bool = False) -> str:
-    """A mean share with its interval.
+    """A mean share with half its interval, "23.4 ± 3.1", or "23.4 (20.1 to 31.0)" where that is not symmetric.
 
-    "23.4 ± 3.1" with half the interval, "23.4 (20.1 to 31.0)" where its limits are not symmetric around the mean,
     "23.4 ± —" without an interval, "—" without a mean.
     """
     if math.isnan(mean):
@@ -79,18 +78,3 @@ def whole_range(values: pd.Series, decimals: int = 0) -> str:
     """The mean of some runs with the least and the largest: "120 (100 to 130)"; a single number where all are equal."""
     mean, low, high = (number(float(v), decimals) for v in (values.mean(), values.min(), values.max()))
     return mean if low == high else f"{mean} ({low} to {high})"
-
-
-def seed_range(seeds: pd.Series) -> str:
-    """The numbers of seeds that occur, in words: "3 training seeds", "2 to 3 training seeds"."""
-    if seeds.empty:
-        return "no training seeds"
-    least, most = int(seeds.min()), int(seeds.max())
-    span = f"{most}" if least == most else f"{least} to {most}"
-    return f"{span} training seed{'' if most == 1 else 's'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Names as code in a sentence: "`a`, `b` and `c`"."""
-    code = [f"`{word}`" for word in words]
-    return f"{', '.join(code[:-1])} and {code[-1]}" if len(code) > 1 else "".join(code)

@@ -1,13 +1,14 @@
 """The main table: every model and variant on every benchmark, in the paper's layout."""
 
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 
 import pandas as pd
 
-from ict_core.statistics.names import AVERAGE, BASE
+from ict_core.statistics.names import AVERAGE, BASE, seed_range
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, in_order, label
-from ict_core.tables.layout import NONE, SIGNIFICANCE, by_row, percent_interval, seed_range
+from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables.layout import NONE, SIGNIFICANCE, by_row, percent_interval
 from ict_core.tables.table import Table
 
 TABLE = Declaration(
@@ -26,28 +27,9 @@ _SUPERSCRIPT = str.maketrans("abcdefghijklmnop+-()", "ᵃᵇᶜᵈᵉᶠᵍʰⁱ
 _SIGNS = {"better": "+", "worse": "-"}
 
 
-def main_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """The levels of the three metrics in the order of the table.
-
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        settings: the study's variants and benchmarks in order.
-
-    Returns:
-        A frame of `schemas.LEVELS`; metric, then model, then variant (base first), then benchmark (the average last).
-    """
-    return in_order(
-        levels[levels["metric"].isin(METRICS)],
-        metric=METRICS,
-        model=list(levels["model"]),
-        variant=[BASE, *settings.variants],
-        benchmark=[*settings.mirrors, AVERAGE],
-    )
-
-
 def _letters(baselines: Sequence[str]) -> dict[str, str]:
     """A letter for each baseline, in order."""
-    return {baseline: chr(ord("a") + i) for i, baseline in enumerate(baselines)}
+    return dict(zip(baselines, ascii_lowercase, strict=False))
 
 
 def _marks(contrasts: pd.DataFrame, baselines: Sequence[str]) -> dict[tuple[str, str, str], str]:
@@ -71,34 +53,37 @@ def _marks(contrasts: pd.DataFrame, baselines: Sequence[str]) -> dict[tuple[str,
 
 
 def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable main table: blocks of metrics, in them a row a model and variant, a column a benchmark.
+    """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark (the average last).
 
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        contrasts: a frame of `schemas.CONTRASTS`, whose verdicts on the average are the marks.
-        settings: what the tables know of the study.
+    The marks are the contrasts' verdicts on the average.
     """
-    numbers, marks = main_numbers(levels, settings), _marks(contrasts, settings.baselines)
+    benchmarks = [*settings.mirrors, AVERAGE]
+    numbers = in_order(
+        levels[levels["metric"].isin(METRICS)],
+        metric=METRICS,
+        model=list(levels["model"]),
+        variant=[BASE, *settings.variants],
+        benchmark=benchmarks,
+    )
+    marks = _marks(contrasts, settings.baselines)
 
     def text(model: str, variant: str, benchmark: str, metric: str, mean: float, low: float, high: float) -> str:
         mark = marks.get((model, variant, metric), "") if benchmark == AVERAGE else ""
         return percent_interval(mean, low, high) + mark
 
-    columns = ["model", "variant", "benchmark", "metric", "mean", "low", "high"]
-    seeds = by_row(numbers, ["variant", "seeds"], lambda variant, seeds: NONE if variant == BASE else str(seeds))
-    cells = numbers.assign(text=by_row(numbers, columns, text), seeds=seeds)
-    rows = ["metric", "model", "variant", "seeds"]
-    order = cells[rows].drop_duplicates()
-    present = [b for b in [*settings.mirrors, AVERAGE] if b in set(numbers["benchmark"])]
-    wide = cells.pivot(index=rows, columns="benchmark", values="text")[present].fillna(NONE)
-    shown = wide.loc[pd.MultiIndex.from_frame(order)].reset_index().rename_axis(columns=None)
+    cells = numbers.assign(
+        text=by_row(numbers, ["model", "variant", "benchmark", "metric", "mean", "low", "high"], text),
+        seeds=numbers["seeds"].astype(str).mask(numbers["variant"] == BASE, NONE),
+    )
+    present = [benchmark for benchmark in benchmarks if benchmark in set(numbers["benchmark"])]
+    shown = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
     shown = shown.assign(metric=shown["metric"].map(label))
     return Table("main", numbers, shown, _caption(numbers, settings, marks), keys=2)
 
 
 def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tuple[str, str, str], str]) -> str:
     seeds = seed_range(numbers.loc[numbers["variant"] != BASE, "seeds"])
-    stands = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
+    stand_ins = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         "(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. "
@@ -106,7 +91,7 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tupl
         "interval speaks for new problems only. An interval that is not symmetric is printed from low to high; "
         f"{NONE}: none. "
     )
-    caption += f"Benchmarks stand in the place of the paper's: {stands}. " if stands else ""
+    caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in _letters(settings.baselines).items())
     if not legend:
         return caption.strip()

@@ -1,10 +1,12 @@
 """The paper's published figures beside the study's own."""
 
+import math
+
 import pandas as pd
 
 from ict_core.statistics.names import AVERAGE
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, label
+from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
 from ict_core.tables.layout import NONE, by_row, number, percent_interval
 from ict_core.tables.published import Paper
 from ict_core.tables.table import Table
@@ -27,12 +29,11 @@ COLUMNS = ["benchmark", "metric", "variant", "source", "model", "mean", "low", "
 
 def _published(paper: Paper) -> pd.DataFrame:
     """The printed figures as shares, columns of :data:`COLUMNS`; a model is its size."""
-    printed = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
-    printed += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
-    nan = float("nan")
+    quotes = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
+    quotes += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
     rows = [
-        (benchmark, metric, figures.variant, PAPER, size, share, nan, nan)
-        for benchmark, size, figures in printed
+        (benchmark, metric, figures.variant, PAPER, size, share, math.nan, math.nan)
+        for benchmark, size, figures in quotes
         for metric, share in figures.shares().items()
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -47,18 +48,12 @@ def _stand_in(settings: TableSettings) -> str:
 def paper_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
     """The paper's figures, then the study's of the same variants; shares, the study's with `LEVELS` intervals.
 
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        settings: `mirrors` names the study's stand-in for the ablation's benchmark; the first of several counts.
-
     Returns:
         A frame of :data:`COLUMNS`. `benchmark` is the average or the paper's name of the benchmark; a figure that the
         paper does not give is NaN, one that the study has not is no row.
     """
     published = _published(settings.paper)
-    places = {AVERAGE: AVERAGE}
-    if stand_in := _stand_in(settings):
-        places[stand_in] = settings.paper.ablation.benchmark
+    places = {AVERAGE: AVERAGE, _stand_in(settings): settings.paper.ablation.benchmark}
     ours = levels[levels["benchmark"].isin(places)]
     ours = ours.assign(benchmark=ours["benchmark"].map(places), source=STUDY)
     rows = published[["benchmark", "metric", "variant"]].drop_duplicates()
@@ -72,41 +67,39 @@ def _text(source: str, _: str, mean: float, low: float, high: float) -> str:
 def _columns(numbers: pd.DataFrame, paper: Paper) -> tuple[list[tuple[str, str]], bool]:
     """(source, model) of each column, and whether every model of the study is one of the paper's."""
     ours = list(numbers.loc[numbers["source"] == STUDY, "model"].unique())
-    named = {name: averages.size for averages in paper.averages for name in averages.named}
-    paired = bool(ours) and all(model in named for model in ours)
+    sizes = {name: averages.size for averages in paper.averages for name in averages.named}
+    paired = bool(ours) and all(model in sizes for model in ours)
     columns: list[tuple[str, str]] = []
     for averages in paper.averages:
         columns.append((PAPER, averages.size))
-        columns += [(STUDY, model) for model in ours if paired and named[model] == averages.size]
+        columns += [(STUDY, model) for model in ours if paired and sizes[model] == averages.size]
     return columns + ([] if paired else [(STUDY, model) for model in ours]), paired
 
 
 def _inconsistent(paper: Paper) -> str:
     """A sentence on the printed totals that are not the mean of their two columns; "" if there are none."""
-    found = [f"{a.size} `{row.variant}`" for a in paper.averages for row in a.rows if not row.consistent()]
-    if not found:
-        return ""
-    totals = " and of ".join(found)
-    return f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
+    totals = " and of ".join(
+        f"{a.size} `{row.variant}`" for a in paper.averages for row in a.rows if not row.consistent()
+    )
+    sentence = f" The paper's totals of {totals} are not the mean of their own two columns; they are shown as printed."
+    return sentence if totals else ""
 
 
 def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable comparison: a row a metric and variant, a column a model of the paper and of the study."""
+    """A row a metric and variant, a column a model of the paper and of the study."""
     numbers = paper_numbers(levels, settings)
     columns, paired = _columns(numbers, settings.paper)
-    keys = numbers[COLUMNS[:5]].itertuples(index=False, name=None)
-    texts = dict(zip(keys, by_row(numbers, COLUMNS[3:], _text), strict=True))
-    published = numbers[numbers["source"] == PAPER]
-    given = published.dropna(subset=["mean"])
-    rows = []
-    for benchmark, of_benchmark in given.groupby("benchmark", sort=False):
-        variants = published.loc[published["benchmark"] == benchmark, "variant"].unique()
-        for metric in (m for m in METRICS if m in set(of_benchmark["metric"])):
-            for variant in variants:
-                key = (benchmark, metric, variant)
-                rows.append((benchmark, label(metric), variant, *(texts.get((*key, *c), NONE) for c in columns)))
+    quoted = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]
+    pairs = set(zip(quoted["benchmark"], quoted["metric"], strict=True))  # the paper gives any of their figures
+    rows = in_order(numbers, benchmark=list(numbers["benchmark"]), metric=METRICS)
+    rows = rows[[pair in pairs for pair in zip(rows["benchmark"], rows["metric"], strict=True)]]
+    texts = rows.assign(
+        text=by_row(rows, COLUMNS[3:], _text),
+        head=rows["model"] + " (" + rows["source"] + ")",
+        metric=rows["metric"].map(label),
+    )
     heads = [f"{model} ({source})" for source, model in columns]
-    shown = pd.DataFrame(rows, columns=["benchmark", "metric", "variant", *heads])
+    shown = wide(texts, ["benchmark", "metric", "variant"], "head", heads)
     return Table("paper", numbers, shown, _caption(settings, paired), keys=2)
 
 
@@ -114,7 +107,7 @@ def _caption(settings: TableSettings, paired: bool) -> str:
     paper = settings.paper
     stand_in = _stand_in(settings)
     sizes = ", ".join(f"{averages.size} is {averages.model}" for averages in paper.averages)
-    here = f"the study's `{stand_in}`, which stands in its place" if stand_in else "not in this study"
+    place = f"the study's `{stand_in}`, which stands in its place" if stand_in else "not in this study"
     relation = (
         "The study's models are the paper's; each stands beside its own."
         if paired
@@ -124,7 +117,7 @@ def _caption(settings: TableSettings, paired: bool) -> str:
     return (
         f"The figures that the paper ({paper.source}) printed, beside this study's; percent. {relation} "
         f"{sizes}. `{AVERAGE}`: over the paper's seven benchmarks, and over the study's. {paper.ablation.benchmark}: "
-        f"the paper's ablation of {paper.ablation.size}, and {here}. The paper printed no intervals; the study's are "
+        f"the paper's ablation of {paper.ablation.size}, and {place}. The paper printed no intervals; the study's are "
         f"95 %, for new runs on new problems. {NONE}: not given by the paper, or not run in the study."
         f"{_inconsistent(paper)}"
     )

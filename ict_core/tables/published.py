@@ -1,5 +1,6 @@
 """`configs/paper.yaml`: the figures that the paper printed."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -59,10 +60,7 @@ class Paper(Section):
 
 
 def read_paper(path: Path) -> Paper:
-    """Read and check the published figures.
-
-    Args:
-        path: `configs/paper.yaml`.
+    """Read and check the published figures, `configs/paper.yaml`.
 
     Raises:
         UserError: the file is missing or wrong, or its ablation's size is none of the averages'; one line a problem,
@@ -78,8 +76,8 @@ def read_paper(path: Path) -> Paper:
         mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
     places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
     for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
-        variants = [row.variant for row in rows]
-        for variant in sorted({v for v in variants if variants.count(v) > 1}):
+        counts = Counter(row.variant for row in rows)
+        for variant in sorted(variant for variant, count in counts.items() if count > 1):
             mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
     mistakes.raise_if_any()
     return paper

@@ -3,9 +3,10 @@
 import pandas as pd
 
 from ict_core.evidence.rules import QUANTITIES
+from ict_core.statistics.names import seed_range
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import by_row, percent_interval, seed_range
+from ict_core.tables.frames import TableSettings, in_order, wide
+from ict_core.tables.layout import by_row, percent_interval
 from ict_core.tables.table import Table
 
 TABLE = Declaration(
@@ -21,20 +22,13 @@ TABLE = Declaration(
 )
 
 
-def shadow_numbers(rule_means: pd.DataFrame) -> pd.DataFrame:
-    """A frame of `schemas.RULE_MEANS` in the order of the table."""
-    orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
-    return in_order(rule_means, **orders, quantity=QUANTITIES)
-
-
 def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The rules side by side, a column a quantity."""
+    """A row a rule, a column a quantity."""
     baseline = settings.baselines[0]
-    numbers = shadow_numbers(rule_means)
+    orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
+    numbers = in_order(rule_means, **orders, quantity=QUANTITIES)
     texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    wide = texts.pivot(index=["model", "rule"], columns="quantity", values="text")
-    order = pd.MultiIndex.from_frame(numbers[["model", "rule"]].drop_duplicates())
-    shown = wide.loc[order, list(QUANTITIES)].rename(columns=QUANTITIES).reset_index()
+    shown = wide(texts, ["model", "rule"], "quantity", QUANTITIES).rename(columns=QUANTITIES)
     caption = (
         f"Every selection rule of the study on the same rollouts, those sampled while `{baseline}` trained: means over "
         f"the sampled steps and {seed_range(numbers['seeds'])}, in percent, ± half the 95 % t-interval over the seeds. "

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from ict_core.statistics.names import limits_by
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, limits_by
+from ict_core.tables.frames import TableSettings
 from ict_core.tables.layout import percent, with_half
 from ict_core.tables.table import Table
 from ict_core.theory.approximation import DRAWS
@@ -24,11 +25,7 @@ SIGN_AT, ERROR_AT, TOGETHER_AT = (0.1, 0.5, 1.0, 2.0, 4.0), (0.01, 0.1, 0.5, 1.0
 
 
 def single_logit_table(single_logit: pd.DataFrame, _settings: TableSettings) -> Table:
-    """The accuracy of the first-order change of H2, a row a kind of distribution, regime and direction.
-
-    Args:
-        single_logit: a frame of `schemas.SINGLE_LOGIT`; of models the states of all variants are shown.
-    """
+    """The accuracy of the first-order change of H2, a row a kind of distribution, regime and direction."""
     numbers = single_logit[single_logit["variants"] == "all"].drop(columns="variants").reset_index(drop=True)
     limits = limits_by(numbers.fillna({"shift": 0.0}), ["states", "regime", "measure", "shift"])
 

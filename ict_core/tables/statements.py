@@ -3,8 +3,9 @@
 import pandas as pd
 
 from ict_core.evidence.measures import QUANTITIES
+from ict_core.statistics.names import limits_by
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order, limits_by
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import NONE, with_half
 from ict_core.tables.table import Table
 
@@ -30,23 +31,18 @@ _COLUMNS = {  # quantity -> heading, decimals of its percentage
 
 
 def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The quantities of `evidence.measures` that the paper makes statements about, a row a variant.
-
-    Args:
-        quantity_means: a frame of `schemas.QUANTITY_MEANS`.
-        settings: the study's variants in order.
-    """
+    """The quantities that the paper makes statements about, a row a variant."""
     numbers = in_order(quantity_means, model=list(quantity_means["model"]), variant=settings.variants)
     numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
     limits = limits_by(numbers, ["model", "variant", "quantity"])
-    lines = [
-        {"model": model, "variant": variant}
-        | {
-            head: with_half(limits[model, variant, quantity], decimals, 100, signed="change" in quantity)
-            for quantity, (head, decimals) in _COLUMNS.items()
-        }
-        for model, variant in dict.fromkeys((model, variant) for model, variant, _ in limits)
-    ]
+    lines = []
+    for model, variant in dict.fromkeys(key[:2] for key in limits):
+        cells = [
+            with_half(limits[model, variant, quantity], decimals, 100, signed="change" in quantity)
+            for quantity, (_, decimals) in _COLUMNS.items()
+        ]
+        lines.append((model, variant, *cells))
+    shown = pd.DataFrame(lines, columns=["model", "variant", *(head for head, _ in _COLUMNS.values())])
     caption = (
         "What the paper says of kept tokens and of entropy, in percent, one value a run, then its mean over the "
         "training seeds ± a 95 % t interval. Kept less dropped: the difference of their mean |p − beta| (paper: kept "
@@ -56,4 +52,4 @@ def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> T
         "relative change from the first to the last fifth of the steps (paper: H1 falls, H2 stays controlled). The "
         f"warm-up's tokens are left out. {NONE}: no such tokens, as where a rule keeps all."
     )
-    return Table("statements", numbers, pd.DataFrame(lines), caption, keys=1)
+    return Table("statements", numbers, shown, caption, keys=1)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.statistics.names import CELL, shown_variants
+from ict_core.statistics.names import BASE, CELL
 from ict_core.store import records
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import by_row, rare_percent
 from ict_core.tables.table import Table
 
@@ -25,28 +25,19 @@ SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncate
 
 
 def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Shares of the samples drawn, all benchmarks pooled, one row a cell.
-
-    Args:
-        scores: a frame of `records.SCORES`.
-        variants: the variants to show, in order; base goes first where it was evaluated.
+    """Shares of the samples drawn, all benchmarks pooled, of a frame of `records.SCORES`: one row a cell, base first.
 
     Returns:
         Columns model, variant, seed, sampled (samples drawn) and :data:`SHARES`. The six statuses add up to 1;
         `truncated` (non-terminated: the completion ran into the length limit) overlaps with them.
     """
-    cells = scores.groupby(CELL, sort=False)[["sampled", *SHARES]].sum()
-    shares = cells[list(SHARES)].div(cells["sampled"], axis=0).assign(sampled=cells["sampled"]).reset_index()
-    ordered = [
-        shares[(shares["model"] == model) & (shares["variant"] == variant)].sort_values("seed")
-        for model in scores["model"].unique()
-        for variant in shown_variants(scores, model, variants)
-    ]
-    return pd.concat(ordered, ignore_index=True)[[*CELL, "sampled", *SHARES]]
+    cells = scores[scores["variant"].isin([BASE, *variants])].groupby(CELL)[["sampled", *SHARES]].sum().reset_index()
+    cells[list(SHARES)] = cells[list(SHARES)].div(cells["sampled"], axis=0)
+    return in_order(cells, model=list(scores["model"]), variant=[BASE, *variants])
 
 
 def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable statuses."""
+    """The statuses of a frame of `records.SCORES`, a row a cell."""
     numbers = status_numbers(scores, settings.variants)
     shown = numbers[[*CELL, "sampled"]].astype(str)
     for status in SHARES:

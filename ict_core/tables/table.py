@@ -42,7 +42,5 @@ def grouped(shown: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:
 
 def alignments(shown: pd.DataFrame) -> list[str]:
     """`r` for columns of numbers and dashes, `l` for words."""
-    return [
-        "r" if all(_NUMERIC.fullmatch(str(cell)) for cell in shown.iloc[:, i]) else "l"
-        for i in range(len(shown.columns))
-    ]
+    columns = (shown.iloc[:, i].astype(str) for i in range(len(shown.columns)))  # two may have one name
+    return ["r" if all(map(_NUMERIC.fullmatch, column)) else "l" for column in columns]

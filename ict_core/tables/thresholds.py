@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.statistics.names import selector_and_percent, shown_variants
+from ict_core.statistics.names import seed_range, selector_and_percent, shown_variants
 from ict_core.tables.comparison import compared, resolved, side_by_side
 from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings
-from ict_core.tables.layout import seed_range
 from ict_core.tables.table import Table
 
 TABLE = Declaration(
@@ -29,18 +28,13 @@ REFERENCE = "grpo"
 
 def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
     """(variant, selector, percent) of those named <selector>-<percent>; selectors as they come, percents rising."""
-    found = [(v, *named) for v in variants if (named := selector_and_percent(v))]
-    selectors = [selector for _, selector, _ in found]
-    return sorted(found, key=lambda row: (selectors.index(row[1]), row[2]))
+    rows = [(v, *parts) for v in variants if (parts := selector_and_percent(v))]
+    selectors = [selector for _, selector, _ in rows]
+    return sorted(rows, key=lambda row: (selectors.index(row[1]), row[2]))
 
 
 def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     """Level and paired difference from the reference, of the average, for every fraction of every selector.
-
-    Args:
-        levels: a frame of `schemas.LEVELS`.
-        contrasts: a frame of `schemas.CONTRASTS`.
-        variants: the study's variants; those not named <selector>-<percent> are left out.
 
     Returns:
         The columns model, variant, selector, percent and those of `comparison.compared`. The reference, which keeps
@@ -51,8 +45,8 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
         for model in levels["model"].unique()
         for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants))]
     ]
-    named = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
-    return compared(levels, contrasts, named.assign(reference=REFERENCE)).drop(columns="reference")
+    frame = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
+    return compared(levels, contrasts, frame.assign(reference=REFERENCE)).drop(columns="reference")
 
 
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
@@ -63,5 +57,5 @@ def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Ta
         f"new problems, and the difference (Δ) from `{REFERENCE}`, which keeps every token, in points ± half the 95 % "
         f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed. {resolved(numbers)}"
     )
-    table = side_by_side("thresholds", numbers, ["model", "selector", "percent"], caption)
-    return Table(table.name, numbers, table.shown.rename(columns={"percent": "kept %"}), caption, keys=2)
+    shown = side_by_side(numbers, ["model", "selector", "percent"]).rename(columns={"percent": "kept %"})
+    return Table("thresholds", numbers, shown, caption, keys=2)

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from ict_core.statistics.names import limits_by
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order, limits_by
+from ict_core.tables.frames import TableSettings, in_order
 from ict_core.tables.layout import NONE, percent, with_half
 from ict_core.tables.table import Table
 from ict_core.theory.regimes import LEAST
@@ -37,17 +38,12 @@ _BESIDE_CHANCE = ("follows_advantage", "statement")
 
 
 def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The changes of H1 and H2 of kept and of dropped tokens and their agreement with the theory, a row a variant.
-
-    Args:
-        agreement_means: a frame of `schemas.AGREEMENT_MEANS`; what is less chance is left out.
-        settings: the study's variants in order.
-    """
-    by = ["model", "variant", "set", "regime", "measure"]
+    """The changes of H1 and H2 of kept and of dropped tokens and their agreement with the theory, not less chance."""
+    row = ["model", "variant", "set"]
     means = agreement_means[~agreement_means["measure"].str.endswith(LESS_CHANCE)]
     orders = {"model": list(means["model"]), "variant": settings.variants, "set": ("kept", "dropped")}
     numbers = in_order(means, **orders)
-    limits = limits_by(numbers, by)
+    limits = limits_by(numbers, [*row, "regime", "measure"])
 
     def cell(key: tuple[str, ...], measure: str, regime: str, factor: float, decimals: int) -> str:
         text = with_half(limits[*key, regime, measure], decimals, factor)
@@ -55,11 +51,9 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
             return text
         return f"{text} ({percent(limits[*key, regime, f'{measure}_chance'][0])})"
 
-    lines = [
-        dict(zip(by, key, strict=False)) | {head: cell(key, *column) for head, column in _COLUMNS.items()}
-        for key in numbers[by[:3]].drop_duplicates().itertuples(index=False, name=None)
-    ]
-    shown = pd.DataFrame(lines, columns=[*by[:3], *_COLUMNS])
+    keys = dict.fromkeys(key[:3] for key in limits)
+    lines = [(*key, *(cell(key, *column) for column in _COLUMNS.values())) for key in keys]
+    shown = pd.DataFrame(lines, columns=[*row, *_COLUMNS])
     caption = (
         "Before and after an optimiser step on the same states: tokens of the sample, at the steps at which the rule "
         "selects. Every cell is one value a run, then its mean over the training seeds ± a 95 % t interval. ΔH1, ΔH2: "

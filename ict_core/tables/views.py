@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, in_order, label
+from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
 from ict_core.tables.layout import NONE, by_row, number, p_with_floor, percent, percent_range
 from ict_core.tables.table import Table
 
@@ -30,22 +30,6 @@ _HEADS = {
 }
 
 
-def view_numbers(views: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """All views in the order of the table: by model, metric, variant, baseline; a pair's views as they come.
-
-    Args:
-        views: a frame of `schemas.VIEWS`.
-        settings: the study's variants and baselines in order.
-    """
-    return in_order(
-        views,
-        model=list(views["model"]),
-        metric=METRICS,
-        variant=settings.variants,
-        baseline=settings.baselines,
-    )
-
-
 def _text(view: str, estimate: float, low: float, high: float, p: float, floor: float) -> str:
     """An interval where the view has one, else the p value with the smallest that it could have been."""
     if view == PROBABILITY:
@@ -66,15 +50,13 @@ def _head(view: str, rows: pd.DataFrame) -> str:
 
 
 def views_table(views: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable views: a row a pair and metric, a column a view."""
-    numbers = view_numbers(views, settings)
-    key = ["model", "metric", "variant", "baseline"]
+    """A row a pair and metric, a column a view; a pair's views stand as they come."""
+    orders = {"variant": settings.variants, "baseline": settings.baselines}
+    numbers = in_order(views, model=list(views["model"]), metric=METRICS, **orders)
     heads = {str(view): _head(str(view), rows) for view, rows in numbers.groupby("view", sort=False)}
-    texts = by_row(numbers, ["view", "estimate", "low", "high", "p", "p_floor"], _text)
-    wide = numbers.assign(text=texts).pivot(index=key, columns="view", values="text").fillna(NONE)
-    order = numbers[key].drop_duplicates()
-    shown = wide.reindex(pd.MultiIndex.from_frame(order))[list(heads)].rename(columns=heads).reset_index()
-    shown = shown.rename_axis(columns=None).assign(metric=shown["metric"].map(label))
+    texts = numbers.assign(text=by_row(numbers, ["view", "estimate", "low", "high", "p", "p_floor"], _text))
+    shown = wide(texts, ["model", "metric", "variant", "baseline"], "view", heads).rename(columns=heads)
+    shown = shown.assign(metric=shown["metric"].map(label))
     caption = (
         "Other views of the declared contrasts, variant − baseline of the average over the benchmarks; none of them "
         "decides. Tests: two-sided p, not corrected for their number, and in parentheses the smallest p that so many "

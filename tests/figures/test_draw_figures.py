@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import synthetic
 from figure_frames import drawn
-from matplotlib import rcParams
+from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
@@ -140,9 +140,12 @@ def test_variants_without_any_row_are_refused(frames, name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_global_settings_stay_untouched(smoke, name):
-    before = {key: rcParams[key] for key in RC}
-    drawn(name, smoke, ["grpo"])
-    assert {key: rcParams[key] for key in RC} == before
+    with rc_context():
+        rcdefaults()
+        before = {key: rcParams[key] for key in RC}
+        assert before != RC
+        draw(name, Study(smoke))
+        assert {key: rcParams[key] for key in RC} == before
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 from ict_core.evidence.settings import Settings, Variation
+from ict_core.markdown import markdown_table
 from ict_core.report.claims import claims_page, estimate_text
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
 from ict_core.report.page import page
-from ict_core.report.text import table
 from ict_core.statistics.design import Design
 from ict_core.store.records import COMPUTE
 
@@ -91,7 +91,7 @@ def test_html_in_a_text_is_shown_and_not_run():
 
 
 def test_a_table_escapes_what_would_break_its_cells():
-    assert table(["a"], [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
+    assert markdown_table(["a"], [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
 
 
 def test_the_overview_says_what_was_run_and_counts_the_verdicts():

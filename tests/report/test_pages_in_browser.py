@@ -8,6 +8,7 @@ import pytest
 from system import chromium
 from test_pages import CLAIM, JOB, MANIFEST, NOTE, compute, settings
 
+from ict_core.markdown import markdown_table
 from ict_core.report.claims import claims_page
 from ict_core.report.manifests import manifest_page
 from ict_core.report.overview import overview
@@ -102,8 +103,7 @@ def manifests() -> str:
 
 
 def flips() -> str:
-    rows = "".join(f"| {for_markdown(text)} |\n" for text in HOSTILE)
-    return page("t", f"| answer |\n| --- |\n{rows}")
+    return page("t", markdown_table(["answer"], [[for_markdown(text)] for text in HOSTILE], "-"))
 
 
 @pytest.mark.parametrize("make", [tables_page, claims, first, manifests, flips])

@@ -5,7 +5,7 @@ import pytest
 import table_frames as made
 
 from ict_core.evidence.rules import fork_means, of_tokens, pooled
-from ict_core.tables.forks import fork_numbers, forks_table
+from ict_core.tables.forks import forks_table
 
 NAN = float("nan")
 
@@ -41,7 +41,7 @@ def test_first_last_and_all_of_the_shared_rollouts_and_of_each_methods_own():
     tokens = made.tokens([("tiny", "grpo", 1), ("tiny", "ict-10", 1)])
     late = (tokens["variant"] == "ict-10") & (tokens["step"] == 20) & (tokens["position"] == 1)
     tokens.loc[late, "kept"] = True  # both forks, at the last step
-    numbers = fork_numbers(fork_means(shadow, tokens, "grpo"), ["grpo", "ict-10"], "grpo")
+    numbers = forks_table(fork_means(shadow, tokens, "grpo"), made.settings(["grpo", "ict-10"])).numbers
     assert numbers[["rollouts", "rule"]].drop_duplicates().to_numpy().tolist() == [
         ["grpo", "grpo"],
         ["grpo", "ict-10"],

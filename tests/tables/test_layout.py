@@ -1,6 +1,7 @@
 import pandas as pd
 import pytest
 
+from ict_core.statistics.names import seed_range
 from ict_core.tables import layout
 
 NAN = float("nan")
@@ -63,14 +64,5 @@ def test_ranges_over_runs():
 
 
 def test_seeds_in_words():
-    words = [layout.seed_range(pd.Series(s, dtype=int)) for s in ([], [1], [3, 3], [2, 3])]
+    words = [seed_range(pd.Series(s, dtype=int)) for s in ([], [1], [3, 3], [2, 3])]
     assert words == ["no training seeds", "1 training seed", "3 training seeds", "2 to 3 training seeds"]
-
-
-def test_names_in_a_sentence():
-    assert [layout.listed(w) for w in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
-        "",
-        "`a`",
-        "`a` and `b`",
-        "`a`, `b` and `c`",
-    ]

@@ -3,7 +3,7 @@ import synthetic
 import table_frames as made
 
 from ict_core.statistics.schemas import LEVELS
-from ict_core.tables.main import main_numbers, main_table
+from ict_core.tables.main import main_table
 
 AVERAGE = "average"
 BENCHMARKS = [*synthetic.BENCHMARKS, AVERAGE]
@@ -23,8 +23,7 @@ def shown(levels=LEVEL, *contrasts):
 
 
 def test_numbers_are_the_levels_in_order(study):
-    settings = made.settings()
-    numbers = main_numbers(study["levels"], settings)
+    numbers = main_table(study["levels"], study["contrasts"], made.settings()).numbers
     assert list(numbers.columns) == list(LEVELS) and len(numbers) == 2 * 9 * 8 * 3
     assert numbers["metric"].unique().tolist() == list(METRICS)
     assert numbers["variant"].unique().tolist() == ["base", *synthetic.VARIANTS]

@@ -7,7 +7,7 @@ import table_frames as made
 
 from ict_core.evidence.rules import QUANTITIES, rule_means
 from ict_core.statistics.intervals import t_interval
-from ict_core.tables.shadow import shadow_numbers, shadow_table
+from ict_core.tables.shadow import shadow_table
 
 NAN = float("nan")
 
@@ -20,7 +20,7 @@ def two_runs(**more):
 
 
 def test_steps_are_averaged_within_a_run_and_runs_have_an_interval():
-    numbers = shadow_numbers(rule_means(two_runs(), "grpo")).set_index("quantity")
+    numbers = shadow_table(rule_means(two_runs(), "grpo"), made.settings()).numbers.set_index("quantity")
     assert list(numbers.index) == list(QUANTITIES) and set(numbers["rollouts"]) == {"grpo"}
     expected = t_interval([0.2, 0.4])
     found = numbers.loc["gradient_share"]

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from tabulate import tabulate
-
 from ict_core.config.mistakes import shown
 from ict_core.config.study import Study
+from ict_core.markdown import markdown_table
 from ict_core.tools.plan.assumptions import PlanFile, gpu_device
 from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
 from ict_core.tools.plan.disk import OnDisk, study_disk
@@ -56,9 +55,7 @@ def plan_page(
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], align: str | None = None) -> str:
     """A table; `align` has l or r for each column and by default begins with one l."""
-    sides = [{"l": "left", "r": "right"}[side] for side in align or "l" + "r" * (len(heads) - 1)]
-    cells = [[str(cell) for cell in row] for row in rows]
-    return tabulate(cells, heads, tablefmt="pipe", colalign=sides, disable_numparse=True) + "\n"
+    return markdown_table(heads, rows, align or "l" + "r" * (len(heads) - 1), padded=True)
 
 
 def _number(value: float) -> str:
