@@ -11,6 +11,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from ict_core.config.mistakes import Mistakes, closest, key_path, note_error
+from ict_core.config.section import UNCHECKED, all_faults
 
 _LARGEST = 2**18  # bytes of a file
 _DIGITS = 18  # of a whole number
@@ -38,30 +39,41 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123
 
 
 def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
-    """A file's content as an instance of `schema`; None where a problem was noted."""
-    try:
-        content = _read(file, mistakes)
-    except FileNotFoundError:
-        return mistakes.add(
-            file, "", f"no such file; {closest(file.stem, (f.stem for f in file.parent.glob('*.yaml')))}"
-        )
-    except yaml.MarkedYAMLError as error:
-        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        return mistakes.add(file, "", f"not YAML: {error.problem}{place}")
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return mistakes.add(file, "", f"cannot be read: {error}")
-    except RecursionError:
-        return mistakes.add(file, "", "is nested too deep")
-    except _NOT_ITS_TAG as error:
-        return mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
+    """A file's content as an instance of `schema`; None where a value was noted that is none of it.
+
+    A section whose values do not fit together is noted too, but given: so is told what is wrong beside it.
+    """
+    content = _content(file, mistakes)
     if content is None:
         return None
+    adapter = TypeAdapter(schema)
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
-        return TypeAdapter(schema).validate_json(content)
+        section = adapter.validate_json(content, context=UNCHECKED)
     except ValidationError as error:
         for detail in error.errors():
-            note_error(mistakes, file, detail, schema)
+            note_error(mistakes, file, detail, adapter.json_schema())
         return None
+    mistakes.add_all(file, all_faults(section))
+    return section
+
+
+def _content(file: Path, mistakes: Mistakes) -> str | None:
+    """A YAML file as JSON; None where a problem was noted."""
+    try:
+        return _read(file, mistakes)
+    except FileNotFoundError:
+        known = closest(file.stem, (other.stem for other in file.parent.glob("*.yaml")))
+        mistakes.add(file, "", f"no such file; {known}")
+    except yaml.MarkedYAMLError as error:
+        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        mistakes.add(file, "", f"not YAML: {error.problem}{place}")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        mistakes.add(file, "", f"cannot be read: {error}")
+    except RecursionError:
+        mistakes.add(file, "", "is nested too deep")
+    except _NOT_ITS_TAG as error:
+        mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
+    return None
 
 
 def _read(file: Path, mistakes: Mistakes) -> str | None:

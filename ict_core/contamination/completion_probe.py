@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.config.published import PublishedSet
+from ict_core.config.problem_sets import PublishedSet
 from ict_core.config.study import Study
 from ict_core.errors import UserError
 from ict_core.evaluation.engine import Engine, Request, Sampling

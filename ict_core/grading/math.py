@@ -14,12 +14,7 @@ dollar signs, a final full stop, and thousands separators made of thin spaces (`
 
 This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated benchmarks.
 
-Sources. MATH's authors (https://github.com/hendrycks/math, ``modeling/dataset/util.py``, ``last_boxed_only_string``,
-and ``modeling/math_equivalence.py``) take the last ``\boxed``, or ``\fbox`` where there is none, and compare normalised
-texts; where the last box never closes they have no answer, while here the last complete box counts. MATH-500's authors
-(https://github.com/openai/prm800k, ``prm800k/grading/grader.py``) compare one extracted answer by the same
-normalisation and then by sympy, and refuse fractions that are not reduced, which math-verify
-(https://github.com/huggingface/Math-Verify, 0.9.0) takes for equal.
+What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import logging

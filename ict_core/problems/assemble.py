@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.config.benchmarks import GeneratedBenchmark, PublishedBenchmark
-from ict_core.config.published import PublishedSet
+from ict_core.config.problem_sets import GeneratedBenchmark, PublishedBenchmark, PublishedSet
 from ict_core.config.study import Data, Study
 from ict_core.problems.mini.corpus import evaluation_problems, training_problems
 from ict_core.seeding import generator

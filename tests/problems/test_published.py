@@ -6,13 +6,10 @@ import datasets
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
-from ict_core.config.published import READERS
+from ict_core.config.problem_sets import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published.answers import boxed, integer, number
-from ict_core.problems.published.check import content_hash
-from ict_core.problems.published.item import Item, distinct
-from ict_core.problems.published.load import check_access, load_items, load_problems
-from ict_core.problems.published.prompts import prompt
+from ict_core.problems.published.item import Item, boxed, content_hash, distinct, integer, number
+from ict_core.problems.published.load import check_access, load_items, load_problems, prompt
 from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 
 TOKEN = "hf_madeUpForThisTest"

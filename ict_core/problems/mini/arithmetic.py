@@ -2,7 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Operation = Literal["+", "-", "*"]
 
@@ -78,3 +81,14 @@ def _times(a: int, factor: int, carry: int) -> tuple[str, int]:
 def fork_offsets(completion: str) -> list[int]:
     """Character offsets of the decision points (``=`` or ``:`` after a step's expression) in a completion."""
     return [match.start(1) for match in _FORK.finditer(completion)]
+
+
+def fork_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[bool]:
+    """Whether each token of a response decides between a direct and a worked step (``=`` or ``:``)."""
+    texts = [str(tokenizer.decode([token])) for token in ids]
+    forks = set(fork_offsets("".join(texts)))
+    marks, start = [], 0
+    for text in texts:
+        marks.append(bool(text) and start in forks)
+        start += len(text)
+    return marks
