@@ -138,13 +138,13 @@ def note_error(mistakes: Mistakes, file: Path, error: ErrorDetails, schema: Json
 
 def _describe(node: JsonSchema, schema: JsonSchema) -> str:
     """What a part of a JSON schema allows, in words."""
-    if "description" in node:
+    if "description" in node and "properties" not in node:  # a section's is its docstring
         return str(node["description"])
-    node = _definition(node, schema)
+    node = _referent(node, schema)
     if "const" in node or "enum" in node:
         return "one of " + ", ".join(map(str, node.get("enum", [node.get("const")])))
-    if "anyOf" in node:
-        return " or ".join(_describe(part, schema) for part in node["anyOf"])
+    if parts := node.get("anyOf", node.get("oneOf")):
+        return " or ".join(_describe(part, schema) for part in parts)
     if node["type"] == "array":
         items = node.get("prefixItems")
         number, item = (len(items), items[0]) if items else ("one or more", node["items"])
@@ -180,10 +180,13 @@ def _follow(schema: JsonSchema, loc: Sequence[int | str]) -> tuple[JsonSchema, l
 
 
 def _definition(node: JsonSchema, schema: JsonSchema) -> JsonSchema:
-    """What a reference refers to, and of a value that may be null the other type if there is one."""
+    """Its referent, or of a value that may be null and has one other type, that of this type."""
     parts = [part for part in node.get("anyOf", ()) if part != {"type": "null"}]
-    if len(parts) == 1:
-        return _definition(parts[0], schema)
+    return _referent(parts[0] if len(parts) == 1 else node, schema)
+
+
+def _referent(node: JsonSchema, schema: JsonSchema) -> JsonSchema:
+    """What a reference refers to; any other part of a schema is itself."""
     return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
 

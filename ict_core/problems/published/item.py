@@ -101,7 +101,7 @@ def distinct(items: Iterable[Item]) -> list[Item]:
     return [named[name] for name in sorted(named)]
 
 
-def content_hash(items: Sequence[Item]) -> str:
+def items_hash(items: Sequence[Item]) -> str:
     """SHA-256 over one line of JSON an item, ``[id, question, answer, choices]``, in order of the ids.
 
     Row order, other columns and the kind of file have no part in it. UTF-8, no ASCII escapes, no spaces between values.

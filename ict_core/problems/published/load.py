@@ -15,7 +15,7 @@ from huggingface_hub import get_token
 from ict_core.config.problem_sets import READERS, PublishedSet
 from ict_core.errors import Transient, UserError
 from ict_core.grading.gold import LETTERS, refusal
-from ict_core.problems.published.item import Item, Read, content_hash, distinct
+from ict_core.problems.published.item import Item, Read, distinct, items_hash
 from ict_core.process.failures import DISK_ERRORS, lost_connection
 from ict_core.seeding import generator
 from ict_core.store import records
@@ -95,7 +95,7 @@ def _check_content(published: PublishedSet, items: Sequence[Item], origin: str) 
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
                 f"{origin}; allowed: the answer type of the reader {published.reader}"
             )
-    sha256 = content_hash(items)
+    sha256 = items_hash(items)
     if published.sha256 is not None and sha256 != published.sha256:
         raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {origin} has {sha256}; {_MEND}")
 
