@@ -191,5 +191,6 @@ def _referent(node: JsonSchema, schema: JsonSchema) -> JsonSchema:
 
 
 def _tags(node: JsonSchema) -> dict[str, str]:
-    """References to a union's members by their tags; empty for any other type."""
-    return dict(node.get("discriminator", {}).get("mapping", {}))
+    """References to a union's members by their tags, in the union's order; empty for any other type."""
+    tags = {reference: tag for tag, reference in node.get("discriminator", {}).get("mapping", {}).items()}
+    return {tags[part["$ref"]]: part["$ref"] for part in node.get("oneOf", ())}
