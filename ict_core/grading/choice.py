@@ -34,14 +34,7 @@ def _answer(text: str) -> str:
 
 
 def grade_choice(text: str, gold: str) -> Verdict:
-    r"""Grade the letter that a text gives under the rule in the module's docstring. Time is linear in the text.
-
-    The letter, in upper case, is what the verdict gives as extracted.
-
-    Args:
-        text: what the model wrote.
-        gold: one of ``gold.LETTERS``.
-    """
+    """Grade the letter that a text gives; in upper case it is what the verdict gives as extracted. Linear time."""
     box = last_box(text)
     letter = _DRESS.sub("", box.answer if box else _answer(text)).upper()
     if letter not in LETTERS:

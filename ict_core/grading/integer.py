@@ -45,10 +45,7 @@ def _answer(text: str) -> str | None:
 
 
 def settle_integer(text: str, gold: str) -> Verdict | None:
-    """The verdict on a text where rules 1 and 2 give one, else None; ``error`` for a gold that is no such integer.
-
-    Time is linear in the text, and math-verify is not needed.
-    """
+    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is none. Linear time."""
     box = last_box(text)
     answer = box.answer if box else _answer(text)
     if not answer:

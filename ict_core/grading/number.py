@@ -73,10 +73,7 @@ def _last_run(text: str) -> str | None:
 
 
 def settle_number(text: str, gold: str) -> Verdict | None:
-    """The verdict on a text where rules 1 and 2 give one, else None; ``error`` for a gold that is no number.
-
-    Time is linear in the text, and math-verify is not needed.
-    """
+    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is no number. Linear time."""
     box, marked = last_box(text), _marked(text)
     boxed = box is not None and (marked is None or text.rfind(box.markup) > marked[0])
     answer = box.answer if box and boxed else marked[1] if marked else _last_run(text)

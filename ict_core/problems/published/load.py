@@ -26,12 +26,10 @@ _PLACE = re.compile(r"\{(question|options)\}")
 
 
 def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
-    """Tell what is missing before anything is downloaded.
+    """Tell what is missing before any of the sets is downloaded.
 
     Args:
-        sets: all that will be read.
-        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub, or
-            None.
+        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config), or None for the hub.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
@@ -50,11 +48,7 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
 
 
 def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
-    """All problems of a set, to which there is access, in order of their ids, checked against its YAML file.
-
-    Args:
-        published: the set.
-        mirror: see :func:`check_access`.
+    """All problems of a set in order of their ids, checked against its YAML file; `mirror` as in :func:`check_access`.
 
     Raises:
         UserError: the rows cannot be had, lack a column, are not as published, or differ from the row count or the
@@ -108,10 +102,7 @@ def _reader(name: str) -> Read:
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
     """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
 
-    Args:
-        published: the set; its name becomes the column `benchmark`, its `problems` are drawn from all rows.
-        mirror: see :func:`check_access`.
-        seed: draws the problems where not all are used; the draw depends on the set's name and nothing else.
+    The set's name becomes the column `benchmark`. Where not all rows are used, `seed` and that name draw them.
 
     Raises:
         UserError: see :func:`load_items`.
@@ -138,9 +129,7 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
 def prompt(template: str, item: Item) -> str:
     r"""The template with ``{question}`` and ``{options}`` filled in; other braces, as in ``\boxed{}``, stay.
 
-    Args:
-        template: `prompt.template` of the set's YAML file.
-        item: its choices, if any, become four lines ``A) ...`` to ``D) ...``.
+    Choices become four lines ``A) ...`` to ``D) ...``.
     """
     lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
     shown = {"question": item.question, "options": "\n".join(lines)}
