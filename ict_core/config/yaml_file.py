@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from ict_core.config.mistakes import Mistakes, closest, key_path, note_error
+from ict_core.config.mistakes import Fault, Mistakes, closest, key_path, note_error
 from ict_core.config.section import UNCHECKED, all_faults
 
 _LARGEST = 2**18  # bytes of a file
@@ -88,28 +88,28 @@ def _read(file: Path, mistakes: Mistakes) -> str | None:
     try:
         node = loader.get_single_node()
         faults = list(_faults(node, ()))
-        for key, text in faults:
-            mistakes.add(file, key, text)
+        mistakes.add_all(file, faults)
         return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
     finally:
         loader.dispose()
 
 
-def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[tuple[str, str]]:
+def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Fault]:
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield from _faults(item, (*loc, index))
     if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
-        yield key_path(loc), f"a number of {len(node.value)} digits; allowed: whole numbers of at most {_DIGITS}"
+        text = f"a number of {len(node.value)} digits; allowed: whole numbers of at most {_DIGITS}"
+        yield Fault(key_path(loc), text)
     if not isinstance(node, yaml.MappingNode):
         return
     seen = set()
     for key, value in node.value:
         here, line = (*loc, str(key.value)), key.start_mark.line + 1
         if key.tag != "tag:yaml.org,2002:str":
-            yield key_path(here), f"a key in line {line} that is no text; allowed: text keys without aliases"
+            yield Fault(key_path(here), f"a key in line {line} that is no text; allowed: text keys without aliases")
         elif key.value in seen:
-            shown = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
-            yield key_path(here), f"stands a second time in line {line}, with {shown}; allowed: each key once"
+            held = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
+            yield Fault(key_path(here), f"stands a second time in line {line}, with {held}; allowed: each key once")
         seen.add(str(key.value))
         yield from _faults(value, here)

@@ -52,7 +52,7 @@ def settle_integer(text: str, gold: str) -> Verdict | None:
         return Verdict("no_answer")
     if not is_integer_gold(gold):
         return Verdict.on(answer, "error")
-    found = _read(answer)
-    if found is None:
+    given = _read(answer)
+    if given is None:
         return None
-    return Verdict.on(answer, "correct" if found == _read(gold) else "wrong")
+    return Verdict.on(answer, "correct" if given == _read(gold) else "wrong")

@@ -60,11 +60,11 @@ def read_number(answer: str) -> str | None:
 
 def _marked(text: str) -> tuple[int, str] | None:
     """Where the last ``#### N`` begins, and its N as it stands."""
-    found = None
+    last = None
     for match in _MARKER.finditer(text):
         if read_number(match[1]) is not None:
-            found = (match.start(), match[1].strip())
-    return found
+            last = (match.start(), match[1].strip())
+    return last
 
 
 def _last_run(text: str) -> str | None:
@@ -82,7 +82,7 @@ def settle_number(text: str, gold: str) -> Verdict | None:
     wanted = read_number(gold)
     if wanted is None:
         return Verdict.on(answer, "error")
-    found = read_number(answer)
-    if found is None and boxed and _quantity(answer) is None:
+    given = read_number(answer)
+    if given is None and boxed and _quantity(answer) is None:
         return None
-    return Verdict.on(answer, "correct" if found == wanted else "wrong")
+    return Verdict.on(answer, "correct" if given == wanted else "wrong")
