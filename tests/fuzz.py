@@ -10,7 +10,6 @@ import os
 import random
 import resource
 import shutil
-import sys
 import tempfile
 import time
 import traceback
@@ -18,16 +17,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from hostile_files import CONFIGS, FILE_AND_CONTENT, try_file
+from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-for folder in ("config", "grading"):
-    sys.path.insert(0, str(Path(__file__).with_name(folder)))
-
-from hostile_files import CONFIGS, FILE_AND_CONTENT, try_file  # noqa: E402
-from hostile_texts import ITEMS, SPACES, grade_hostile  # noqa: E402
-
-from ict_core.grading.pool import GradingPool  # noqa: E402
+from ict_core.grading.pool import GradingPool
 
 _SETTINGS = settings(
     max_examples=50,  # between two looks at the clock

@@ -42,6 +42,6 @@ def gpqa_row(number: int) -> dict:
 
 def stated(name: str, items: list, **changes: object) -> PublishedSet:
     """A set of the project's whose file would state just these items."""
-    from ict_core.problems.published.check import content_hash
+    from ict_core.problems.published.item import items_hash
 
-    return SETS[name].model_copy(update={"rows": len(items), "sha256": content_hash(items), **changes})
+    return SETS[name].model_copy(update={"rows": len(items), "sha256": items_hash(items), **changes})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.commands.cli import main
-from ict_core.config.published import READERS
+from ict_core.config.problem_sets import READERS
 from ict_core.errors import UserError
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.evidence.stored import Stored

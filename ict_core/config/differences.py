@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 ABSENT = "—"
 
 
-class Difference(NamedTuple):
+class KeyDifference(NamedTuple):
     """One key, dotted, with its value in both; :data:`ABSENT` where one lacks it."""
 
     key: str
@@ -17,14 +17,16 @@ class Difference(NamedTuple):
 class Comparison(NamedTuple):
     """The keys in which two configurations differ, and the number of those in which they are equal."""
 
-    different: list[Difference]
+    different: list[KeyDifference]
     equal: int
 
 
 def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
     """Compare every value of two nested mappings, in the order of the first, then of the second."""
     ours, theirs = dict(_flat(first)), dict(_flat(second))
-    pairs = [Difference(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in dict.fromkeys([*ours, *theirs])]
+    pairs = [
+        KeyDifference(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in dict.fromkeys([*ours, *theirs])
+    ]
     different = [pair for pair in pairs if pair.first != pair.second]
     return Comparison(different, len(pairs) - len(different))
 

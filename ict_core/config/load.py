@@ -1,53 +1,58 @@
-"""Puts a study together from its files, or tells everything that is wrong with them."""
+"""Puts a study together from its files, or tells everything that is wrong with them.
 
-from collections.abc import Iterable
+What is wrong within one section its `faults` say; here the files are held against each other.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ict_core.config.benchmarks import Benchmark, GeneratedBenchmark
-from ict_core.config.checks import (
-    check_ablations,
-    check_benchmark,
-    check_data,
-    check_evaluation,
-    check_grid,
-    check_method,
-    check_model,
-    check_published,
-    check_training,
-    check_warmups,
-    named_as_its_file,
-)
 from ict_core.config.methods import Method, method_schema
-from ict_core.config.mistakes import Mistakes, closest
-from ict_core.config.models import Model
-from ict_core.config.published import TrainingSet
-from ict_core.config.study import BASE_VARIANT, Study, StudyFile
+from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
+from ict_core.config.models import LocalModel, Model
+from ict_core.config.problem_sets import Benchmark, TrainingSet
+from ict_core.config.study import BASE_VARIANT, Data, Study, StudyFile
 from ict_core.config.training import Training
 from ict_core.config.yaml_file import read_section
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
 
+_SCHEMAS = {
+    "training": Training,
+    "models": Model,
+    "methods": method_schema(),
+    "benchmarks": Benchmark,
+    "data": TrainingSet,
+}
+"""What a file of each folder of `configs` holds that a study names."""
+
 
 class _Folder:
     """The files of one kind, `configs/<kind>/<name>.yaml`, each read once."""
 
-    def __init__(self, configs: Path, kind: str, schema: Any, mistakes: Mistakes) -> None:
-        self.kind, self._schema, self._mistakes = kind, schema, mistakes
+    def __init__(self, configs: Path, kind: str, mistakes: Mistakes) -> None:
+        self._kind, self._mistakes = kind, mistakes
         self.files = {file.stem: file for file in sorted((configs / kind).glob("*.yaml"))}
-        self.found: dict[str, Any] = {}
+        self._read: dict[str, Any] = {}  # None where a problem was noted
 
     def read(self, name: str, asker: Path, key: str) -> None:
         """Read the file of a name that `asker` uses under `key`; note a problem if there is none."""
         if name not in self.files:
             hint = closest(name, self.files)
-            self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self.kind}; {hint}")
-        elif name not in self.found:
-            self.found[name] = read_section(self.files[name], self._schema, self._mistakes)
+            self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self._kind}; {hint}")
+        elif name not in self._read:
+            section = read_section(self.files[name], _SCHEMAS[self._kind], self._mistakes)
+            self._read[name] = section
+            _check_name(self.files[name], "name", getattr(section, "name", name), self._mistakes)
 
-    def good(self) -> dict[str, Any]:
-        """What was read without a problem."""
-        return {name: section for name, section in self.found.items() if section is not None}
+    def sections(self) -> dict[str, Any]:
+        """What was read, by name."""
+        return {name: section for name, section in self._read.items() if section is not None}
+
+    def note(self, name: str, faults: Iterable[Fault]) -> None:
+        """Note faults of the file of a name."""
+        self._mistakes.add_all(self.files[name], faults)
 
 
 def load_study(path: Path) -> Study:
@@ -64,48 +69,29 @@ def load_study(path: Path) -> Study:
     if file is None:
         mistakes.raise_if_any()
         raise AssertionError("a file that was not read has a problem")
-    named_as_its_file(path, "study", path.stem, file.study, mistakes)
-    configs = path.resolve().parent.parent
-    trainings = _Folder(configs, "training", Training, mistakes)
-    models = _Folder(configs, "models", Model, mistakes)
-    methods = _Folder(configs, "methods", method_schema(), mistakes)
-    benchmarks = _Folder(configs, "benchmarks", Benchmark, mistakes)
-    train_sets = _Folder(configs, "data", TrainingSet, mistakes)
-    _read_named(path, file, trainings, models, methods, benchmarks, mistakes)
-    for index, name in enumerate(file.data.train_sets or ()):
-        train_sets.read(name, path, f"data.train_sets[{index}]")
-    check_evaluation(path, file, mistakes)
-    check_grid(path, file, mistakes)
-    for variant, method in methods.good().items():
-        if method.ablation is not None:
-            methods.read(method.ablation.of, methods.files[variant], "ablation.of")
-    warmup = file.selection_warmup_steps
-    resolved_methods = {variant: _with_warmup(method, warmup) for variant, method in methods.good().items()}
-    check_warmups(path, resolved_methods, mistakes)
-    check_ablations(methods.files, resolved_methods, mistakes)
-    for name, training in trainings.good().items():
-        check_training(trainings.files[name], training, mistakes)
-        for variant, method in resolved_methods.items():
-            check_method(methods.files[variant], method, training, name, mistakes)
-        for model_name, model in models.good().items():
-            check_model(models.files[model_name], model, training, name, mistakes)
-    for name, benchmark in benchmarks.good().items():
-        check_benchmark(benchmarks.files[name], name, benchmark, mistakes)
-    for name, train_set in train_sets.good().items():
-        check_published(train_sets.files[name], name, train_set, mistakes)
-    check_data(path, file.data, train_sets.good(), mistakes)
+    _check_name(path, "study", file.study, mistakes)
+    folders = _read_named(path, file, mistakes)
+    models, benchmarks, train_sets = (folders[kind].sections() for kind in ("models", "benchmarks", "data"))
+    methods = {
+        variant: _with_warmup(method, file.selection_warmup_steps)
+        for variant, method in folders["methods"].sections().items()
+    }
+    _check_together(file, folders, methods)
+    mistakes.add_all(path, _check_warmups(methods))
+    mistakes.add_all(path, _check_train_problems(file.data, train_sets))
+    mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
+    numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     return Study(
         name=file.study,
-        training=trainings.found[file.training],
-        models=models.found,
-        methods={variant: resolved_methods[variant] for variant in _trained(file)},
+        training=folders["training"].sections()[file.training],
+        models=models,
+        methods={variant: methods[variant] for variant in file.variants()},
         benchmarks={
-            name: _with_problems(benchmark, file.data.problems_per_benchmark)
-            for name, benchmark in benchmarks.found.items()
+            name: _with_problems(benchmark, file.data.problems_per_benchmark) for name, benchmark in benchmarks.items()
         },
-        train_sets=train_sets.found,
-        numerics=file.numerics or _default_numerics(models.found.values()),
+        train_sets=train_sets,
+        numerics=file.numerics or numerics,
         trackers=file.trackers,
         **{
             key: getattr(file, key)
@@ -123,14 +109,13 @@ def load_methods(folder: Path) -> dict[str, Method]:
     Raises:
         UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
     """
-    mistakes = Mistakes()
-    methods = _Folder(folder.parent, folder.name, method_schema(), mistakes)
-    if not methods.files:
+    files = sorted(folder.glob("*.yaml"))
+    if not files:
         raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
-    for name in sorted(methods.files):
-        methods.read(name, folder, "")
+    mistakes = Mistakes()
+    methods = {file.stem: read_section(file, method_schema(), mistakes) for file in files}
     mistakes.raise_if_any()
-    return methods.good()
+    return methods
 
 
 def load_model(path: Path) -> Model:
@@ -140,55 +125,116 @@ def load_model(path: Path) -> Model:
         UserError: something is wrong with it; one line a problem.
     """
     mistakes = Mistakes()
-    model: Model | None = read_section(path, Model, mistakes)
+    model: Model = read_section(path, Model, mistakes)
     mistakes.raise_if_any()
-    assert model is not None
     return model
 
 
-def _with_problems(benchmark: Benchmark, override: int | None) -> Benchmark:
-    """The benchmark with another number of problems; a published one has no more than its rows."""
-    if override is None:
-        return benchmark
-    number = override if isinstance(benchmark, GeneratedBenchmark) else min(override, benchmark.rows)
-    return benchmark.model_copy(update={"problems": number})
+def _check_name(file: Path, key: str, name: str, mistakes: Mistakes) -> None:
+    """A name that other files or results go by is that of the file which gives it."""
+    if name != file.stem:
+        mistakes.refuse(file, key, name, f"{file.stem!r}, as the file is called")
 
 
-def _default_numerics(models: Iterable[Model]) -> Numerics:
-    """Portable on the CPU; native where a model states GPUs, whose kernels no variable holds."""
-    return "native" if any(model.hardware is not None for model in models) else "portable"
+def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _Folder]:
+    """The folders of `configs`, in which every file that a study names is read."""
+    folders = {kind: _Folder(path.resolve().parent.parent, kind, mistakes) for kind in _SCHEMAS}
+    for kind, key, name in file.names():
+        if kind == "methods" and name == BASE_VARIANT:
+            mistakes.refuse(path, key, name, "any name but the untrained model's")
+        else:
+            folders[kind].read(name, path, key)
+    methods = folders["methods"]
+    for variant, method in methods.sections().items():
+        if method.ablation is not None:
+            methods.read(method.ablation.of, methods.files[variant], "ablation.of")
+    return folders
 
 
-def _trained(file: StudyFile) -> list[str]:
-    """The variants of the grid, each once."""
-    return list(dict.fromkeys(variant for block in file.grid for variant in block.methods))
+def _check_together(file: StudyFile, folders: Mapping[str, _Folder], methods: Mapping[str, Method]) -> None:
+    """Check the files that a study names against each other."""
+    training = folders["training"].sections().get(file.training)
+    for variant, method in methods.items():
+        folders["methods"].note(variant, _check_ablation(method, methods))
+        if training is not None:
+            folders["methods"].note(variant, _check_method(method, training, file.training))
+    for name, model in folders["models"].sections().items():
+        if isinstance(model, LocalModel):
+            folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
+        if training is not None:
+            folders["models"].note(name, _check_model(model, training, file.training))
 
 
 def _with_warmup(method: Method, steps: int | None) -> Method:
     """The method with the study's warm-up, if it has one and does not say how long."""
-    if method.warmup_steps is not None:
-        return method
-    return method.model_copy(update={"warmup_steps": steps})
+    return method if method.warmup_steps is not None else method.model_copy(update={"warmup_steps": steps})
 
 
-def _read_named(
-    path: Path,
-    file: StudyFile,
-    trainings: _Folder,
-    models: _Folder,
-    methods: _Folder,
-    benchmarks: _Folder,
-    mistakes: Mistakes,
-) -> None:
-    trainings.read(file.training, path, "training")
-    for index, name in enumerate(file.benchmarks):
-        benchmarks.read(name, path, f"benchmarks[{index}]")
-    for number, block in enumerate(file.grid):
-        for index, name in enumerate(block.models):
-            models.read(name, path, f"grid[{number}].models[{index}]")
-        for index, name in enumerate(block.methods):
-            key = f"grid[{number}].methods[{index}]"
-            if name == BASE_VARIANT:
-                mistakes.refuse(path, key, name, "any name but the untrained model's")
-            else:
-                methods.read(name, path, key)
+def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
+    """The benchmark with another number of problems; a published one has no more than its rows."""
+    if number is None:
+        return benchmark
+    return benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+
+
+def _check_method(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
+    """A method's groups fill a step, and its warm-up ends before the training, whose file `recipe` names."""
+    rollouts = training.sequences_per_step
+    if method.group_size is not None and rollouts % method.group_size:
+        allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
+        yield refused("group_size", method.group_size, allowed)
+    if method.warmup_steps is not None and method.warmup_steps >= training.steps:
+        allowed = f"less than the {training.steps} steps of the training {recipe!r} (else nothing is selected)"
+        yield refused("warmup_steps", method.warmup_steps, allowed)
+
+
+def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:
+    """A model's micro-batches fill a step of the training, whose file `recipe` names, and it can train its weights."""
+    hardware, rollouts = model.hardware, training.sequences_per_step
+    if hardware is None:
+        return
+    together = hardware.gpus * hardware.micro_batch_sequences
+    if rollouts % together:
+        text = f"gpus * micro_batch_sequences = {together} does not divide the {rollouts} rollouts of a step of the "
+        yield Fault("hardware.micro_batch_sequences", f"{text}training {recipe!r}; allowed: a divisor")
+    if hardware.accelerate == "fsdp2" and training.lora is not None:
+        yield refused("hardware.accelerate", "fsdp2", f"one-gpu or ddp, as {recipe!r} trains by lora")
+
+
+def _check_warmups(methods: Mapping[str, Method]) -> Iterator[Fault]:
+    """Every method that has a warm-up has one of its own or the study's."""
+    without = [variant for variant, method in methods.items() if method.warmup_steps is None]
+    if without:
+        text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
+        yield Fault("selection_warmup_steps", text)
+
+
+def _check_ablation(method: Method, methods: Mapping[str, Method]) -> Iterator[Fault]:
+    """A variant differs from the one that it varies in its factor, and in nothing else."""
+    if method.ablation is None or method.ablation.of not in methods:
+        return
+    factor, varied = method.ablation.factor, method.ablation.of
+    mine, theirs = method.settings(), methods[varied].settings()
+    different = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
+    if different != [factor]:
+        difference = f"the keys {different} differ" if different else "no key differs"
+        yield Fault("ablation", f"{difference} from {varied!r}; allowed: {factor!r}, its factor, alone")
+
+
+def _check_train_problems(data: Data, train_sets: Mapping[str, TrainingSet]) -> Iterator[Fault]:
+    """The training sets have as many problems as are drawn from them."""
+    names, wanted = data.train_sets or (), data.train_problems
+    available = sum(train_set.drawn for train_set in train_sets.values())
+    whole = set(names) == set(train_sets)  # else one of them has a problem of its own
+    if names and whole and wanted is not None and wanted > available:
+        yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
+
+
+def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
+    """A relative path starts at the project's folder and stays in it, by its names and through its links."""
+    if path is None or Path(path).is_absolute():
+        return
+    root = repository(file)
+    inside = "\0" not in path and Path(os.path.realpath(root / path)).is_relative_to(root)
+    if not inside:
+        yield refused(key, path, f"a path that stays inside the project's folder {root}, or an absolute one")

@@ -3,12 +3,14 @@
 Every section here that states its `selector` is one of those that a file may hold; nothing else names it.
 """
 
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
 
 from pydantic import Field
 
+from ict_core.config.mistakes import Fault, refused
 from ict_core.config.section import Name, Section
 from ict_core.store.token_scores import score_name
 
@@ -22,7 +24,7 @@ Factor = Literal[
 ]  # fmt: skip
 
 
-class Ablation(Section):
+class Variation(Section):
     """The one key by which a variant differs from another; that no other does is checked."""
 
     of: Name
@@ -39,7 +41,7 @@ class Method(Section):
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
     # the same again under another name: 0 with the same random numbers, any other with numbers of its own
     replica: Annotated[int, Field(ge=0)] | None = None
-    ablation: Ablation | None = None
+    ablation: Variation | None = None
 
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule."""
@@ -53,7 +55,7 @@ class Method(Section):
 class Percent(Method):
     """A selector that keeps a share of the tokens."""
 
-    percent: Decimal = Field(gt=0, le=100)
+    percent: Decimal = Field(gt=0, le=100, description="a number > 0 and <= 100")
 
     @property
     def fraction(self) -> Fraction:
@@ -61,7 +63,6 @@ class Percent(Method):
         return Fraction(self.percent) / 100
 
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments of the selection rule."""
         return {"fraction": self.fraction}
 
 
@@ -95,7 +96,6 @@ class Stapo(Method):
     warmup_steps: ClassVar[int] = 0
 
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments of the selection rule."""
         return {"tau_p": self.tau_p, "tau_h": self.tau_h}
 
 
@@ -112,7 +112,10 @@ class TopScore(Percent):
     keep: Literal["top", "rest"] = "top"
     warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
 
+    def faults(self) -> Iterator[Fault]:
+        if self.reference != "position" and self.score != "js":
+            yield refused("reference", self.reference, f"position, as the score is {self.score}")
+
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments of the selection rule; its score as `store.token_scores` names it."""
         score = score_name(self.score, self.reference)
         return {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}

@@ -2,22 +2,47 @@
 
 import difflib
 import os
-import types
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from ict_core.errors import UserError
 
-_SCALARS = {int: "a whole number", float: "a number", Decimal: "a number", str: "a text", bool: "true or false"}
+_TYPES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "null": "null",
+}
 _MOST = 100  # problems told
 _LONGEST = 2000  # characters of one
-_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_BOUNDS = {"exclusiveMinimum": ">", "minimum": ">=", "exclusiveMaximum": "<", "maximum": "<="}
+
+JsonSchema = dict[str, Any]
+
+
+class Fault(NamedTuple):
+    """A key, dotted, and the rest of the sentence about it."""
+
+    key: str
+    text: str
+
+
+def refused(key: str, value: object, allowed: str) -> Fault:
+    """That a value is not allowed."""
+    return Fault(key, f"{show_value(value)} is not allowed; allowed: {allowed}")
+
+
+def repeated(key: str, values: Sequence[object]) -> Iterator[Fault]:
+    """That an entry of a list stands twice in it, if one does."""
+    twice = [str(value) for value, times in Counter(values).items() if times > 1]
+    if twice:
+        yield refused(key, list(values), f"each entry once ({', '.join(twice)} stands twice)")
 
 
 class Mistakes:
@@ -37,9 +62,14 @@ class Mistakes:
             self.lines.append(f"... and perhaps more: these are the first {_MOST}")
             self.raise_if_any()
 
+    def add_all(self, file: Path, faults: Iterable[Fault]) -> None:
+        """Note faults of one file."""
+        for key, text in faults:
+            self.add(file, key, text)
+
     def refuse(self, file: Path, key: str, value: object, allowed: str) -> None:
         """Note a value that is not allowed."""
-        self.add(file, key, f"{show_value(value)} is not allowed; allowed: {allowed}")
+        self.add(file, *refused(key, value, allowed))
 
     def raise_if_any(self) -> None:
         """Raise all that was noted.
@@ -87,110 +117,80 @@ def closest(word: str, words: Iterable[str]) -> str:
     return f"{hint}allowed: {', '.join(known) or 'none (there is no file)'}"
 
 
-def note_error(mistakes: Mistakes, file: Path, error: ErrorDetails, schema: Any) -> None:
-    """Note one of pydantic's errors about a file that was read as `schema`."""
-    kind, value = error["type"], error["input"]
-    at, loc = _follow(schema, error["loc"][:-1] if kind == "extra_forbidden" else error["loc"])
+def note_error(mistakes: Mistakes, file: Path, error: ErrorDetails, schema: JsonSchema) -> None:
+    """Note one of pydantic's errors about a file that was read under a JSON schema."""
+    kind, value, loc = error["type"], error["input"], error["loc"]
+    extra = loc[-1] if kind == "extra_forbidden" else None
+    node, place = _follow(schema, loc if extra is None else loc[:-1])
     if kind.startswith("union_tag"):
-        tags = _union_members(at)
-        key = key_path([*loc, error["ctx"]["discriminator"].strip("'")])
-        if kind == "union_tag_not_found":
-            mistakes.add(file, key, f"missing; allowed: one of {', '.join(tags)}")
-        else:
-            tag = error["ctx"]["tag"]
-            mistakes.add(file, key, f"{tag!r} is unknown; {closest(tag, tags)}")
-    elif kind == "extra_forbidden":
-        extra = error["loc"][-1]
-        allowed = closest(str(extra), _fields(at))
-        mistakes.add(file, key_path([*loc, extra]), f"unknown key (its value: {show_value(value)}); {allowed}")
+        place.append(error["ctx"]["discriminator"].strip("'"))
+        tags, tag = _tags(_definition(node, schema)), error["ctx"].get("tag")
+        missing = f"missing; allowed: one of {', '.join(tags)}"
+        mistakes.add(file, key_path(place), missing if tag is None else f"{tag!r} is unknown; {closest(tag, tags)}")
+    elif extra is not None:
+        allowed = closest(str(extra), _definition(node, schema)["properties"])
+        mistakes.add(file, key_path([*place, extra]), f"unknown key (its value: {show_value(value)}); {allowed}")
     elif kind == "missing":
-        mistakes.add(file, key_path(loc), f"missing; allowed: {describe(at)}")
+        mistakes.add(file, key_path(place), f"missing; allowed: {_describe(node, schema)}")
     elif kind != "too_short" or not value:  # pydantic also calls a list short whose items were refused
-        mistakes.refuse(file, key_path(loc), value, describe(at))
+        mistakes.refuse(file, key_path(place), value, _describe(node, schema))
 
 
-def describe(schema: Any) -> str:
-    """What a type allows, in words."""
-    kind, notes = _unwrap(schema)
-    for note in notes:
-        if isinstance(note, FieldInfo) and note.description:
-            return note.description
-    if get_origin(kind) is Literal:
-        return "one of " + ", ".join(map(str, get_args(kind)))
-    if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join("null" if part is type(None) else describe(part) for part in get_args(kind))
-    if get_origin(kind) is tuple:
-        inner = get_args(kind)
-        number = "one or more" if inner[-1] is Ellipsis else str(len(inner))
-        return f"a list of {number}, each {describe(inner[0])}"
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return f"a mapping with the keys {', '.join(kind.model_fields)}"
-    return f"{_SCALARS.get(kind, 'a mapping')}{_bounds(notes)}"
+def _describe(node: JsonSchema, schema: JsonSchema) -> str:
+    """What a part of a JSON schema allows, in words."""
+    if "description" in node and "properties" not in node:  # a section's is its docstring
+        return str(node["description"])
+    node = _referent(node, schema)
+    if "const" in node or "enum" in node:
+        return "one of " + ", ".join(map(str, node.get("enum", [node.get("const")])))
+    if parts := node.get("anyOf", node.get("oneOf")):
+        return " or ".join(_describe(part, schema) for part in parts)
+    if node["type"] == "array":
+        items = node.get("prefixItems")
+        number, item = (len(items), items[0]) if items else ("one or more", node["items"])
+        return f"a list of {number}, each {_describe(item, schema)}"
+    if "properties" in node:
+        return f"a mapping with the keys {', '.join(node['properties'])}"
+    bounds = [f"{sign} {node[name]}" for name, sign in _BOUNDS.items() if name in node]
+    limits = " and ".join([*bounds, "(not empty)"] if "minLength" in node else bounds)
+    return f"{_TYPES[node['type']]} {limits}".rstrip()
 
 
-def _bounds(notes: Iterable[Any]) -> str:
-    flat = [part for note in notes for part in (note.metadata if isinstance(note, FieldInfo) else [note])]
-    bounds = [f"{sign} {getattr(n, name)}" for name, sign in _BOUNDS.items() for n in flat if hasattr(n, name)]
-    if any(getattr(note, "min_length", 0) for note in flat):
-        bounds.append("(not empty)")
-    return " " + " and ".join(bounds) if bounds else ""
-
-
-def _unwrap(schema: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its `Annotated`, and what was annotated."""
-    notes: tuple[Any, ...] = ()
-    while get_origin(schema) is Annotated:
-        schema, *more = get_args(schema)
-        notes += tuple(more)
-    return schema, notes
-
-
-def _fields(schema: Any) -> dict[str, FieldInfo]:
-    kind, _ = _unwrap(schema)
-    return dict(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
-
-
-def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Any, list[int | str]]:
-    """The type that stands at a place inside another, and the place without the tags that pydantic puts into it."""
+def _follow(schema: JsonSchema, loc: Sequence[int | str]) -> tuple[JsonSchema, list[int | str]]:
+    """What stands at a place of a JSON schema, and the place without the tags that pydantic puts into it."""
     place: list[int | str] = []
-    keys: Any = str  # of the mapping above
+    node, names = schema, {"type": "string"}  # names: of the mapping above
     for part in loc:
-        schema = _without_none(schema)
-        tags = _union_members(schema)
-        if part in tags:  # a union's tag stands before the key
-            schema = tags[str(part)]
-            continue
-        if part == "[key]":  # pydantic, of the key before it
-            schema = keys
-            continue
-        place.append(part)
-        kind, _ = _unwrap(schema)
-        if get_origin(kind) is dict:
-            keys, schema = get_args(kind)
-        elif isinstance(part, int):
-            inner = get_args(kind)
-            schema = inner[0] if inner[-1] is Ellipsis else inner[min(part, len(inner) - 1)]
+        node = _definition(node, schema)
+        if part in _tags(node):  # a union's tag stands before the key
+            node = {"$ref": _tags(node)[str(part)]}
+        elif part == "[key]":  # pydantic, of the key before it
+            node = names
         else:
-            field = _fields(schema)[part]
-            schema = Annotated[field.annotation, field]
-    return _without_none(schema) if _union_members(_without_none(schema)) else schema, place
+            place.append(part)
+            if isinstance(part, int):
+                items = node.get("prefixItems")
+                node = items[min(part, len(items) - 1)] if items else node["items"]
+            elif "properties" in node:
+                node = node["properties"][part]
+            else:
+                names = node.get("propertyNames", names)
+                node = node.get("additionalProperties") or next(iter(node["patternProperties"].values()))
+    return node, place
 
 
-def _without_none(schema: Any) -> Any:
-    """`X | None` as X, so that what stands inside is found; other types as they are."""
-    kind, _ = _unwrap(schema)
-    if get_origin(kind) in (Union, types.UnionType):
-        parts = [part for part in get_args(kind) if part is not type(None)]
-        if len(parts) == 1:
-            return parts[0]
-    return schema
+def _definition(node: JsonSchema, schema: JsonSchema) -> JsonSchema:
+    """Its referent, or of a value that may be null and has one other type, that of this type."""
+    parts = [part for part in node.get("anyOf", ()) if part != {"type": "null"}]
+    return _referent(parts[0] if len(parts) == 1 else node, schema)
 
 
-def _union_members(schema: Any) -> dict[str, Any]:
-    """A discriminated union's members by their tag; empty for any other type."""
-    kind, notes = _unwrap(schema)
-    for note in notes:
-        if isinstance(note, FieldInfo) and isinstance(note.discriminator, str):
-            members = get_args(kind)
-            return {get_args(m.model_fields[note.discriminator].annotation)[0]: m for m in members}
-    return {}
+def _referent(node: JsonSchema, schema: JsonSchema) -> JsonSchema:
+    """What a reference refers to; any other part of a schema is itself."""
+    return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+
+def _tags(node: JsonSchema) -> dict[str, str]:
+    """References to a union's members by their tags, in the union's order; empty for any other type."""
+    tags = {reference: tag for tag, reference in node.get("discriminator", {}).get("mapping", {}).items()}
+    return {tags[part["$ref"]]: part["$ref"] for part in node.get("oneOf", ())}

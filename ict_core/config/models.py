@@ -1,10 +1,12 @@
 """`configs/models/<name>.yaml`: where a base model comes from."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ict_core.config.published import HubId
+from ict_core.config.mistakes import Fault, refused
+from ict_core.config.problem_sets import HubId, unpinned
 from ict_core.config.section import Count, Section, Seed
 
 Dtype = Literal["float32", "bfloat16"]
@@ -20,6 +22,13 @@ class Architecture(Section):
     intermediate_size: Count
     vocab_size: int = Field(ge=32)
     max_positions: Count  # the longest prompt with its completion, in tokens
+
+    def faults(self) -> Iterator[Fault]:
+        if self.hidden_size % (2 * self.heads):
+            allowed = f"a divisor of hidden_size / 2 = {self.hidden_size / 2:g} (rotary positions need an even head)"
+            yield refused("heads", self.heads, allowed)
+        if self.heads % self.kv_heads:
+            yield refused("kv_heads", self.kv_heads, f"a divisor of heads = {self.heads}")
 
     @property
     def head_size(self) -> int:
@@ -48,12 +57,20 @@ class Hardware(Section):
     train_hours: float = Field(gt=0)  # the limits that a cluster's scheduler is given
     generate_hours: float = Field(gt=0)
 
+    def faults(self) -> Iterator[Fault]:
+        if (self.accelerate == "one-gpu") != (self.gpus == 1):
+            yield refused("accelerate", self.accelerate, "one-gpu with gpus: 1, and only there")
+
 
 class Template(Section):
     """What stands around a problem's prompt, for example a chat template's turns: `{prompt}` stands for it."""
 
     template: str = Field(min_length=1)
     source: str = Field(min_length=1)
+
+    def faults(self) -> Iterator[Fault]:
+        if self.template.count("{prompt}") != 1:
+            yield refused("template", self.template, "a text that holds {prompt} once")
 
 
 class ScratchModel(Section):
@@ -79,6 +96,11 @@ class _Checkpoint(Section):
     prompt: Template | None = None  # absent: the problem's prompt alone
     hardware: Hardware | None = None  # absent: one process on the CPU
 
+    def faults(self) -> Iterator[Fault]:
+        size = self.architecture.vocab_size
+        if beyond := [token for token in self.stop_ids if not 0 <= token < size]:
+            yield refused("stop_ids", beyond, f"ids below architecture.vocab_size = {size}")
+
 
 class HubModel(_Checkpoint):
     """A model of the Hugging Face hub."""
@@ -88,6 +110,10 @@ class HubModel(_Checkpoint):
     revision: str = Field(description="a commit of the model on the hub: 40 hexadecimal digits")
     allow_unpinned: bool = False  # true: the revision may be a branch, whose content may change
     licence: str = Field(min_length=1)
+
+    def faults(self) -> Iterator[Fault]:
+        yield from unpinned(self.revision, self.allow_unpinned)
+        yield from super().faults()
 
 
 class LocalModel(_Checkpoint):

@@ -1,15 +1,16 @@
 """`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from ict_core.config.benchmarks import Benchmark
 from ict_core.config.differences import Comparison, compare
 from ict_core.config.methods import Method
+from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.config.models import Model, ScratchModel
-from ict_core.config.published import TrainingSet
+from ict_core.config.problem_sets import Benchmark, TrainingSet
 from ict_core.config.section import Count, Name, Section, Seed
 from ict_core.config.training import Training
 from ict_core.process.numerics import Numerics
@@ -23,6 +24,9 @@ _NOT_OF_THE_TRAINING = {
     "licence": True,
     "hardware": {"memory_gib", "train_hours", "generate_hours"},  # what a scheduler is told
 }
+
+_MOST_CELLS = 20_000
+_LARGEST_K = 4  # of the tables
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
 Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "shadow", "evidence"]
@@ -45,6 +49,11 @@ class Data(Section):
         description="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl (from the repository's folder; absent: the hub)",
     )
 
+    def faults(self) -> Iterator[Fault]:
+        if self.train_sets is None and self.train_problems is None:
+            yield Fault("train_problems", "missing; allowed: a whole number >= 1, or data.train_sets")
+        yield from repeated("train_sets", self.train_sets or ())
+
 
 class Evaluation(Section):
     """How the trained models answer the benchmarks."""
@@ -57,6 +66,13 @@ class Evaluation(Section):
     max_new_tokens: Count
     threads: Count  # CPU threads of one engine
 
+    def faults(self) -> Iterator[Fault]:
+        counts = {f"samples_of.{name}": samples for name, samples in (self.samples_of or {}).items()}
+        for key, samples in {"samples": self.samples, **counts}.items():
+            if samples < _LARGEST_K:
+                allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
+                yield refused(key, samples, allowed)
+
     def samples_for(self, benchmark: str) -> int:
         """Completions of each problem of a benchmark."""
         return (self.samples_of or {}).get(benchmark, self.samples)
@@ -67,43 +83,6 @@ class Grading(Section):
 
     seconds: float = Field(gt=0)
     memory_mib: int = Field(ge=256)
-
-
-class Evidence(Section):
-    """What counts as a difference worth finding, declared before the runs."""
-
-    margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
-    power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
-
-
-class Block(Section):
-    """A part of the grid: every model with every method and every seed."""
-
-    models: tuple[Name, ...] = Field(min_length=1)
-    methods: tuple[Name, ...] = Field(min_length=1)
-    seeds: tuple[Seed, ...] = Field(
-        min_length=1, description="a list of at least one seed, each a whole number >= 0 and < 2147483648"
-    )
-
-
-class StudyFile(Section):
-    """A study as it is written: with the names of the other files."""
-
-    study: Name
-    note: str = Field(min_length=1)
-    scale: Literal["mini", "paper"]
-    training: Name
-    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = None  # of the methods that have one and do not say it
-    data: Data
-    benchmarks: tuple[Name, ...] = Field(min_length=1)
-    evaluation: Evaluation
-    grading: Grading
-    evidence: Evidence
-    grid: tuple[Block, ...] = Field(min_length=1)
-    baselines: tuple[Name, ...] = Field(min_length=1)
-    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
-    trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
-    shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
 
 
 class Cell(NamedTuple):
@@ -119,51 +98,135 @@ class Cell(NamedTuple):
         return cell_folder(*self)
 
 
-def block_cells(block: Block) -> list[Cell]:
-    """The cells of one block, in the order in which it names them."""
-    return [Cell(model, variant, seed) for model in block.models for variant in block.methods for seed in block.seeds]
+class EvidenceBounds(Section):
+    """What counts as a difference worth finding, declared before the runs."""
+
+    margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
+    power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
+
+
+class Block(Section):
+    """A part of the grid: every model with every method and every seed."""
+
+    models: tuple[Name, ...] = Field(min_length=1)
+    methods: tuple[Name, ...] = Field(min_length=1)
+    seeds: tuple[Seed, ...] = Field(
+        min_length=1, description="a list of at least one seed, each a whole number >= 0 and < 2147483648"
+    )
+
+    def faults(self) -> Iterator[Fault]:
+        for key in ("models", "methods", "seeds"):
+            yield from repeated(key, getattr(self, key))
+
+    def cells(self) -> list[Cell]:
+        """Its cells, in the order in which it names them."""
+        return [Cell(model, variant, seed) for model in self.models for variant in self.methods for seed in self.seeds]
+
+
+class StudyFile(Section):
+    """A study as it is written: with the names of the other files."""
+
+    study: Name
+    note: str = Field(min_length=1)
+    scale: Literal["mini", "paper"]
+    training: Name
+    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = None  # of the methods that have one and do not say it
+    data: Data
+    benchmarks: tuple[Name, ...] = Field(min_length=1)
+    evaluation: Evaluation
+    grading: Grading
+    evidence: EvidenceBounds
+    grid: tuple[Block, ...] = Field(min_length=1)
+    baselines: tuple[Name, ...] = Field(min_length=1)
+    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
+    trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
+    shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
+
+    def faults(self) -> Iterator[Fault]:
+        yield from repeated("benchmarks", self.benchmarks)
+        yield from repeated("baselines", self.baselines)
+        for name in (self.evaluation.samples_of or {}).keys() - set(self.benchmarks):
+            yield Fault(f"evaluation.samples_of.{name}", f"no such benchmark; {closest(name, self.benchmarks)}")
+        size = sum(len(block.models) * len(block.methods) * len(block.seeds) for block in self.grid)
+        if size > _MOST_CELLS:
+            yield Fault("grid", f"has {size:,} cells; allowed: at most {_MOST_CELLS:,}")
+            return
+        yield from self._repeated_cells()
+        yield from self._lacking_baselines()
+        variants = self.variants()
+        for index, variant in enumerate(self.shown or ()):
+            if variant not in variants:
+                yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {closest(variant, variants)}")
+
+    def names(self) -> Iterator[tuple[str, str, str]]:
+        """Every other file that it names: its folder in `configs`, the key that names it, the name."""
+        yield "training", "training", self.training
+        for index, name in enumerate(self.benchmarks):
+            yield "benchmarks", f"benchmarks[{index}]", name
+        for number, block in enumerate(self.grid):
+            for kind in ("models", "methods"):
+                for index, name in enumerate(getattr(block, kind)):
+                    yield kind, f"grid[{number}].{kind}[{index}]", name
+        for index, name in enumerate(self.data.train_sets or ()):
+            yield "data", f"data.train_sets[{index}]", name
+
+    def variants(self) -> list[str]:
+        """The variants of the grid, each once."""
+        return list(dict.fromkeys(variant for block in self.grid for variant in block.methods))
+
+    def _repeated_cells(self) -> Iterator[Fault]:
+        blocks: dict[Cell, int] = {}  # the first with each cell
+        for index, block in enumerate(self.grid):
+            again = [cell for cell in block.cells() if blocks.setdefault(cell, index) != index]
+            if again:
+                names = ", ".join(f"{cell.model}/{cell.variant}/seed {cell.seed}" for cell in again[:5])
+                more = f" and {len(again) - 5} more" if len(again) > 5 else ""
+                text = f"{names}{more} already stand in another block; allowed: each cell once"
+                yield Fault(f"grid[{index}]", text)
+
+    def _lacking_baselines(self) -> Iterator[Fault]:
+        seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
+        for block in self.grid:
+            for cell in block.cells():
+                seeds.setdefault(cell.model, {}).setdefault(cell.variant, set()).add(cell.seed)
+        for index, baseline in enumerate(self.baselines):
+            for model, variants in seeds.items():
+                others = set().union(*(own for variant, own in variants.items() if variant != baseline))
+                lacking = sorted(others - variants.get(baseline, set()))
+                if lacking:
+                    text = (
+                        f"{baseline!r} is not in the grid for model {model} with the seeds {lacking}, where other "
+                        "methods are compared with it; allowed: a method that the grid runs for every model with "
+                        f"every seed of the others (here: {', '.join(variants)})"
+                    )
+                    yield Fault(f"baselines[{index}]", text)
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study whose names are resolved and whose values are checked.
+    """A study whose names are resolved and whose values are checked; its mappings keep the study's order."""
 
-    Attributes:
-        name: the folder under `results`.
-        note: a sentence that every table shows.
-        scale: `mini` results do not speak for the paper's scale.
-        models: by name, in the grid's order.
-        methods: by variant, in the grid's order.
-        benchmarks: by name, in the study's order; `problems_per_benchmark` is already applied.
-        train_sets: the published training sets by name, in the study's order; empty where problems are generated.
-        grid: the blocks as written.
-        baselines: the variants that every other one is compared with.
-        numerics: what the CPU's libraries are held to (`ict_core.process.numerics`).
-        trackers: that trainings report to; no result depends on them.
-        shown: those of the figures in which every variant has a line; None for those that every model runs.
-    """
-
-    name: str
-    note: str
-    scale: str
+    name: str  # the folder under `results`
+    note: str  # a sentence that every table shows
+    scale: str  # `mini` results do not speak for the paper's scale
     data: Data
     training: Training
-    models: dict[str, Model]
-    methods: dict[str, Method]
-    benchmarks: dict[str, Benchmark]
-    train_sets: dict[str, TrainingSet]
+    models: dict[str, Model]  # by name
+    methods: dict[str, Method]  # by variant
+    benchmarks: dict[str, Benchmark]  # by name; `problems_per_benchmark` is already applied
+    train_sets: dict[str, TrainingSet]  # by name; empty where problems are generated
     evaluation: Evaluation
     grading: Grading
-    evidence: Evidence
-    grid: tuple[Block, ...]
-    baselines: tuple[str, ...]
-    numerics: Numerics
-    trackers: tuple[Tracker, ...]
-    shown: tuple[str, ...] | None
+    evidence: EvidenceBounds
+    grid: tuple[Block, ...]  # as written
+    baselines: tuple[str, ...]  # the variants that every other one is compared with
+    numerics: Numerics  # what the CPU's libraries are held to
+    trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
+    shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
 
     def cells(self) -> list[Cell]:
         """Every trained cell once, in the grid's order."""
-        return [cell for block in self.grid for cell in block_cells(block)]
+        return [cell for block in self.grid for cell in block.cells()]
 
     def base_cells(self) -> list[Cell]:
         """The untrained model of each model of the grid."""
@@ -187,10 +250,10 @@ class Study:
         changed = {} if hardware is None else {"micro_batch_sequences": hardware.micro_batch_sequences}
         if size is not None:
             changed |= {"group_size": size, "prompts_per_step": training.sequences_per_step // size}
-        return training.model_copy(update=changed)
+        return training.changed(**changed)
 
     def training_seed(self, cell: Cell) -> int:
-        """From which all random numbers of a cell's training are derived: its seed, or of a replica above 0 another."""
+        """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
         replica = self.methods[cell.variant].replica
         return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
 
@@ -220,8 +283,9 @@ class Study:
     def compare(self, first: str, second: str) -> Comparison:
         """What the trainings of two variants differ in beside their names, on one model with one seed."""
         cell = self.cells()[0]
-        found = compare(*(self.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second)))
-        return found._replace(different=[d for d in found.different if d.key != "method.name"])
+        one, other = (self.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
+        different, equal = compare(one, other)
+        return Comparison([pair for pair in different if pair.key != "method.name"], equal)
 
     def arms(self) -> dict[str, dict[str, Any]]:
         """Each variant beside the one that it varies, as JSON-able values.
@@ -232,14 +296,15 @@ class Study:
             variant -> `of`; `factor`, null where none is declared; `different`, each key with its value in `of` and in
             the variant; `equal`, the number of all other keys. The first baseline has no entry unless it declares one.
         """
-        found: dict[str, dict[str, Any]] = {}
+        arms: dict[str, dict[str, Any]] = {}
         for variant, method in self.methods.items():
             declared = method.ablation if method.ablation and method.ablation.of in self.methods else None
-            of, factor = (declared.of, declared.factor) if declared else (self.baselines[0], None)
-            if of != variant:
-                different, equal = self.compare(of, variant)
-                found[variant] = {"of": of, "factor": factor, "different": [*map(list, different)], "equal": equal}
-        return found
+            varied, factor = (declared.of, declared.factor) if declared else (self.baselines[0], None)
+            if varied != variant:
+                different, equal = self.compare(varied, variant)
+                pairs = [list(pair) for pair in different]
+                arms[variant] = {"of": varied, "factor": factor, "different": pairs, "equal": equal}
+        return arms
 
     def stage_config(self, stage: Stage, cell: Cell | None = None) -> dict[str, Any]:
         """All that determines one stage's outputs beside its input files, as JSON-able values.
@@ -251,20 +316,7 @@ class Study:
         if stage in ("train", "generate", "base"):
             if cell is None:
                 raise ValueError(f"stage {stage} needs a cell")
-            if stage == "train":
-                return self.resolve(cell)
-            if stage == "base":
-                return {
-                    "model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS),
-                    **self._pretrained_by(cell.model),
-                }
-            return {
-                "seed": cell.seed,
-                "model": self._model(cell.model, include={"dtype", "prompt"}),
-                "evaluation": self.evaluation.dump(),
-                "benchmarks": list(self.benchmarks),
-                "numerics": self.numerics,
-            }
+            return self._cell_config(stage, cell)
         if stage == "train_data":  # the evaluation problems, which no training problem may be, are its input
             return self._train_data()
         if stage == "eval_data":
@@ -299,13 +351,24 @@ class Study:
             "shown": self.shared_methods(),
         }
 
+    def _cell_config(self, stage: Stage, cell: Cell) -> dict[str, Any]:
+        if stage == "train":
+            return self.resolve(cell)
+        if stage == "base":
+            made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
+            model = {"model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS)}
+            return model | {"numerics": self.numerics} if made_here else model
+        return {
+            "seed": cell.seed,
+            "model": self._model(cell.model, include={"dtype", "prompt"}),
+            "evaluation": self.evaluation.dump(),
+            "benchmarks": list(self.benchmarks),
+            "numerics": self.numerics,
+        }
+
     def _model(self, name: str, **fields: Any) -> dict[str, Any]:
         """A model's name and some of what its file states, chosen as by `model_dump`."""
         return {"name": name, **self.models[name].model_dump(mode="json", **fields)}
-
-    def _pretrained_by(self, model: str) -> dict[str, Any]:
-        """The numerics of a model that is made here; a fetched one's bytes do not depend on any."""
-        return {"numerics": self.numerics} if isinstance(self.models[model], ScratchModel) else {}
 
     def _train_data(self) -> dict[str, Any]:
         """Where rows are read from is no part of it: hub and mirror give the same."""

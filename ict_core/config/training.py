@@ -1,9 +1,11 @@
 """`configs/training/<name>.yaml`: the one GRPO recipe that all methods of a study share."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ict_core.config.mistakes import Fault, refused
 from ict_core.config.section import Count, Section
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -31,6 +33,15 @@ class Rollouts(Section):
     server: str | None = Field(default=None, pattern=r"^https?://\S+$", description="the address of a vLLM server")
     correction: Correction
     probe_bound: float = Field(gt=0)  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
+
+    def faults(self) -> Iterator[Fault]:
+        colocated = self.engine == "vllm-colocate"
+        for key, needed in (("memory_share", colocated), ("sleep", colocated), ("server", not colocated)):
+            value = getattr(self, key)
+            if needed and value is None:
+                yield Fault(key, f"missing; allowed: a value, as rollouts.engine is {self.engine}")
+            if not needed and value is not None:
+                yield refused(key, value, f"nothing, as rollouts.engine is {self.engine}")
 
 
 class Lora(Section):
@@ -66,6 +77,13 @@ class Training(Section):
     token_sample_every: Count  # steps between two rows of the token log
     token_sample_groups: Count  # groups written to it each time
     checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
+
+    def faults(self) -> Iterator[Fault]:
+        rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
+        if rollouts % rows:
+            yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
+        if self.lr_warmup_steps >= self.steps:
+            yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
 
     def dump(self) -> dict[str, Any]:
         """The recipe as JSON-able values, but for what changes no result."""

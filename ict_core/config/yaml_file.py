@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from ict_core.config.mistakes import Mistakes, closest, key_path, note_error
+from ict_core.config.mistakes import Fault, Mistakes, closest, key_path, note_error
+from ict_core.config.section import UNCHECKED, all_faults
 
 _LARGEST = 2**18  # bytes of a file
 _DIGITS = 18  # of a whole number
@@ -38,30 +39,41 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123
 
 
 def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
-    """A file's content as an instance of `schema`; None where a problem was noted."""
-    try:
-        content = _read(file, mistakes)
-    except FileNotFoundError:
-        return mistakes.add(
-            file, "", f"no such file; {closest(file.stem, (f.stem for f in file.parent.glob('*.yaml')))}"
-        )
-    except yaml.MarkedYAMLError as error:
-        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        return mistakes.add(file, "", f"not YAML: {error.problem}{place}")
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return mistakes.add(file, "", f"cannot be read: {error}")
-    except RecursionError:
-        return mistakes.add(file, "", "is nested too deep")
-    except _NOT_ITS_TAG as error:
-        return mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
+    """A file's content as an instance of `schema`; None where a value was noted that is none of it.
+
+    A section whose values do not fit together is noted too, but given: so is told what is wrong beside it.
+    """
+    content = _content(file, mistakes)
     if content is None:
         return None
+    adapter = TypeAdapter(schema)
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
-        return TypeAdapter(schema).validate_json(content)
+        section = adapter.validate_json(content, context=UNCHECKED)
     except ValidationError as error:
         for detail in error.errors():
-            note_error(mistakes, file, detail, schema)
+            note_error(mistakes, file, detail, adapter.json_schema())
         return None
+    mistakes.add_all(file, all_faults(section))
+    return section
+
+
+def _content(file: Path, mistakes: Mistakes) -> str | None:
+    """A YAML file as JSON; None where a problem was noted."""
+    try:
+        return _read(file, mistakes)
+    except FileNotFoundError:
+        known = closest(file.stem, (other.stem for other in file.parent.glob("*.yaml")))
+        mistakes.add(file, "", f"no such file; {known}")
+    except yaml.MarkedYAMLError as error:
+        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        mistakes.add(file, "", f"not YAML: {error.problem}{place}")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        mistakes.add(file, "", f"cannot be read: {error}")
+    except RecursionError:
+        mistakes.add(file, "", "is nested too deep")
+    except _NOT_ITS_TAG as error:
+        mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
+    return None
 
 
 def _read(file: Path, mistakes: Mistakes) -> str | None:
@@ -76,28 +88,28 @@ def _read(file: Path, mistakes: Mistakes) -> str | None:
     try:
         node = loader.get_single_node()
         faults = list(_faults(node, ()))
-        for key, text in faults:
-            mistakes.add(file, key, text)
+        mistakes.add_all(file, faults)
         return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
     finally:
         loader.dispose()
 
 
-def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[tuple[str, str]]:
+def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Fault]:
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield from _faults(item, (*loc, index))
     if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
-        yield key_path(loc), f"a number of {len(node.value)} digits; allowed: whole numbers of at most {_DIGITS}"
+        text = f"a number of {len(node.value)} digits; allowed: whole numbers of at most {_DIGITS}"
+        yield Fault(key_path(loc), text)
     if not isinstance(node, yaml.MappingNode):
         return
     seen = set()
     for key, value in node.value:
         here, line = (*loc, str(key.value)), key.start_mark.line + 1
         if key.tag != "tag:yaml.org,2002:str":
-            yield key_path(here), f"a key in line {line} that is no text; allowed: text keys without aliases"
+            yield Fault(key_path(here), f"a key in line {line} that is no text; allowed: text keys without aliases")
         elif key.value in seen:
-            shown = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
-            yield key_path(here), f"stands a second time in line {line}, with {shown}; allowed: each key once"
+            held = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
+            yield Fault(key_path(here), f"stands a second time in line {line}, with {held}; allowed: each key once")
         seen.add(str(key.value))
         yield from _faults(value, here)

@@ -6,14 +6,12 @@ It warns and removes nothing. What it says of a question says nothing of what th
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
-from ict_core.contamination.text import but_for_numbers, tokens
+from ict_core.contamination.overlap import SIMILAR, but_for_numbers, overlapping, shingles, similar_pairs, tokens
 from ict_core.grading.answers import grade_answer
 from ict_core.grading.boxes import Verdict
 from ict_core.grading.gold import LETTERS
@@ -24,21 +22,13 @@ _SAME = {"correct": "yes", "wrong": "no"}
 
 
 class Asked(NamedTuple):
-    """A problem as the audit sees it.
+    """A problem as the audit sees it."""
 
-    Attributes:
-        benchmark: the evaluation or training set.
-        problem: its id there.
-        question: without options and without the instruction that all prompts share.
-        options: of a multiple choice, in the order of their letters; else none.
-        answer: the gold answer; of a problem with options the right option's text.
-    """
-
-    benchmark: str
-    problem: str
-    question: str
-    options: tuple[str, ...]
-    answer: str
+    benchmark: str  # the evaluation or training set
+    problem: str  # its id there
+    question: str  # without options and without the instruction that all prompts share
+    options: tuple[str, ...]  # of a multiple choice, in the order of their letters; else none
+    answer: str  # the gold answer; of a problem with options the right option's text
 
 
 def asked(problems: pd.DataFrame) -> list[Asked]:
@@ -78,12 +68,13 @@ def audit(
     exact = {tokens(question) for question in questions}
     wording = {but_for_numbers(question) for question in questions}
     shared = overlapping([one.question for one in ours], questions)
+    whole = pd.Series([(one.benchmark, tokens(one.question), *map(tokens, one.options)) for one in ours])
     flags = pd.DataFrame(
         {
             "benchmark": [one.benchmark for one in ours],
             "problem": [one.problem for one in ours],
             "problems": True,
-            "repeated": _repeated(ours),
+            "repeated": whole.duplicated(),
             "exact": [tokens(one.question) in exact for one in ours],
             "ngram": [shares is True for shares in shared],
             "short": [shares is None for shares in shared],
@@ -95,17 +86,6 @@ def audit(
         flags[column] = keys.isin(pd.MultiIndex.from_frame(pairs[["benchmark", "problem"]]))
     counts = flags.drop(columns="problem").groupby("benchmark", sort=False).sum().reset_index()
     return counts.assign(training=len(theirs))[list(records.CONTAMINATION)], near
-
-
-def _repeated(problems: Sequence[Asked]) -> list[bool]:
-    """Whether a problem's question and options, normalised, stand before in the same set."""
-    seen: Counter[tuple[object, ...]] = Counter()
-    repeated = []
-    for one in problems:
-        key = (one.benchmark, tokens(one.question), *map(tokens, one.options))
-        repeated.append(seen[key] > 0)
-        seen[key] += 1
-    return repeated
 
 
 def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:

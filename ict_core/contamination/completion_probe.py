@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.config.published import PublishedSet
+from ict_core.config.problem_sets import PublishedSet
 from ict_core.config.study import Study
 from ict_core.errors import UserError
 from ict_core.evaluation.engine import Engine, Request, Sampling
@@ -33,10 +33,9 @@ def templates(study: Study) -> dict[str, str]:
 
 
 def split(question: str, percent: int) -> tuple[str, str] | None:
-    """The part of a question that the model is given, and the rest; None if there is only one word or sign.
+    """The first `percent` of a question's words and signs, rounded down, and the rest; None if there is only one.
 
-    Args:
-        percent: of its words and signs, rounded down; at least one is given and at least one is left.
+    At least one is given and at least one is left.
     """
     pieces = _PIECE.findall(question)
     if len(pieces) < 2:
@@ -77,13 +76,10 @@ def completion_probe(
     stop_token_ids: tuple[int, ...],
     max_new_tokens: int,
 ) -> pd.DataFrame:
-    """Ask a model for the rest of every question.
+    """Ask a base model for the rest of every question of a frame of ``records.PROBLEMS``.
 
     Args:
-        engine: holds the base model.
-        problems: a frame of ``records.PROBLEMS``.
         template: of every benchmark, as :func:`templates`; its words before the question are given too.
-        stop_token_ids: the model's.
         max_new_tokens: the most that is decoded, where the rest has more bytes than that.
 
     Returns:

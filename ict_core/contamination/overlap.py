@@ -1,10 +1,10 @@
-"""Which questions share words or shingles with other questions: exact searches through inverted indices."""
+"""Which questions share words or shingles with other questions, in the normal forms in which they are compared."""
 
 import math
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-
-from ict_core.contamination.text import tokens, words
 
 NGRAM = 13
 """Words of an n-gram (Brown et al. 2020, arXiv:2005.14165, appendix C)."""
@@ -23,9 +23,32 @@ SIMILAR = 0.8
 """The Jaccard similarity from which two questions are near-duplicates (the bound of Lee et al. 2022,
 arXiv:2107.06499)."""
 
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|[^\w\s]")  # a number, a word, or a sign
+_PUNCTUATION = frozenset(".,;:!?'\"`$\\‘’“”")
 
-def _ngrams(found: Sequence[str], size: int) -> set[tuple[str, ...]]:
-    return {tuple(found[start : start + size]) for start in range(len(found) - size + 1)}
+
+def tokens(text: str) -> tuple[str, ...]:
+    """The numbers, words and signs of a text, in lower case and without punctuation.
+
+    Signs that carry mathematics stay (``x + 1`` is not ``x - 1``); what is dropped is whitespace, the underscore,
+    ``.,;:!?``, quotes, dollar signs and backslashes. Unicode is in its compatibility form (NFKC).
+    """
+    pieces = _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    return tuple(piece for piece in pieces if piece not in _PUNCTUATION)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The numbers and words of a text: its :func:`tokens` without the signs, as GPT-3's authors count n-grams."""
+    return tuple(token for token in tokens(text) if token[0].isalnum())
+
+
+def but_for_numbers(text: str) -> tuple[str, ...]:
+    """The :func:`tokens` of a text with every number replaced by 0."""
+    return tuple("0" if token[0].isdigit() else token for token in tokens(text))
+
+
+def _ngrams(sequence: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    return {tuple(sequence[start : start + size]) for start in range(len(sequence) - size + 1)}
 
 
 def overlapping(questions: Sequence[str], training: Iterable[str]) -> list[bool | None]:
@@ -34,17 +57,14 @@ def overlapping(questions: Sequence[str], training: Iterable[str]) -> list[bool 
     A question of fewer words is one n-gram, the whole of it; with fewer than :data:`SHORTEST` it is not looked for
     (None). An n-gram in more than :data:`COMMON` training questions does not count.
     """
-    grams = []
-    for question in questions:
-        found = words(question)
-        grams.append(_ngrams(found, min(NGRAM, len(found))) if len(found) >= SHORTEST else None)
-    wanted = {gram for of_question in grams for gram in of_question or ()}
+    long_enough = [question if len(question) >= SHORTEST else None for question in map(words, questions)]
+    grams = [None if question is None else _ngrams(question, min(NGRAM, len(question))) for question in long_enough]
+    wanted = set().union(*filter(None, grams))
     sizes = {len(gram) for gram in wanted}
-    seen: Counter[tuple[str, ...]] = Counter()
-    for question in training:
-        found = words(question)
-        seen.update(gram for size in sizes for gram in _ngrams(found, size) if gram in wanted)
-    return [None if of is None else any(0 < seen[gram] <= COMMON for gram in of) for of in grams]
+    times: Counter[tuple[str, ...]] = Counter()
+    for question in map(words, training):
+        times.update(gram for size in sizes for gram in _ngrams(question, size) if gram in wanted)
+    return [None if own is None else any(0 < times[gram] <= COMMON for gram in own) for own in grams]
 
 
 def shingles(question: str) -> frozenset[str]:

@@ -1,13 +1,12 @@
 """Grading by answer type, and which answers can be settled without a worker."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ict_core.grading.boxes import Verdict, last_box
 from ict_core.grading.choice import grade_choice
-from ict_core.grading.integer import grade_integer, settle_integer
+from ict_core.grading.integer import settle_integer
 from ict_core.grading.math import grade_math, settle_math_text
-from ict_core.grading.number import grade_number, settle_number
+from ict_core.grading.number import settle_number
 
 Item = tuple[str, str, str]
 """(text, gold answer, answer type)."""
@@ -15,34 +14,23 @@ Item = tuple[str, str, str]
 Grader = Callable[[str, str, str], Verdict]
 """A function of the members of an :data:`Item`."""
 
-
-class _Type(NamedTuple):
-    """How one answer type is graded; all take (text, gold).
-
-    Attributes:
-        grade: the verdict, without a limit on time.
-        settle: the verdict where linear-time code gives it, else None; then the text's last box alone decides it.
-    """
-
-    grade: Callable[[str, str], Verdict]
-    settle: Callable[[str, str], Verdict | None]
-
-
-_MATH = _Type(grade_math, settle_math_text)
-_TYPES = {
-    "math": _MATH,
-    "latex": _MATH,
-    "integer": _Type(grade_integer, settle_integer),
-    "number": _Type(grade_number, settle_number),
-    "choice": _Type(grade_choice, grade_choice),
+SETTLERS: dict[str, Callable[[str, str], Verdict | None]] = {
+    "math": settle_math_text,
+    "latex": settle_math_text,
+    "integer": settle_integer,
+    "number": settle_number,
+    "choice": grade_choice,
 }
+"""By answer type, what gives the verdict on (text, gold) where linear-time code can; where it gives None, math-verify
+decides on the text's last box alone."""
+
 SETTLED_LIMIT = 100_000
 """Characters of the longest text that is looked at outside a worker."""
 
 
 def grade_answer(text: str, gold: str, answer_type: str) -> Verdict:
-    """Grade one text by the grader of its answer type, one of ``gold.ANSWER_TYPES``, without a limit on time."""
-    return _TYPES[answer_type].grade(text, gold)
+    """Grade one text by its answer type, one of ``gold.ANSWER_TYPES``; see :func:`grade_math` for limits and errors."""
+    return SETTLERS[answer_type](text, gold) or grade_math(text, gold)
 
 
 def settle(item: Item) -> Verdict | Item:
@@ -56,7 +44,7 @@ def settle(item: Item) -> Verdict | Item:
         return Verdict("error")
     if len(text) > SETTLED_LIMIT:
         return item
-    settled = _TYPES[answer_type].settle(text, gold)
+    settled = SETTLERS[answer_type](text, gold)
     if settled is not None:
         return settled
     box = last_box(text)

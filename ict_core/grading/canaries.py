@@ -63,13 +63,13 @@ def check_canaries(pool: GradingPool) -> None:
         UserError: a status differs from the one known; the message names each such canary, expected and found.
     """
     verdicts = pool.grade([(canary.text, canary.gold, canary.answer_type) for canary in CANARIES])
-    found = [
+    failures = [
         f"{canary.name!r}: expected {canary.status}, found {verdict.status}"
         for canary, verdict in zip(CANARIES, verdicts, strict=True)
         if verdict.status != canary.status
     ]
-    if found:
+    if failures:
         raise UserError(
-            f"grading: {len(found)} of {len(CANARIES)} answers with a known status are graded otherwise "
-            f"({'; '.join(found)}); mend the installation of math-verify, or raise the limits, and grade again"
+            f"grading: {len(failures)} of {len(CANARIES)} answers with a known status are graded otherwise "
+            f"({'; '.join(failures)}); mend the installation of math-verify, or raise the limits, and grade again"
         )

@@ -10,12 +10,7 @@ The rule, in this order:
    the whole text, where it is one letter in dress. Anything else is ``no_answer``: an option that is only mentioned,
    as in "(A) is too small", is no answer.
 
-Sources. MMLU's authors (https://github.com/hendrycks/test, ``evaluate.py``) read no text: they compare the
-probabilities of " A" to " D" after "Answer:". GPQA's authors (https://github.com/idavidrein/gpqa,
-``baselines/run_baseline.py``, ``parse_sampled_answer``) take the first "answer is (X)", "Answer: (X)", "answer (X)", or
-else the first "(X)". simple-evals (https://github.com/openai/simple-evals, ``common.py``) takes the first "Answer: X".
-lm-evaluation-harness takes the first "answer is ..." or the last "(X)" (``tasks/gpqa/cot_zeroshot``), or the whole
-first line (``tasks/mmlu/generative``). None of them reads boxes, which the prompts here ask for.
+What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import re
@@ -39,14 +34,7 @@ def _answer(text: str) -> str:
 
 
 def grade_choice(text: str, gold: str) -> Verdict:
-    r"""Grade the letter that a text gives under the rule in the module's docstring. Time is linear in the text.
-
-    The letter, in upper case, is what the verdict gives as extracted.
-
-    Args:
-        text: what the model wrote.
-        gold: one of ``gold.LETTERS``.
-    """
+    """Grade the letter that a text gives; in upper case it is what the verdict gives as extracted. Linear time."""
     box = last_box(text)
     letter = _DRESS.sub("", box.answer if box else _answer(text)).upper()
     if letter not in LETTERS:

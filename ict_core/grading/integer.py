@@ -9,17 +9,12 @@ The rule, in this order:
 3. A box that holds something else, such as ``m+n=33`` or ``\frac{66}{2}``, is compared by math-verify, as
    ``ict_core.grading.math`` does.
 
-Sources. The AIME's own answer is three digits from 000 to 999 on an answer sheet (Mathematical Association of America,
-https://maa.org/student-programs/amc/), so its authors have no rule for text. MathArena (https://matharena.ai,
-``src/matharena/parser.py``, ``extract_answer``) takes the last box and, strictly, nothing else; its lenient mode takes
-the last integer of the text and flags it. lm-evaluation-harness (``tasks/aime/utils.py``) takes the last box, else what
-stands between the first and the last dollar sign, else the whole text.
+What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import re
 
 from ict_core.grading.boxes import Verdict, last_box, last_match
-from ict_core.grading.math import grade_math
 from ict_core.grading.numerals import canonical, undress
 
 _DECLARED = re.compile(
@@ -50,22 +45,14 @@ def _answer(text: str) -> str | None:
 
 
 def settle_integer(text: str, gold: str) -> Verdict | None:
-    """The verdict on a text where rules 1 and 2 give one, else None; ``error`` for a gold that is no such integer.
-
-    Time is linear in the text, and math-verify is not needed.
-    """
+    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is none. Linear time."""
     box = last_box(text)
     answer = box.answer if box else _answer(text)
     if not answer:
         return Verdict("no_answer")
     if not is_integer_gold(gold):
         return Verdict.on(answer, "error")
-    found = _read(answer)
-    if found is None:
+    given = _read(answer)
+    if given is None:
         return None
-    return Verdict.on(answer, "correct" if found == _read(gold) else "wrong")
-
-
-def grade_integer(text: str, gold: str) -> Verdict:
-    """Grade a text under the rule in the module's docstring; see :func:`grade_math` for limits and errors."""
-    return settle_integer(text, gold) or grade_math(text, gold)
+    return Verdict.on(answer, "correct" if given == _read(gold) else "wrong")

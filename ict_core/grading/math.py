@@ -14,12 +14,7 @@ dollar signs, a final full stop, and thousands separators made of thin spaces (`
 
 This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated benchmarks.
 
-Sources. MATH's authors (https://github.com/hendrycks/math, ``modeling/dataset/util.py``, ``last_boxed_only_string``,
-and ``modeling/math_equivalence.py``) take the last ``\boxed``, or ``\fbox`` where there is none, and compare normalised
-texts; where the last box never closes they have no answer, while here the last complete box counts. MATH-500's authors
-(https://github.com/openai/prm800k, ``prm800k/grading/grader.py``) compare one extracted answer by the same
-normalisation and then by sympy, and refuse fractions that are not reduced, which math-verify
-(https://github.com/huggingface/Math-Verify, 0.9.0) takes for equal.
+What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import logging
@@ -59,12 +54,12 @@ def _integer(answer: str) -> str | None:
 
 def settle_math(answer: str, gold: str) -> Verdict | None:
     """The verdict on the content of a box where rules 1 to 3 give one, else None. Linear time; needs no math-verify."""
-    found, wanted = _normalised(answer), _normalised(gold)
-    if not found:
+    given, wanted = _normalised(answer), _normalised(gold)
+    if not given:
         return Verdict("no_answer")
-    if _spelled(found) == _spelled(wanted):
+    if _spelled(given) == _spelled(wanted):
         return Verdict.on(answer, "correct")
-    integers = _integer(found), _integer(wanted)
+    integers = _integer(given), _integer(wanted)
     if None in integers:
         return None
     return Verdict.on(answer, "correct" if integers[0] == integers[1] else "wrong")
@@ -89,16 +84,16 @@ def _expressions(answer: str) -> list[object]:
     from math_verify.parser import parse_latex_cached
 
     target = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
-    found = parse(f"\\boxed{{{answer}}}", [target], parsing_timeout=None, raise_on_error=True)
-    if found and all(isinstance(reading, str) for reading in found):
+    readings = parse(f"\\boxed{{{answer}}}", [target], parsing_timeout=None, raise_on_error=True)
+    if readings and all(isinstance(reading, str) for reading in readings):
         # parse() swallows whatever the LaTeX parser raises; ask again, as only a syntax error speaks of the answer.
         try:
-            parse_latex_cached(found[0])
+            parse_latex_cached(readings[0])
         except (MemoryError, RecursionError):
             raise
         except Exception:
             _log.debug("not LaTeX: %.80r", answer)
-    return found
+    return readings
 
 
 def _equal(answer: str, gold: str) -> bool:

@@ -12,17 +12,12 @@ The rule, in this order:
 3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading.math``
    does. A last number that is a part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
 
-Sources. GSM8K's authors (https://github.com/openai/grade-school-math, ``grade_school_math/dataset.py``,
-``extract_answer``) take ``#### (\-?[0-9\.\,]+)``, remove the commas and compare the texts; they know no box, and where
-several such lines stand they take the first, as lm-evaluation-harness's strict match does. Here the last counts, as for
-every other type. That harness's flexible match takes the last number (``tasks/gsm8k/gsm8k.yaml``), and Qwen2.5-Math's
-evaluation (``evaluation/parser.py``, ``extract_answer``) the last box or else the last number.
+What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import re
 
 from ict_core.grading.boxes import Verdict, last_box, last_match
-from ict_core.grading.math import grade_math
 from ict_core.grading.numerals import canonical, plain_separators, shifted, undress
 
 _MARKER = re.compile(r"#### ?([^\n]{1,200})")
@@ -65,11 +60,11 @@ def read_number(answer: str) -> str | None:
 
 def _marked(text: str) -> tuple[int, str] | None:
     """Where the last ``#### N`` begins, and its N as it stands."""
-    found = None
+    last = None
     for match in _MARKER.finditer(text):
         if read_number(match[1]) is not None:
-            found = (match.start(), match[1].strip())
-    return found
+            last = (match.start(), match[1].strip())
+    return last
 
 
 def _last_run(text: str) -> str | None:
@@ -78,10 +73,7 @@ def _last_run(text: str) -> str | None:
 
 
 def settle_number(text: str, gold: str) -> Verdict | None:
-    """The verdict on a text where rules 1 and 2 give one, else None; ``error`` for a gold that is no number.
-
-    Time is linear in the text, and math-verify is not needed.
-    """
+    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is no number. Linear time."""
     box, marked = last_box(text), _marked(text)
     boxed = box is not None and (marked is None or text.rfind(box.markup) > marked[0])
     answer = box.answer if box and boxed else marked[1] if marked else _last_run(text)
@@ -90,12 +82,7 @@ def settle_number(text: str, gold: str) -> Verdict | None:
     wanted = read_number(gold)
     if wanted is None:
         return Verdict.on(answer, "error")
-    found = read_number(answer)
-    if found is None and boxed and _quantity(answer) is None:
+    given = read_number(answer)
+    if given is None and boxed and _quantity(answer) is None:
         return None
-    return Verdict.on(answer, "correct" if found == wanted else "wrong")
-
-
-def grade_number(text: str, gold: str) -> Verdict:
-    """Grade a text under the rule in the module's docstring; see :func:`grade_math` for limits and errors."""
-    return settle_number(text, gold) or grade_math(text, gold)
+    return Verdict.on(answer, "correct" if given == wanted else "wrong")

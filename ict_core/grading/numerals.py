@@ -17,9 +17,9 @@ def plain_separators(text: str) -> str:
 
 
 def _undressed(token: re.Match[str]) -> str:
-    found = token[0]
-    kept = found[0] == "\\" and found not in _DRESS and found[1] not in _DRESS_MARKS and not found[1].isspace()
-    return found if kept else " "
+    markup = token[0]
+    kept = markup[0] == "\\" and markup not in _DRESS and markup[1] not in _DRESS_MARKS and not markup[1].isspace()
+    return markup if kept else " "
 
 
 def undress(answer: str) -> str:

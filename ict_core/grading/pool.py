@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ict_core.errors import UserError
@@ -76,9 +75,7 @@ class GradingPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -86,7 +83,7 @@ class GradingPool:
         while self._workers:
             self._discard(self._workers[-1])
 
-    def grade(self, items: Sequence[Item], watch: Callable[[int], None] | None = None) -> list[Verdict]:
+    def grade(self, items: Sequence[Item], watch: Callable[[int], object] = lambda graded: None) -> list[Verdict]:
         """Grade (text, gold answer, answer type) items.
 
         Args:
@@ -105,20 +102,16 @@ class GradingPool:
                 raise UserError(f"grading: answer type {answer_type!r} is not one of {', '.join(ANSWER_TYPES)}")
         settled = [settle(item) for item in items]
         unsettled = list(dict.fromkeys(item for item in settled if not isinstance(item, Verdict)))
-
-        def tell(left: int) -> None:
-            if watch is not None:
-                watch(len(items) - left)
-
-        graded = dict(zip(unsettled, self._run(unsettled, tell), strict=True))
-        tell(0)
+        ready = len(items) - len(unsettled)
+        graded = dict(zip(unsettled, self._run(unsettled, lambda done: watch(ready + done)), strict=True))
+        watch(len(items))
         return [item if isinstance(item, Verdict) else graded[item] for item in settled]
 
-    def _run(self, items: list[Item], tell: Callable[[int], None]) -> list[Verdict]:
+    def _run(self, items: list[Item], watch: Callable[[int], object]) -> list[Verdict]:
         job = _Job(items)
         try:
-            while left := len(items) - len(job.verdicts):
-                tell(left)
+            while len(job.verdicts) < len(items):
+                watch(len(job.verdicts))
                 self._hire(job)
                 self._assign(job)
                 self._collect(job)

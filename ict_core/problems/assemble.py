@@ -5,19 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.config.benchmarks import GeneratedBenchmark, PublishedBenchmark
-from ict_core.config.published import PublishedSet
+from ict_core.config.problem_sets import GeneratedBenchmark, PublishedBenchmark, PublishedSet
 from ict_core.config.study import Data, Study
 from ict_core.problems.mini.corpus import evaluation_problems, training_problems
 from ict_core.seeding import generator
 
 
 def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Make or read every problem that a study trains and evaluates on.
-
-    Args:
-        study: a loaded study.
-        mirror: the folder that stands for the hub, or None; without a published set it is not looked at.
+    """Make or read every problem that a study trains and evaluates on; `mirror` may stand for the hub.
 
     Returns:
         training and evaluation problems, two frames of ``records.PROBLEMS``. No generated training problem is an
@@ -54,10 +49,6 @@ def _drawn(problems: pd.DataFrame, data: Data) -> pd.DataFrame:
 
 def check_study_access(study: Study, mirror: Path | None) -> None:
     """Tell, before anything is downloaded, what a study's published sets lack.
-
-    Args:
-        study: a loaded study.
-        mirror: as in :func:`study_problems`.
 
     Raises:
         UserError: the mirror is no folder, or there is no token for a gated set of the hub.

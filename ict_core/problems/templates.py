@@ -4,18 +4,13 @@ import pandas as pd
 
 from ict_core.config.models import Template
 
-_PLACE = "{prompt}"
-
 
 def templated(template: Template | None, prompts: pd.Series) -> pd.Series:
-    r"""Each prompt in the model's template; without a template, the prompts themselves.
+    r"""Each prompt in place of ``{prompt}`` in the model's template; without one, the prompts themselves.
 
-    Args:
-        template: a text that holds ``{prompt}`` once. Nothing else in it or in a prompt is read: braces, as in
-            ``\boxed{}``, stay.
-        prompts: texts, with any index.
+    Nothing else in a template or a prompt is read: braces, as in ``\boxed{}``, stay.
     """
     if template is None:
         return prompts
-    before, after = template.template.split(_PLACE)
+    before, after = template.template.split("{prompt}")
     return before + prompts + after

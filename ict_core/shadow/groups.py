@@ -16,7 +16,7 @@ from ict_core.evaluation.engines import load_engine
 from ict_core.evaluation.generate import context_length, stop_token_ids
 from ict_core.evaluation.transformers_engine import TransformersEngine
 from ict_core.grading.pool import GradingPool
-from ict_core.problems.mini.forks import fork_tokens
+from ict_core.problems.mini.arithmetic import fork_tokens
 from ict_core.seeding import derive_seed
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics

@@ -22,7 +22,7 @@ from ict_core.config.training import Lora, Training
 from ict_core.errors import UserError
 from ict_core.grading.pool import GradingPool
 from ict_core.models.read import read_model, read_tokenizer
-from ict_core.problems.mini.forks import fork_tokens
+from ict_core.problems.mini.arithmetic import fork_tokens
 from ict_core.problems.templates import templated
 from ict_core.process import vllm_environment
 from ict_core.process.startup import loading

@@ -14,7 +14,7 @@ from ict_core.contamination.audit import Asked, asked, audit, grade_unlogged
 from ict_core.grading import math
 from ict_core.problems.assemble import study_problems
 from ict_core.problems.published.item import Item
-from ict_core.problems.published.prompts import prompt
+from ict_core.problems.published.load import prompt
 from ict_core.store import records
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"

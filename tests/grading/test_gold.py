@@ -2,7 +2,7 @@
 
 import pytest
 
-from ict_core.grading.answers import _TYPES, grade_answer
+from ict_core.grading.answers import SETTLERS, grade_answer
 from ict_core.grading.gold import ANSWER_TYPES, refusal
 
 LEGAL = {
@@ -20,7 +20,7 @@ ILLEGAL = {
 
 
 def test_every_answer_type_has_a_grader():
-    assert set(ANSWER_TYPES) == set(_TYPES) == {*LEGAL, "math"}
+    assert set(ANSWER_TYPES) == set(SETTLERS) == {*LEGAL, "math"}
 
 
 @pytest.mark.parametrize(("kind", "gold"), [(kind, gold) for kind, golds in LEGAL.items() for gold in golds])

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading.integer import grade_integer, is_integer_gold, settle_integer
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.integer import is_integer_gold, settle_integer
 
 FORMS = [
     r"\boxed{33}", r"\boxed{033}", r"\boxed{$33$}", r"\boxed{\text{33}}", r"\boxed{33.}", r"\boxed{\textbf{033}.}",
@@ -48,7 +49,7 @@ def test_forms_of_an_integer(text, gold):
     ],
 )
 def test_other_boxes_and_texts(text, status):
-    assert grade_integer(text, "33").status == status
+    assert grade_answer(text, "33", "integer").status == status
 
 
 @pytest.mark.parametrize("gold", ["0", "000", "7", "999", " 25 "])
@@ -59,7 +60,7 @@ def test_golds(gold):
 @pytest.mark.parametrize("gold", ["1000", "-1", "2.5", "x", "", "٣"])
 def test_a_gold_that_is_no_such_integer_is_an_error(gold):
     assert not is_integer_gold(gold)
-    assert grade_integer(r"\boxed{33}", gold) == ("error", "33")
+    assert grade_answer(r"\boxed{33}", gold, "integer") == ("error", "33")
 
 
 def test_what_was_extracted():

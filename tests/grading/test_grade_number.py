@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading.number import grade_number, read_number, settle_number
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.number import read_number, settle_number
 
 EQUAL = {
     "1234": [
@@ -83,12 +84,12 @@ def test_not_a_number_in_dress(answer):
     ],
 )
 def test_which_number_counts(text, status, extracted):
-    assert grade_number(text, "18") == (status, extracted)
+    assert grade_answer(text, "18", "number") == (status, extracted)
 
 
 @pytest.mark.parametrize("gold", ["", "x", "18 dozen", r"\frac12"])
 def test_a_gold_that_is_no_number_is_an_error(gold):
-    assert grade_number("#### 18", gold) == ("error", "18")
+    assert grade_answer("#### 18", gold, "number") == ("error", "18")
 
 
 numbers = st.decimals(-(10**7), 10**7, places=2)

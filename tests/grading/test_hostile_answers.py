@@ -7,7 +7,7 @@ from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, given, settings
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import _TYPES
+from ict_core.grading.answers import SETTLERS
 from ict_core.grading.gold import ANSWER_TYPES
 from ict_core.grading.grade import grade_completions
 from ict_core.grading.pool import GradingPool
@@ -60,7 +60,7 @@ def hasty():
 
 def test_every_type_is_attacked():
     assert set(GOLDS) | {"math"} == set(ANSWER_TYPES)
-    assert _TYPES["math"] is _TYPES["latex"]
+    assert SETTLERS["math"] is SETTLERS["latex"]
 
 
 @pytest.mark.parametrize("kind", GOLDS)
@@ -86,7 +86,7 @@ def test_a_megabyte_of_text_is_linear(kind, name):
 
     def seconds(text):
         begin = time.process_time()
-        _TYPES[kind].settle(text, GOLDS[kind])
+        SETTLERS[kind](text, GOLDS[kind])
         return time.process_time() - begin
 
     tenth = min(seconds(ANSWERS[name][:100_000]) for _ in range(3))

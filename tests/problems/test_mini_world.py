@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from ict_core.errors import UserError
 from ict_core.grading.answers import grade_answer
-from ict_core.problems.mini.arithmetic import Step, fork_offsets
+from ict_core.problems.mini.arithmetic import Step, fork_offsets, fork_tokens
 from ict_core.problems.mini.corpus import (
     FAMILIES,
     evaluation_problems,
     pretraining_documents,
     training_problems,
 )
-from ict_core.problems.mini.forks import fork_tokens
 from ict_core.problems.mini.tokenizer import train_tokenizer
 from ict_core.seeding import generator
 from ict_core.store import records

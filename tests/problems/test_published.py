@@ -6,13 +6,10 @@ import datasets
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
-from ict_core.config.published import READERS
+from ict_core.config.problem_sets import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published.answers import boxed, integer, number
-from ict_core.problems.published.check import content_hash
-from ict_core.problems.published.item import Item, distinct
-from ict_core.problems.published.load import check_access, load_items, load_problems
-from ict_core.problems.published.prompts import prompt
+from ict_core.problems.published.item import Item, boxed, distinct, integer, items_hash, number
+from ict_core.problems.published.load import check_access, load_items, load_problems, prompt
 from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 
 TOKEN = "hf_madeUpForThisTest"
@@ -126,8 +123,8 @@ def test_the_hash_is_of_the_content_alone(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, [{"extra": n, **row} for n, row in enumerate(GSM8K[::-1])])
     published = stated("gsm8k", GSM8K_ITEMS)
     assert load_items(published, tmp_path) == GSM8K_ITEMS
-    assert content_hash(GSM8K_ITEMS[::-1]) == published.sha256
-    assert content_hash([Item("é", "q", "1")]) == hashlib.sha256('["é","q","1",null]\n'.encode()).hexdigest()
+    assert items_hash(GSM8K_ITEMS[::-1]) == published.sha256
+    assert items_hash([Item("é", "q", "1")]) == hashlib.sha256('["é","q","1",null]\n'.encode()).hexdigest()
 
 
 def test_a_changed_row_names_both_hashes(tmp_path, no_hub):
@@ -135,7 +132,7 @@ def test_a_changed_row_names_both_hashes(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, changed)
     published = stated("gsm8k", GSM8K_ITEMS)
     error = message(published, tmp_path)
-    found = content_hash([gsm8k.read(row) for row in changed])
+    found = items_hash([gsm8k.read(row) for row in changed])
     assert error.startswith("configs/benchmarks/gsm8k.yaml: sha256: ")
     assert published.sha256 in error and found in error and "was changed" in error
 

@@ -10,7 +10,7 @@ import yaml
 from published_sets import MIRROR, OPEN, REPOSITORY, SETS, real_rows
 
 from ict_core.commands.cli import main
-from ict_core.config.published import PublishedSet
+from ict_core.config.problem_sets import PublishedSet
 from ict_core.problems.published.load import load_items, load_problems
 from ict_core.store import records
 

@@ -10,7 +10,7 @@ from ict_core.jobs import outputs
 from ict_core.jobs.causes import summary, telling
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.mistakes import repository
-from ict_core.config.published import READERS, PublishedSet
+from ict_core.config.problem_sets import READERS, PublishedSet
 from ict_core.config.sources import check_sources
 from ict_core.jobs.damage import damaged, mend, set_aside
 from ict_core.process.environment import (

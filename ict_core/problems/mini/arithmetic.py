@@ -1,10 +1,16 @@
 """One arithmetic step, written directly or worked digit by digit, and the forks between the two."""
 
+import operator
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Operation = Literal["+", "-", "*"]
+
+_COMPUTE = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 # A step begins a solution or follows ". "; what is inside a worked step follows ":" or ",".
 _FORK = re.compile(r"(?:^|(?<=\.)) \d+[-+*]\d+([=:])")
@@ -30,11 +36,7 @@ class Step:
 
     @property
     def result(self) -> int:
-        if self.operation == "+":
-            return self.left + self.right
-        if self.operation == "-":
-            return self.left - self.right
-        return self.left * self.right
+        return _COMPUTE[self.operation](self.left, self.right)
 
     def direct(self) -> str:
         """For example ``47+38=85.``"""
@@ -42,39 +44,30 @@ class Step:
 
     def worked(self) -> str:
         """From the units up, with carries: ``47+38:7+8=15,4+3+1=8;85.``"""
+        product = self.operation == "*"
+        sign = "-" if self.operation == "-" else "+"  # of a carry
         parts, carry = [], 0
-        left, right = str(self.left)[::-1], str(self.right)[::-1]
-        for place in range(len(left) if self.operation == "*" else max(len(left), len(right))):
-            a = int(left[place]) if place < len(left) else 0
-            b = int(right[place]) if place < len(right) else 0
-            if self.operation == "*":
-                text, value = _times(a, self.right, carry)
-                carry = value // 10
-            elif self.operation == "+":
-                text, value = _plus(a, b, carry)
-                carry = value // 10
-            else:
-                text, carry = _minus(a, b, carry)
-            parts.append(text)
+        for place in range(len(str(self.left if product else max(self.left, self.right)))):
+            a = self.left // 10**place % 10
+            b = self.right if product else self.right // 10**place % 10
+            value = _COMPUTE[sign](_COMPUTE[self.operation](a, b), carry)
+            lift = 10 if value < 0 else 0
+            parts.append(f"{a + lift}{self.operation}{b}{f'{sign}{carry}' if carry else ''}={value + lift}")
+            carry = 1 if lift else value // 10
         return f"{self.expression}:{','.join(parts)};{self.result}."
-
-
-def _plus(a: int, b: int, carry: int) -> tuple[str, int]:
-    value = a + b + carry
-    return f"{a}+{b}{'+1' if carry else ''}={value}", value
-
-
-def _minus(a: int, b: int, borrow: int) -> tuple[str, int]:
-    short = a - b - borrow < 0
-    lifted = a + 10 if short else a
-    return f"{lifted}-{b}{'-1' if borrow else ''}={lifted - b - borrow}", int(short)
-
-
-def _times(a: int, factor: int, carry: int) -> tuple[str, int]:
-    value = a * factor + carry
-    return f"{a}*{factor}{f'+{carry}' if carry else ''}={value}", value
 
 
 def fork_offsets(completion: str) -> list[int]:
     """Character offsets of the decision points (``=`` or ``:`` after a step's expression) in a completion."""
     return [match.start(1) for match in _FORK.finditer(completion)]
+
+
+def fork_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[bool]:
+    """Whether each token of a response decides between a direct and a worked step (``=`` or ``:``)."""
+    texts = [str(tokenizer.decode([token])) for token in ids]
+    forks = set(fork_offsets("".join(texts)))
+    marks, start = [], 0
+    for text in texts:
+        marks.append(bool(text) and start in forks)
+        start += len(text)
+    return marks

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ict_core.grading.gold import LETTERS
 from ict_core.problems.mini.arithmetic import Operation, Step
 
-LETTERS = "ABCD"
 TEMPLATE = "Q: {question}\nA:"
 """How every problem is put."""
 
 _NAMES = ("Ann", "Ben", "Eva", "Leo", "Mia", "Tom")
 _THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
+_LIMITS = (2, 5, 8)  # the first digit beyond the ranges A, B and C
 
 
 @dataclass(frozen=True)
@@ -78,24 +79,19 @@ def symbolic(rng: np.random.Generator) -> Problem:
 
 
 def _balanced(
-    rng: np.random.Generator, draw: Callable[[], tuple[Step, ...]], unit: int, limits: Sequence[int]
+    rng: np.random.Generator, draw: Callable[[], tuple[Step, ...]], unit: int
 ) -> tuple[tuple[Step, ...], str]:
-    """Steps and the range in which one digit of their result lies, each of the four letters equally likely.
-
-    Args:
-        unit: 1 for the last digit, 10 for the tens.
-        limits: the first digit beyond A, B and C.
-    """
+    """Steps and the letter of the range of one digit of their result (`unit` 1: the last), each equally likely."""
     wanted = int(rng.integers(4))
     while True:
         steps = draw()
-        if bisect_right(limits, steps[-1].result // unit % 10) == wanted:
+        if bisect_right(_LIMITS, steps[-1].result // unit % 10) == wanted:
             return steps, LETTERS[wanted]
 
 
 def stem(rng: np.random.Generator) -> Problem:
     """In which of four ranges the tens of a one-step result lie (mirrors MMLU-STEM)."""
-    steps, letter = _balanced(rng, lambda: _chain(rng, 1), 10, (2, 5, 8))
+    steps, letter = _balanced(rng, lambda: _chain(rng, 1), 10)
     return Problem(f"{steps[0].expression} has tens A<2 B<5 C<8 D more?", steps, letter)
 
 
@@ -106,7 +102,7 @@ def science(rng: np.random.Generator) -> Problem:
         first = Step(int(rng.integers(11, 100)), "*", int(rng.integers(2, 6)))
         return first, _step(rng, first.result, "+-")
 
-    steps, letter = _balanced(rng, draw, 1, (2, 5, 8))
+    steps, letter = _balanced(rng, draw, 1)
     first, second = steps
     then = "on" if second.operation == "+" else "back"
     question = f"It moves {first.left} a second for {first.right}, then {then} {second.right}. Ends A<2 B<5 C<8 D more?"

@@ -1,8 +1,9 @@
 """Fetches a published set through `datasets`, from the hub or from a mirror folder: the same problems either way."""
 
 import json
+import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,25 +12,24 @@ import datasets
 import pandas as pd
 from huggingface_hub import get_token
 
-from ict_core.config.published import READERS, PublishedSet
+from ict_core.config.problem_sets import READERS, PublishedSet
 from ict_core.errors import Transient, UserError
-from ict_core.problems.published.check import check_content
-from ict_core.problems.published.item import Item, Read, distinct
-from ict_core.problems.published.prompts import prompt
+from ict_core.grading.gold import LETTERS, refusal
+from ict_core.problems.published.item import Item, Read, distinct, items_hash
 from ict_core.process.failures import DISK_ERRORS, lost_connection
 from ict_core.seeding import generator
 from ict_core.store import records
 
 _FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
+_MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
+_PLACE = re.compile(r"\{(question|options)\}")
 
 
 def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
-    """Tell what is missing before anything is downloaded.
+    """Tell what is missing before any of the sets is downloaded.
 
     Args:
-        sets: all that will be read.
-        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config) in place of the hub, or
-            None.
+        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config), or None for the hub.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
@@ -48,11 +48,7 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
 
 
 def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
-    """All problems of a set, to which there is access, in order of their ids, checked against its YAML file.
-
-    Args:
-        published: the set.
-        mirror: see :func:`check_access`.
+    """All problems of a set in order of their ids, checked against its YAML file; `mirror` as in :func:`check_access`.
 
     Raises:
         UserError: the rows cannot be had, lack a column, are not as published, or differ from the row count or the
@@ -74,8 +70,28 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
         items = distinct(items)
     except ValueError as error:
         raise UserError(f"{published.file}: {whole}: {error}") from error
-    check_content(published, items, whole)
+    _check_content(published, items, whole)
     return items
+
+
+def _check_content(published: PublishedSet, items: Sequence[Item], origin: str) -> None:
+    """Hold all problems that were read against what the set's file states: a changed set is an error, not a surprise.
+
+    Row count, the answers' form and the content hash (which a gated set may leave out) are compared; the message names
+    the file, the origin, and both values.
+    """
+    if len(items) != published.rows:
+        raise UserError(f"{published.file}: rows: {published.rows} stated, but {origin} has {len(items)}; {_MEND}")
+    for item in items:
+        has_choices = item.choices is not None
+        if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
+            raise UserError(
+                f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
+                f"{origin}; allowed: the answer type of the reader {published.reader}"
+            )
+    sha256 = items_hash(items)
+    if published.sha256 is not None and sha256 != published.sha256:
+        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {origin} has {sha256}; {_MEND}")
 
 
 def _reader(name: str) -> Read:
@@ -86,10 +102,7 @@ def _reader(name: str) -> Read:
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
     """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
 
-    Args:
-        published: the set; its name becomes the column `benchmark`, its `problems` are drawn from all rows.
-        mirror: see :func:`check_access`.
-        seed: draws the problems where not all are used; the draw depends on the set's name and nothing else.
+    The set's name becomes the column `benchmark`. Where not all rows are used, `seed` and that name draw them.
 
     Raises:
         UserError: see :func:`load_items`.
@@ -111,6 +124,16 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
         for item in items
     ]
     return pd.DataFrame(rows, columns=list(records.PROBLEMS))
+
+
+def prompt(template: str, item: Item) -> str:
+    r"""The template with ``{question}`` and ``{options}`` filled in; other braces, as in ``\boxed{}``, stay.
+
+    Choices become four lines ``A) ...`` to ``D) ...``.
+    """
+    lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
+    shown = {"question": item.question, "options": "\n".join(lines)}
+    return _PLACE.sub(lambda place: shown[place[1]], template)  # in one pass: a question may hold such words itself
 
 
 def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:

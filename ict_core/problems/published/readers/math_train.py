@@ -9,8 +9,7 @@ from subject and problem.
 
 import re
 
-from ict_core.problems.published.answers import boxed
-from ict_core.problems.published.item import Item, Row, content_id, text
+from ict_core.problems.published.item import Item, Row, boxed, content_id, text
 
 
 def read(row: Row) -> Item | None:

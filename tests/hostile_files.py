@@ -17,7 +17,7 @@ from ict_core.evidence.claims import read_claims
 from ict_core.tables.published import read_paper
 from ict_core.tools.plan.assumptions import read_plan
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 SECONDS = 20  # after which a loader is said to hang
 MEMORY_MIB = 400  # that a loader may add to the most this process had
 
