@@ -28,11 +28,10 @@ class Scored:
 
 
 def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: float) -> Scored:
-    """Score every rule on groups that were sampled from a checkpoint.
+    """Score every rule, in their order, on groups that were sampled from a checkpoint.
 
     Args:
         groups: all of them are one batch, which is also the scope of a rule whose scope is the batch.
-        rules: in the order of the results.
         seed: of the rules' random draws.
         temperature: at which the groups were sampled.
     """
@@ -40,20 +39,16 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
     shadow, overlap = score_step(tokens, rules, seed)
     batch = rebuilt(tokens)
     kept = [rule.kept(batch, rule_seed(seed, rule, STEP)) for rule in rules]
-    found = gradients(groups, kept, temperature).assign(rule=[rule.name for rule in rules])
-    return Scored(tokens, shadow, overlap, found[list(records.GRADIENTS)])
+    carried = gradients(groups, kept, temperature).assign(rule=[rule.name for rule in rules])
+    return Scored(tokens, shadow, overlap, carried[list(records.GRADIENTS)])
 
 
 def token_frame(groups: Groups) -> pd.DataFrame:
     """All response tokens as `records.TOKENS`, by the training's own log; no rule has dropped any of them."""
     mask = groups.completion_mask
     size = groups.statistics.group_size
-    batch = {
-        "completion_mask": mask,
-        "completion_ids": groups.completion_ids,
-        "rewards": groups.rewards,
-        "advantages": groups.advantages,
-    }
+    keys = ("completion_mask", "completion_ids", "rewards", "advantages")
+    batch = {key: getattr(groups, key) for key in keys}
     log = TrainingLog(size, sample_every=1, sample_groups=len(mask) // size)
     unknown = torch.full_like(groups.rewards, torch.nan)
     log.rollouts(STEP, batch, groups.statistics, mask, unknown, selecting=False)
@@ -107,9 +102,9 @@ def _gradient(groups: Groups, kept: Tensor, temperature: float) -> list[Tensor]:
         logits = (hidden @ model.get_output_embeddings().weight.T).float() / temperature
         logprob = torch.log_softmax(logits, -1)[torch.arange(len(row)), groups.completion_ids[rows][row, position]]
         (logprob * weights[rows][row, position].to(model.device)).sum().backward()
-    found = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
+    gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
     model.zero_grad()
-    return found
+    return gradient
 
 
 def side_by_side(scored: Scored) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 from ict_core.config import Cell, Study
 from ict_core.store import records
 from ict_core.store.manifests import check_files, remember_source
-from ict_core.training.run import train
-from ict_core.training.watching import Tracking
+from ict_core.training.recipe import Tracking
+from ict_core.training.run import TrainingRun, train_run
 
 
 def run(
@@ -17,23 +17,20 @@ def run(
     Args:
         base: the base checkpoint.
         problems: the training problems.
-        out: see :func:`ict_core.training.run.train`.
+        out: see :func:`ict_core.training.run.train_run`.
         trackers: a folder for what the study's trackers write; None where it names none.
         stop_after: end after so many optimiser steps, which are those of the whole training.
     """
     remember_source()
     check_files(base)
-    train(
+    training_run = TrainingRun(
         base=base,
         problems=records.read_frame(problems, records.PROBLEMS),
         model=study.models[cell.model],
         training=study.training_of(cell.model, cell.variant),
         method=study.methods[cell.variant],
         seed=study.training_seed(cell),
-        grading=study.grading.dump(),
-        resolved=study.resolve(cell),
-        out=out,
         known_forks=not study.train_sets,
         tracking=Tracking(study.trackers, trackers, study.name, cell.folder) if trackers else None,
-        stop_after=stop_after,
     )
+    train_run(training_run, study.grading.dump(), study.resolve(cell), out, stop_after)

@@ -51,14 +51,11 @@ DIVERGENCES = {"js": jensen_shannon, "kl": kullback_leibler, "tv": total_variati
 
 
 def position_mean(probs: Tensor, live: Tensor) -> Tensor:
-    """P_avg, the mean over the live rollouts of a group at one position (method of ICT).
+    """P_avg, the mean over the live rollouts of a group at one position (method of ICT), (..., 1, V).
 
     Args:
         probs: (..., G, V), zero where a rollout is not live.
         live: (..., G), True where the rollout still generates.
-
-    Returns:
-        (..., 1, V).
     """
     return probs.sum(-2, keepdim=True) / live.sum(-1).clamp(min=1)[..., None, None]
 

@@ -1,15 +1,15 @@
 """The passes through the model that a training step needs: padded as TRL does them, or packed."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from ict_core.training.levers import Levers
 from ict_core.training.packed_model import add_packed_forward, token_log_probs
-from ict_core.training.packing import Packed, pack
+from ict_core.training.packing import Levers, Packed, pack
 
 Batch = dict[str, Any]
 
@@ -41,38 +41,36 @@ class Passes(Protocol):
         ...
 
 
+@dataclass
 class DensePasses:
     """Padded rows, and TRL's log-probabilities of every response token: what packed passes are tested against.
 
-    Args:
+    Attributes:
         policy: the trained model, in all its wrappers.
-        log_probs: TRL's ``_get_per_token_logps_and_entropies``.
+        trl_log_probs: TRL's ``_get_per_token_logps_and_entropies``.
         rows: in one forward pass.
     """
 
-    def __init__(
-        self, accelerator: Accelerator, policy: Callable[[], torch.nn.Module], log_probs: Callable[..., Any], rows: int
-    ) -> None:
-        self._accelerator = accelerator
-        self._policy = policy
-        self._log_probs = log_probs
-        self._rows = rows
+    accelerator: Accelerator
+    policy: Callable[[], torch.nn.Module]
+    trl_log_probs: Callable[..., Any]
+    rows: int
 
     @torch.no_grad()
     def states(self, batch: Batch, mask: Tensor, group_size: int, live: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """See :class:`Passes`; no graph is kept."""
-        input_ids, attention_mask = _whole(batch)
         length = mask.size(1)
+        input_ids, attention_mask = _with_prompts(batch)
         states: list[Tensor] = []
-        backbone = self._accelerator.unwrap_model(self._policy()).get_decoder()
+        backbone = self.accelerator.unwrap_model(self.policy()).get_decoder()
         # through the outermost module, which is the one that gathers sharded weights; its head sees one position
         hook = backbone.register_forward_hook(
             lambda *call: states.append(call[-1].last_hidden_state[:, -length - 1 : -1])
         )
         try:
-            for ids, attention in zip(input_ids.split(self._rows), attention_mask.split(self._rows), strict=True):
-                with self._accelerator.autocast():
-                    self._policy()(input_ids=ids, attention_mask=attention, logits_to_keep=1, use_cache=False)
+            for ids, attention in zip(input_ids.split(self.rows), attention_mask.split(self.rows), strict=True):
+                with self.accelerator.autocast():
+                    self.policy()(input_ids=ids, attention_mask=attention, logits_to_keep=1, use_cache=False)
         finally:
             hook.remove()
         hidden = torch.cat(states).flatten(0, 1)
@@ -83,8 +81,9 @@ class DensePasses:
         return mask
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
-        """See :class:`Passes`."""
-        logps: Tensor = self._log_probs(model, *_whole(batch), wanted.size(1))[0]
+        """See :class:`Passes`; every response token has a gradient."""
+        input_ids, attention_mask = _with_prompts(batch)
+        logps: Tensor = self.trl_log_probs(model, input_ids, attention_mask, wanted.size(1))[0]
         return logps
 
 
@@ -134,12 +133,10 @@ class PackedPasses:
 
     def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
         """Those that the gradient comes from, as far as the levers go."""
-        levers = self.levers
-        if levers.skip:
+        rows = torch.ones_like(advantages, dtype=torch.bool)
+        if self.levers.skip:
             rows = kept.any(1) if kl else kept.any(1) & (advantages != 0)
-        else:
-            rows = torch.ones_like(advantages, dtype=torch.bool)
-        return (kept if levers.sparse else mask) & rows[:, None]
+        return (kept if self.levers.sparse else mask) & rows[:, None]
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
         """See :class:`Passes`; zero where not wanted."""
@@ -161,13 +158,11 @@ class PackedPasses:
         return torch.zeros(wanted.shape, dtype=logps.dtype, device=logps.device).index_put(at, logps)
 
     def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
-        prompts = batch["prompt_ids"], batch["prompt_mask"]
-        return pack(*prompts, batch["completion_ids"], read, groups=groups, share=self.levers.share)
+        prompt_ids, prompt_mask = batch["prompt_ids"], batch["prompt_mask"]
+        return pack(prompt_ids, prompt_mask, batch["completion_ids"], read, groups=groups, share=self.levers.share)
 
 
-def _whole(batch: Batch) -> tuple[Tensor, Tensor]:
+def _with_prompts(batch: Batch) -> tuple[Tensor, Tensor]:
     """Prompts with responses and their attention mask, (B, P + T) each."""
-    return (
-        torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1),
-        torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1),
-    )
+    input_ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
+    return input_ids, torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)

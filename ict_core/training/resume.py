@@ -47,14 +47,8 @@ def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
 
 
 class Resumed(NamedTuple):
-    """A checkpoint to go on from.
-
-    Attributes:
-        folder: of the checkpoint.
-        step: optimiser steps that it holds.
-        seconds: that these took, over all attempts.
-        resumed_at: the steps at which the attempts before went on.
-    """
+    """A checkpoint to go on from: its folder, its optimiser steps, the seconds that these took over all attempts, and
+    the steps at which the attempts before went on."""
 
     folder: Path
     step: int
@@ -115,6 +109,10 @@ class Checkpoints:
         return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"])
 
 
+def _step(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
+
+
 class Checkpointing(TrainerCallback):
     """Completes the checkpoints that transformers writes, and continues the order of the prompts from one.
 
@@ -129,7 +127,7 @@ class Checkpointing(TrainerCallback):
         self._accelerator = accelerator
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Draw the orders of the epochs that were had before: TRL's sampler has one generator for all of them."""
+        """Draw the orders of the epochs that went before: TRL's sampler has one generator for all of them."""
         batches = train_dataloader.batch_sampler
         sampler = getattr(batches, "batch_sampler", batches).sampler  # inside accelerate's share of a rank
         for _epoch in range(state.global_step // (sampler.num_samples // sampler.batch_size)):
@@ -149,7 +147,3 @@ class Checkpointing(TrainerCallback):
             self._log.write(folder)
             self._checkpoints.seal(folder)
         self._log.start()  # a checkpoint is part of no step
-
-
-def _step(folder: Path) -> int:
-    return int(folder.name.rpartition("-")[2])
