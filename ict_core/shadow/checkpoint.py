@@ -30,10 +30,8 @@ class Scored:
 def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: float) -> Scored:
     """Score every rule, in their order, on groups that were sampled from a checkpoint.
 
-    Args:
-        groups: all of them are one batch, which is also the scope of a rule whose scope is the batch.
-        seed: of the rules' random draws.
-        temperature: at which the groups were sampled.
+    All groups, sampled at this temperature, are one batch, which is also the scope of a rule whose scope is the batch.
+    The seed is of the rules' random draws.
     """
     tokens = token_frame(groups)
     shadow, overlap = score_step(tokens, rules, seed)

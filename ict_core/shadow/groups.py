@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ict_core.evaluation.engine import Request, Sampling
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import context_length, stop_token_ids
 from ict_core.evaluation.transformers_engine import TransformersEngine
 from ict_core.grading.pool import GradingPool

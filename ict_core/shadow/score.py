@@ -23,8 +23,7 @@ _ORDER = ["group", "rollout", "position"]
 def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     """The padded tensors of one sampled step, as the training's selection saw them.
 
-    Args:
-        rows: of `records.TOKENS`, one step. The file's float64 are float32 values, which come back unchanged.
+    The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged.
     """
     group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
     group_size = int(rollout.max()) + 1
@@ -51,10 +50,7 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
     A rule whose scope is the batch has the sampled groups for its batch, so it keeps other tokens than in a training,
     whose batch has more groups; rules of a sequence's or a group's scope keep exactly what they would keep there.
 
-    Args:
-        rows: of `records.TOKENS`, one step.
-        rules: in the order of the results.
-        seed: the cell's.
+    Results are in the order of the rules; ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """
     rows = rows.sort_values(_ORDER, kind="stable")
     batch, step = rebuilt(rows), int(rows["step"].iloc[0])
@@ -142,10 +138,7 @@ def overlap(kept: NDArray[np.bool_], scores: Sequence[Floats | None], names: Seq
 def score_study(tokens: pd.DataFrame, rules: Sequence[Rule], baseline: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All rules on every sampled step of every cell: frames of `records.STUDY_SHADOW` and `records.STUDY_OVERLAP`.
 
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`.
-        rules: the study's, each once.
-        baseline: the variant on whose rollouts alone the overlap is told; it has run.
+    The overlap is told on the rollouts of the baseline, which has run, alone; ``tokens`` are `records.STUDY_TOKENS`.
     """
     shadows, overlaps = [], []
     for _, rows in tokens.groupby([*CELL, "step"], sort=False):

@@ -7,8 +7,9 @@ reference distribution that a divergence compares p with.
 import torch
 from torch import Tensor
 
-RESOLUTION = 1e-6
-"""Divergences below this (Wasserstein: times V) are rounding of float32 and count as zero, so that ties are ties."""
+SMALLEST_DIVERGENCE = (
+    1e-6  # divergences below it (Wasserstein: times V) are rounding of float32; as zeros, ties are ties
+)
 
 
 def shannon_entropy(log_probs: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS
-from ict_core.tokens.distributions import DIVERGENCES, RESOLUTION, leave_one_out_mean, position_mean
+from ict_core.tokens.distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
 from ict_core.tokens.softmax import TiledSoftmax
 
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
@@ -138,8 +138,7 @@ class _Chunk:
 def _chunks(where: Tensor, most: int) -> Iterator[_Chunk]:
     """All pairs with a token, in chunks of about equal length, up to ``most`` states but at least one pair.
 
-    Args:
-        where: (pairs, G), the state that each rollout uses; -1 where it is over.
+    ``where``, (pairs, G), is the state that each rollout uses; -1 where it is over.
     """
     live = where >= 0
     # (pairs, G, G), all positions at once: G is small, and a loop over them would be slow
@@ -241,6 +240,6 @@ def _divergences(
 
 def _resolved(divergence: str, values: Tensor, vocabulary: int) -> Tensor:
     """Without what is rounding alone, and within the bound of the Jensen-Shannon divergence."""
-    least = RESOLUTION * (vocabulary if divergence == "wasserstein" else 1)
+    least = SMALLEST_DIVERGENCE * (vocabulary if divergence == "wasserstein" else 1)
     values = values.masked_fill(values < least, 0.0)
     return values.clamp(max=math.log(2)) if divergence == "js" else values

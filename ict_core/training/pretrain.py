@@ -120,13 +120,9 @@ def _batches(
         bucket = sorted(rows[start : start + size * _BUCKET], key=lambda row: len(row[0]) + len(row[1]))
         batches = [bucket[i : i + size] for i in range(0, len(bucket), size)]
         for index in torch.randperm(len(batches), generator=shuffle).tolist():
-            yield _collate(batches[index], tokenizer.pad_token_id)
-
-
-def _collate(batch: list[tuple[list[int], list[int]]], pad: int) -> tuple[Tensor, Tensor]:
-    input_ids = [torch.tensor(prompt + completion) for prompt, completion in batch]
-    labels = [torch.tensor([_IGNORED] * len(prompt) + completion) for prompt, completion in batch]
-    return pad_sequence(input_ids, True, pad), pad_sequence(labels, True, _IGNORED)
+            ids = [torch.tensor(p + c) for p, c in batches[index]]
+            labels = [torch.tensor([_IGNORED] * len(p) + c) for p, c in batches[index]]
+            yield pad_sequence(ids, True, tokenizer.pad_token_id), pad_sequence(labels, True, _IGNORED)
 
 
 def save_checkpoint(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:

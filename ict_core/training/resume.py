@@ -36,44 +36,38 @@ def origin(resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         resolved: the cell's resolved configuration, with method and seed.
         inputs: hashes of what the training reads, and what else its manifest says of its start.
     """
-    selector = resolved["method"]["selector"]
+    rule = rule_files()[resolved["method"]["selector"]]
     return {
         "configuration": dict(resolved),
         **inputs,
-        "library code": fingerprint("training.run", f"selection.{rule_files()[selector]}"),
+        "library code": fingerprint("training.run", f"selection.{rule}"),
         "packages": core_packages(),
         "hardware": this_hardware(),
     }
 
 
 class Resumed(NamedTuple):
-    """A checkpoint to go on from: its folder, its optimiser steps, the seconds that these took over all attempts, and
-    the steps at which the attempts before went on."""
+    """A checkpoint to go on from."""
 
     folder: Path
-    step: int
-    seconds: float
-    resumed_at: list[int]
+    step: int  # optimiser steps that it holds
+    seconds: float  # that these took, over all attempts
+    resumed_at: list[int]  # the steps at which the attempts before went on
 
 
 class Checkpoints:
-    """The checkpoints of one training.
+    """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
 
     Args:
-        folder: receives them, ``checkpoint-<step>`` each; it need not exist.
         origin: see :func:`origin`.
         started: `time.perf_counter()` when this attempt began.
-
-    Attributes:
-        started: that, less what the attempts before took for the steps that were kept.
-        resumed_at: the steps at which this attempt and those before went on.
     """
 
     def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:
         self.folder = folder
         self._origin = json.loads(json.dumps(origin))  # as it is read again
-        self.started = started
-        self.resumed_at: list[int] = []
+        self.started = started  # earlier by what the attempts before took for the steps that were kept
+        self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
 
     def resume(self) -> Resumed | None:
         """The newest checkpoint that is whole and of this training; newer ones are named and deleted."""
@@ -116,9 +110,7 @@ def _step(folder: Path) -> int:
 class Checkpointing(TrainerCallback):
     """Completes the checkpoints that transformers writes, and continues the order of the prompts from one.
 
-    Args:
-        checkpoints: None on all ranks but the first.
-        log: whose frames are part of a checkpoint.
+    ``checkpoints`` is None on all ranks but the first; the frames of ``log`` are part of a checkpoint.
     """
 
     def __init__(self, checkpoints: Checkpoints | None, log: TrainingLog, accelerator: Accelerator) -> None:

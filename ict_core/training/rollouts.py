@@ -19,9 +19,7 @@ _REQUESTS_IN_FLIGHT = 64
 def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Callable[..., Any]:
     """``vllm.LLM`` as TRL shall build it beside the trainer; to be put in the place of TRL's own.
 
-    Args:
-        max_model_length: the longest prompt with its response, in tokens.
-        dtype: of its weights and computation.
+    ``max_model_length`` is the longest prompt with its response, in tokens.
     """
     settings: dict[str, Any] = {"dtype": dtype, "load_format": "safetensors", "generation_config": "vllm"}
     if not torch.cuda.is_available():

@@ -2,7 +2,8 @@
 
 A decoding step of a small model is nearly all overhead of single operations. So equal prompts are read once, a layer is
 a third of the operations that its modules make of it, a token is drawn with one uniform number (``torch.multinomial``
-draws one for every entry of the vocabulary), and rollouts that have ended leave the batch.
+draws one for every entry of the vocabulary), and rollouts that have ended leave the batch. The order of the operations
+decides the last bit of a probability, and so in rare cases a token.
 """
 
 from collections.abc import Callable, Iterable

@@ -23,8 +23,7 @@ class TrainingLog:
 
     Args:
         group_size: G.
-        sample_every: steps between two samples of token statistics.
-        sample_groups: groups in a sample.
+        sample_every: steps between two samples of token statistics, of ``sample_groups`` groups each.
         forks: marks the known decision points; None where the problems have none.
     """
 
@@ -111,11 +110,7 @@ class TrainingLog:
         self._timing[-1]["statistics_s"] += seconds
 
     def finish_step(self, sums: Tensor, grad_norm: float, learning_rate: float) -> None:
-        """Close the record.
-
-        Args:
-            sums: (3, 2), sum and number of the elements of each of :meth:`updates`, over all ranks.
-        """
+        """Close the record; ``sums`` are, (3, 2), sum and number of each of :meth:`updates` over all ranks."""
         loss, kl, clip_share = (sums[:, 0] / sums[:, 1]).tolist()
         rates = {"grad_norm": float(grad_norm), "learning_rate": float(learning_rate)}
         self.add(loss=loss, kl=kl, clip_share=clip_share, **rates)

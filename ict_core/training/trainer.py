@@ -44,7 +44,7 @@ from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.objective import importance_ratio, k3, normaliser, psi, selected_loss
 from ict_core.training.packed_model import whole_head
 from ict_core.training.packing import Levers
-from ict_core.training.passes import Batch, DensePasses, PackedPasses, Passes
+from ict_core.training.passes import Batch, DensePasses, PackedPasses
 from ict_core.training.ranks import gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training.resume import Checkpointing, Checkpoints
 from ict_core.training.rewards import Reward
@@ -64,9 +64,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     Args:
         reward: TRL's reward function.
-        processing_class: the tokenizer.
         levers: of packed passes; None for dense ones.
-        method: the selection rule with its parameters, normaliser and warm-up.
         seed: the cell's seed, from which rollout and selection seeds are derived for every step.
         training_log: receives one record a step.
         rollouts: how vLLM makes them; None where transformers does.
@@ -103,7 +101,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         assert self.num_generations is not None
         self._group_size = self.num_generations
         self._at_once = rows_of_groups(self._group_size, rows)
-        self._passes: Passes
+        self._passes: DensePasses | PackedPasses
         self._packed: PackedPasses | None = None
         if levers is None:
             dense = self._get_per_token_logps_and_entropies
@@ -127,11 +125,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return recorded
 
     def train_from(self, checkpoints: Checkpoints | None) -> None:
-        """Train from the last checkpoint, or from the base where there is none; its frames go into the training log.
-
-        Args:
-            checkpoints: of this training; None on all ranks but the first.
-        """
+        """Train from the last checkpoint, or from the base where there is none; None on all ranks but the first."""
         (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
         if resumed is not None:
             self._training_log.read(resumed.folder)
@@ -197,9 +191,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
         """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
 
-        Returns:
-            For the log, the mean difference of the two over the response tokens, nats, and the share of these whose
-            ratio was set to zero (masked) or to a bound (truncated).
+        For the log, the mean difference of the two over the response tokens, nats, and the share of these whose ratio
+        was set to zero (masked) or to a bound (truncated).
         """
         mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
         old = batch["logprob"] if self._packed is not None else self._log_probs(self._policy(), batch)
@@ -240,18 +233,14 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return self._packed is not None and self._packed.levers.one_pass and whole and not sharded
 
     def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
-        """Statistics under the current policy, which before the update is the one that made the rollouts.
+        """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
 
         Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
-
-        Args:
-            batch: whole groups, which all ranks hold.
-            live: see :class:`Passes`.
         """
         head = whole_head(self._plain(self.model)).detach()
         options: dict[str, Any] = {"group_size": self._group_size, "temperature": self.temperature, "scores": scores}
         shape = batch["completion_mask"].shape
-        pieces = torch.arange(len(batch["completion_mask"])).split(self._at_once)
+        pieces = torch.arange(shape[0]).split(self._at_once)
         values = torch.empty(0)
         for index, counts in rounds(self.accelerator, len(pieces)):
             rows = pieces[index]

@@ -11,8 +11,7 @@ import pytest
 
 from ict_core.config.models import Architecture, LocalModel
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Request, Sampling
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.models.fetch import fetch_model
 from ict_core.shadow.groups import sample_groups
