@@ -87,7 +87,7 @@ class CachedEngine(Engine):
             return
         unnamed = _unnamed(folder)
         write_json(unnamed, settings)
-        unnamed.replace(folder / "settings.json")  # for who looks into the folder
+        unnamed.replace(folder / "settings.json")  # for a reader of the folder
         self._engine = self._engine or self._load()
         part: dict[Request, Completion] = {}
         begun = time.monotonic()

@@ -77,7 +77,7 @@ class VllmEngine(Engine):
                 for output in outputs:
                     assert isinstance(output, vllm.RequestOutput)
                     yield int(output.request_id), self._completion(output.outputs[0])
-        finally:  # nothing, unless who asked has stopped asking
+        finally:  # of use where the caller stopped early
             engine.abort_request([str(position) for position in range(len(requests))])
 
     def _eagerly(self) -> AbstractContextManager[object]:

@@ -7,9 +7,8 @@ reference distribution that a divergence compares p with.
 import torch
 from torch import Tensor
 
-SMALLEST_DIVERGENCE = (
-    1e-6  # divergences below it (Wasserstein: times V) are rounding of float32; as zeros, ties are ties
-)
+# below it (Wasserstein: times V) a divergence is rounding of float32 and counts as zero, so that ties are ties
+SMALLEST_DIVERGENCE = 1e-6
 
 
 def shannon_entropy(log_probs: Tensor) -> Tensor:

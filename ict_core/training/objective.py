@@ -38,7 +38,7 @@ def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
 
 def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
     """Schulman's estimator of KL(pi_theta || pi_ref), exp(d) - d - 1 with d = ln pi_ref - ln pi_theta; (B, T)."""
-    return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # as TRL: one d would round otherwise
+    return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # in TRL's order, or bits change
 
 
 def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction) -> Tensor:

@@ -71,7 +71,7 @@ def pack(
     group = np.zeros(len(kept), dtype=np.int64) if groups is None else groups.cpu().numpy()[kept]
 
     # sorted by group, first token, second token, ...: every sequence stands below the one most like it
-    order = np.lexsort((*tokens.T[::-1], group))
+    order = np.lexsort(np.vstack([tokens.T[::-1], group]))
     tokens, group, row = tokens[order], group[order], kept[order]
     valid = tokens >= 0
     new = valid.copy()

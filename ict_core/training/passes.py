@@ -110,7 +110,7 @@ class PackedPasses:
         """See :class:`DensePasses`; zero where not wanted."""
         if not wanted.any():
             wanted = wanted.clone()
-            wanted[0, 0] = True  # an update of nothing, to which every rank and every weight still belongs
+            wanted[0, 0] = True  # of weight 0 in the loss: every rank takes part, and every weight gets a gradient
         at = wanted.nonzero(as_tuple=True)
         tokens = batch["completion_ids"][at]
         if self._held is not None:

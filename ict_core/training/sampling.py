@@ -116,7 +116,7 @@ class _Decoder:
         layers: Iterable[Any] = model.model.layers
         self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads or 0)
         self._head_dim = int(next(iter(layers)).self_attn.head_dim)
-        self._layers = [_joined(layer, self._head_dim) for layer in layers]
+        self._layers = [_joined_weights(layer, self._head_dim) for layer in layers]
         self._embeddings: Tensor = model.model.embed_tokens.weight
         self._head = _normed(model.lm_head.weight / temperature, model.model.norm)
         self._floor = self._embeddings.new_tensor((config.hidden_size * config.rms_norm_eps) ** 0.5)
@@ -169,7 +169,7 @@ class _Decoder:
         return x / torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self._floor)
 
 
-def _joined(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
+def _joined_weights(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
     """A layer's weights for ``x @ weight``: queries, keys, both turned, values (D, N), and their biases (N,); output;
     gate and up; down. Turned is as the rotary embedding's ``rotate_half`` would turn the results."""
     attention, mlp = layer.self_attn, layer.mlp

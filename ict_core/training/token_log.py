@@ -79,7 +79,7 @@ class TrainingLog:
                 "h1_kept": _mean(tokens.h1[kept]),
                 "h2_kept": _mean(tokens.h2[kept]),
                 "tokens": int(mask.sum()),
-                **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM's alone
+                **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM's
             }
         )
         if self.sampled(step):

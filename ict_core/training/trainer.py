@@ -176,7 +176,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
-        selecting = step >= (self._method.warmup_steps or 0)  # a study has settled it
+        selecting = step >= (self._method.warmup_steps or 0)  # None where no study has filled it in
         kept = mask
         if selecting:
             generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
@@ -198,7 +198,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         old = batch["logprob"] if self._packed is not None else self._log_probs(self._policy(), batch)
         ratio = importance_ratio(old, sampler, mask, correction)
         batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
-        bounds = [0.0, correction.clip_max, *([] if correction.clip_min is None else [correction.clip_min])]
+        bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
         corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
         sums = gathered_sums(self.accelerator, [(old - sampler)[mask].abs(), corrected])
         mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
@@ -272,7 +272,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _plain(self, model: Any) -> Any:
         """The causal model without wrappers of ranks and adapters."""
         unwrapped = self.accelerator.unwrap_model(model)
-        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # of adapters
+        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's
 
     def compute_loss(
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None

@@ -57,7 +57,7 @@ def test_every_selector_of_the_configuration_has_its_rule():
 
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="'top-score'"):
-        register("top-score")(SELECTORS["grpo"])
+        register("top-score")(SELECTORS["top-score"])
 
 
 @settings(max_examples=30)
