@@ -106,6 +106,7 @@ def train_run(
             return
         log.write(partial)
         facts: dict[str, Any] = {} if stop_after is None else {"stopped_after": stop_after}
+        facts |= cost(checkpoints.started, int(log.steps()["tokens"].sum()))
         facts |= {
             **inputs,
             "stage": "train",
@@ -116,7 +117,6 @@ def train_run(
             "engine_settings": rollout_engine(trainer),
             "model_sha256": hash_weights(partial / "model"),
             "files": file_hashes(partial),
-            **cost(checkpoints.started, int(log.steps()["tokens"].sum())),
         }
         write_manifest(partial / MANIFEST, manifest(resolved) | facts)
     shutil.rmtree(scratch, ignore_errors=True)
