@@ -56,7 +56,7 @@ class CachedEngine(Engine):
     Args:
         load: loads the engine; called when something has to be sampled.
         folder: of all caches; it may be deleted at any time.
-        settings: :func:`sampler_settings` of that engine.
+        settings: :func:`sampler_settings`.
     """
 
     def __init__(self, load: Callable[[], Engine], folder: Path, settings: Mapping[str, Any]) -> None:

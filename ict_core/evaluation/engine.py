@@ -93,7 +93,6 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
 
     Args:
         max_tokens: longest prompt plus completion.
-        threads: of the CPU.
         dtype: of the weights and the computation, whatever the weights are stored in.
 
     Raises:

@@ -45,7 +45,6 @@ def generate(
     """Sample completions of every problem: ``records.COMPLETIONS``, samples of a problem together.
 
     Args:
-        problems: ``records.PROBLEMS``.
         samples: n of each benchmark.
         seed: the cell's seed; the seed of a completion is derived from it, the problem and the sample index, so that
             it changes neither with n nor with the other benchmarks.
@@ -66,9 +65,7 @@ def context_length(
     """The longest prompt plus completion that these problems need, in tokens.
 
     Args:
-        model: a checkpoint folder.
-        problems: ``records.PROBLEMS``.
-        max_new_tokens: the longest completion; ``key`` is its name in the message.
+        key: what sets ``max_new_tokens``, for the message.
 
     Raises:
         UserError: it is more than the checkpoint's config allows; the problem is named.

@@ -43,8 +43,8 @@ def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resol
         file: the YAML file that states the model, for messages.
         repository: where a relative `path` starts.
         resolved: the model's resolved configuration, for the manifest.
-        out: receives weights, config, tokenizer, ``generation_config.json`` and ``manifest.json``; it appears whole or
-            not at all.
+        out: receives weights, config, tokenizer, ``generation_config.json`` and manifest; it appears whole or not at
+            all.
 
     Raises:
         UserError: the checkpoint cannot be had, is incomplete, or is not the one that the file states.

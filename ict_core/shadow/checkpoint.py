@@ -57,12 +57,7 @@ def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.
     """How much of GRPO's gradient with respect to the model's parameters each set of kept tokens carries.
 
     The gradient is that of the mean over rollouts of sum over kept t of A ln p(t) / T, T the response's length for
-    every rule, so that nothing but the mask differs. It takes one backward pass of the batch a rule.
-
-    Args:
-        groups: their model is left without gradients.
-        kept: (B, T) bool, one a rule.
-        temperature: at which the groups were sampled.
+    every rule, so that nothing but the mask, (B, T) bool, differs. It takes one backward pass of the batch a rule.
 
     Returns:
         A row a rule: `norm_share` (the norm over that of all tokens' gradient) and `cosine` (between the two). NaN

@@ -113,15 +113,10 @@ def _above_median(values: pd.Series) -> Floats:
 
 
 def overlap(kept: NDArray[np.bool_], scores: Sequence[Floats | None], names: Sequence[str]) -> pd.DataFrame:
-    """How far any two rules agree: a row a pair, in the rules' order.
+    """How far any two of R rules agree: a row a pair, in the rules' order.
 
-    `jaccard`: tokens that both keep over tokens that either keeps. `rank_correlation`: Spearman's, over all tokens; NaN
-    where a rule ranks none or all its scores are equal.
-
-    Args:
-        kept: (R, N), one row a rule.
-        scores: what each rule ranks the N tokens by, the preferred ones highest; None where it ranks none.
-        names: of the R rules.
+    `jaccard`: tokens that both keep, (R, N), over tokens that either keeps. `rank_correlation`: Spearman's of the
+    scores, by which each rule ranks the N tokens; NaN where it ranks none or all its scores are equal.
     """
     sets = kept.astype(np.int64)
     both, size = sets @ sets.T, sets.sum(1)

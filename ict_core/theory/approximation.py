@@ -38,11 +38,7 @@ def random_states(size: int, concentration: float, draws: int = DRAWS) -> pd.Dat
 
 
 def sources(tokens: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
-    """The states to look at by name: each random kind's, and each model's, a frame a training seed.
-
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`; all its steps and variants count.
-    """
+    """The states to look at by name: each random kind's, and each model's, a frame a training seed."""
     states = {f"Dirichlet({c:g}) of {size:,}": [random_states(size, c)] for size, c in RANDOM}
     for model, rows in tokens.groupby("model", sort=False):
         states[str(model)] = [frame for _, frame in rows.groupby("seed")]

@@ -33,10 +33,7 @@ LESS_CHANCE = "_less_chance"  # ends the name of such a measure less its share b
 
 
 def updates(tokens: pd.DataFrame) -> pd.DataFrame:
-    """Each token with its measured and its predicted changes, nats.
-
-    Args:
-        tokens: rows of `records.STUDY_TOKENS`.
+    """The tokens of `records.STUDY_TOKENS` with their measured and their predicted changes, nats.
 
     Returns:
         A row a token of the steps at which the rule selects and whose update was made: model, variant, seed, kept,
@@ -108,15 +105,12 @@ def _measures(columns: dict[str, Array]) -> dict[str, float]:
 def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
     """What every run's updates did, and its agreement with the theory, for kept and dropped tokens and by regime.
 
-    Args:
-        tokens: rows of `records.STUDY_TOKENS`.
-
     Returns:
-        A row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN where fewer than
-        `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The measures: tokens;
-        h1_change and h2_change, means in nats; moved, the share whose H2 changed by `regimes.RESOLUTION` or more; those
-        of :data:`SAME_SIGN`, each with its share by chance, and less that; rank (Spearman's) and slope of the changes
-        on each prediction.
+        Of `records.STUDY_TOKENS` a row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN
+        where fewer than `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The
+        measures: tokens; h1_change and h2_change, means in nats; moved, the share whose H2 changed by
+        `regimes.RESOLUTION` or more; those of :data:`SAME_SIGN`, each with its share by chance, and less that; rank
+        (Spearman's) and slope of the changes on each prediction.
     """
     values = []
     for key, rows in updates(tokens).groupby([*CELL, "kept"], sort=False):

@@ -85,12 +85,11 @@ def token_statistics(
     in autocast's type where that is on, else in their own; the rest is float32.
 
     Args:
-        states: (N, D), the states that predict the response tokens. Rollouts of a group may share one at a position.
+        states: (N, D), those that predict the response tokens. Rollouts of a group may share one at a position.
         head: (V, D), the LM head's weight.
-        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are ``group_size``
-            consecutive rows.
+        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are consecutive.
         token_ids: (B, T), the sampled tokens.
-        temperature: the sampling temperature; all policies are read at it.
+        temperature: of the sampling; all policies are read at it.
         scores: names in :data:`ict_core.store.token_scores.GROUP_SCORES`.
 
     Raises:

@@ -26,9 +26,7 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
 def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float) -> tuple[Tensor, Tensor]:
     """The clipped surrogate min(rho A, clip(rho, 1 - clip_low, 1 + clip_high) A) and where the clip binds, (B, T) each.
 
-    Args:
-        log_ratio: (B, T), ln pi_theta - ln pi_old of the sampled tokens.
-        advantages: (B, 1).
+    ln rho = ln pi_theta - ln pi_old of the sampled tokens is (B, T), A is (B, 1).
     """
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - clip_low, 1 + clip_high)

@@ -9,14 +9,11 @@ from torch import Tensor
 
 
 def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int) -> dict[str, Tensor]:
-    """The rollouts of all ranks in the order of the ranks, on every rank.
+    """The rollouts of all ranks in the order of the ranks, on every rank, as wide as the longest row of all ranks.
 
-    TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks.
-
-    Args:
-        batch: this rank's part, as TRL's trainer makes it: ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the
-            left; ``completion_ids`` and ``completion_mask`` (B/R, T), padded on the right; ``rewards`` and
-            ``advantages`` (B/R,). All of them come back over B rows, P and T those of the longest row of all ranks.
+    TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Of this
+    rank's part are taken ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left, ``completion_ids`` and
+    ``completion_mask`` (B/R, T), padded on the right, ``rewards`` and ``advantages`` (B/R,).
     """
     padding = {"prompt_ids": pad_id, "prompt_mask": 0, "completion_ids": pad_id, "completion_mask": 0}
     parts = {

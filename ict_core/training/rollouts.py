@@ -114,12 +114,8 @@ def weight_difference(
 ) -> float:
     """The mean difference of vLLM's and the trainer's log-probs of the probe, nats a token, the largest of all ranks.
 
-    Every rank must call it.
-
-    Args:
-        bound: the largest that is allowed. It must lie above the rounding of the sampler's precision, so a transfer
-            that lost or kept a part of the weights is seen, not the difference that one small step makes.
-        step: for the message.
+    Every rank must call it. The bound must lie above the rounding of the sampler's precision, so a transfer that lost
+    or kept a part of the weights is seen, not the difference that one small step makes.
 
     Raises:
         UserError: it is beyond the bound, so that rollouts do not come from the trained weights; on every rank.

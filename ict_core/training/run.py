@@ -71,7 +71,7 @@ def train_run(
     Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
 
     Args:
-        grading: the limits of the verifier, as keywords of ``GradingPool``.
+        grading: keywords of ``GradingPool``.
         resolved: the cell's resolved configuration, for the manifest.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
         stop_after: end after so many optimiser steps, which are those of the whole training.
@@ -134,12 +134,7 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
 
 
 def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
-    """The trainer of a cell, ready to train, and the log that it fills.
-
-    Args:
-        run: its prompts stand in the model's template already.
-        scratch: receives the checkpoints.
-    """
+    """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills."""
     training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):

@@ -17,12 +17,7 @@ _IGNORED = -100
 
 
 class SolutionLoss:
-    """The loss of one model, whose parameters get the gradients.
-
-    Args:
-        model: as :func:`ict_core.training.pretrain.build_model` makes it.
-        longest: tokens of the longest row to come.
-    """
+    """The loss of a model of :func:`ict_core.training.pretrain.build_model`, for rows of up to ``longest`` tokens."""
 
     def __init__(self, model: Qwen2ForCausalLM, longest: int) -> None:
         self._model: Any = model

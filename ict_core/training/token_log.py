@@ -57,9 +57,8 @@ class TrainingLog:
         Args:
             batch: ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,).
             tokens: under the policy that made the rollouts; in a step that is sampled with every group score.
-            kept: (B, T) bool.
+            kept: (B, T) bool; ``selecting`` says whether a rule made it.
             truncated: (B,) bool, responses that ran into the token limit.
-            selecting: whether the mask is on.
         """
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
