@@ -25,14 +25,15 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import report
 import torch
 from torch import Tensor
 
 from ict_core.selection.base import top_fraction
+from ict_core.tokens import streaming
 from ict_core.tokens.distributions import jensen_shannon, renyi2_entropy, shannon_entropy
-from ict_core.tokens.streaming import token_statistics
 
 GROUP, ROLLOUTS = 8, 64
 SIZES = {"896 x 151,936": (896, 151_936, 8), "96 x 512": (96, 512, 80)}  # width and vocabulary of a head, positions
@@ -71,8 +72,12 @@ class Case:
     def streamed(self, chunk: int | None = None) -> Tensor:
         """Ours, (4, B, T)."""
         where = torch.arange(self.ids.numel(), device=self.ids.device).view_as(self.ids)
-        options = {"group_size": GROUP, "temperature": 1.0, "chunk": chunk}
-        return token_statistics(self.states, self.head, where, self.ids, **options).values
+        at_once = streaming.states_at_once if chunk is None else lambda head: chunk
+        with mock.patch.object(streaming, "states_at_once", at_once):
+            tokens = streaming.token_statistics(
+                self.states, self.head, where, self.ids, group_size=GROUP, temperature=1.0
+            )
+        return tokens.values
 
     def naive(self) -> Tensor:
         """From all distributions at once, (4, B, T)."""

@@ -41,7 +41,7 @@ with loading(without=("peft", "scipy")):  # as a training does
     from ict_core.problems.mini.tokenizer import train_tokenizer
     from ict_core.seeding import generator
     from ict_core.selection import SELECTORS
-    from ict_core.training.levers import Levers
+    from ict_core.training.packing import Levers
     from ict_core.training.pretrain import save_checkpoint
     from ict_core.training.run import TrainingRun, build_trainer, leave_vllm_out
 

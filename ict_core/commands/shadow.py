@@ -39,7 +39,7 @@ def shadow(
     from ict_core.problems.templates import templated
     from ict_core.selection.rules import distinct_rules
     from ict_core.shadow.checkpoint import score_groups, side_by_side
-    from ict_core.shadow.groups import sample_groups
+    from ict_core.shadow.groups import GroupSampling, sample_groups
     from ict_core.store import records
     from ict_core.tools.inspection.tokens import chosen_problems
 
@@ -54,17 +54,9 @@ def shadow(
     rules = distinct_rules(load_methods(methods))
     template = load_model(model).prompt if model else None
     asked = chosen_problems(problems, benchmark, count, seed)
-    groups = sample_groups(
-        checkpoint,
-        asked.assign(prompt=templated(template, asked["prompt"])),
-        group_size=group_size,
-        temperature=temperature,
-        max_new_tokens=max_new_tokens,
-        seed=seed,
-        grading=_GRADING,
-        known_forks=known_forks,
-        threads=threads,
-    )
+    sampling = GroupSampling(group_size, temperature, max_new_tokens, seed, known_forks, threads=threads)
+    asked = asked.assign(prompt=templated(template, asked["prompt"]))
+    groups = sample_groups(checkpoint, asked, sampling, _GRADING)
     scored = score_groups(groups, rules, seed, temperature)
     for name in ("tokens", "shadow", "overlap", "gradients"):
         records.write_frame(getattr(scored, name), out / f"{name}.parquet", getattr(records, name.upper()))

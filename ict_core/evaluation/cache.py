@@ -19,8 +19,7 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
-from ict_core.evaluation.engines import engine_version
+from ict_core.evaluation.engine import Completion, Engine, Request, Sampling, engine_version
 from ict_core.process.machine import this_hardware
 from ict_core.store import records
 from ict_core.store.code import fingerprint
@@ -34,21 +33,18 @@ _PART_SECONDS = 15.0  # between two parts: what a killed job has to sample again
 
 
 def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> dict[str, Any]:
-    """All that a completion depends on beside its prompt, its seed and the :class:`Sampling`.
+    """All that a completion of an engine depends on beside its prompt, its seed and the :class:`Sampling`.
 
-    Args:
-        name: of the engine.
-        checkpoint: of its folder count weights, configuration and tokenizer.
+    Of the checkpoint's folder count weights, configuration and tokenizer.
     """
-    weights = hash_weights(checkpoint)
     others = [file for file in checkpoint.iterdir() if file.suffix in (".json", ".model", ".txt")]
     return {
-        "model_sha256": weights,
+        "model_sha256": hash_weights(checkpoint),
         "other_files_sha256": hash_tree(file for file in others if file.name != MANIFEST),
         "engine": name,
         "engine_version": engine_version(name),
         "torch_version": version("torch"),  # it says for which device torch was built
-        "code": fingerprint("evaluation.engines"),
+        "code": fingerprint("evaluation.engine"),
         "threads": threads,
         "hardware": this_hardware(),
         "dtype": dtype,
@@ -61,26 +57,23 @@ class CachedEngine(Engine):
     Args:
         load: loads the engine; called when something has to be sampled.
         folder: of all caches; it may be deleted at any time.
-        settings: :func:`sampler_settings` of that engine.
-
-    Attributes:
-        reused: the completions that came from parts, of all calls.
+        settings: :func:`sampler_settings`.
     """
 
     def __init__(self, load: Callable[[], Engine], folder: Path, settings: Mapping[str, Any]) -> None:
         self.name = settings["engine"]
-        self.reused: list[Completion] = []
+        self.reused: list[Completion] = []  # from parts, by all calls
         self._load = load
         self._engine: Engine | None = None
         self._folder = folder
         self._settings = settings
 
     def settings(self, sampling: Sampling) -> dict[str, Any] | None:
-        """See :class:`ict_core.evaluation.engine.Engine`; None where all was reused."""
+        """See :class:`Engine`; None where all was reused."""
         return None if self._engine is None else self._engine.settings(sampling)
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`ict_core.evaluation.engine.Engine`; what is stored comes first."""
+        """See :class:`Engine`; what is stored comes first."""
         settings = {**self._settings, "sampling": dataclasses.asdict(sampling)}
         folder = self._folder / hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:32]
         stored = _read(folder)
@@ -95,7 +88,7 @@ class CachedEngine(Engine):
             return
         unnamed = _unnamed(folder)
         write_json(unnamed, settings)
-        unnamed.replace(folder / "settings.json")  # for who looks into the folder
+        unnamed.replace(folder / "settings.json")  # for a reader of the folder
         self._engine = self._engine or self._load()
         part: dict[Request, Completion] = {}
         begun = time.monotonic()

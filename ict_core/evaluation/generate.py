@@ -42,24 +42,19 @@ def _read(file: Path) -> dict[str, Any]:
 def generate(
     engine: Engine, problems: pd.DataFrame, samples: Mapping[str, int], seed: int, sampling: Sampling
 ) -> pd.DataFrame:
-    """Sample completions of every problem.
+    """Sample completions of every problem: ``records.COMPLETIONS``, samples of a problem together.
 
     Args:
-        problems: ``records.PROBLEMS``.
         samples: n of each benchmark.
         seed: the cell's seed; the seed of a completion is derived from it, the problem and the sample index, so that
             it changes neither with n nor with the other benchmarks.
-
-    Returns:
-        ``records.COMPLETIONS``, samples of a problem together.
     """
-    rows = [
-        (benchmark, problem, sample, derive_seed(seed, "evaluation", benchmark, problem, sample))
-        for benchmark, problem in zip(problems["benchmark"], problems["problem"], strict=True)
-        for sample in range(samples[benchmark])
-    ]
-    prompts = problems["prompt"].repeat([samples[benchmark] for benchmark in problems["benchmark"]])
-    requests = [Request(prompt, row[3]) for prompt, row in zip(prompts, rows, strict=True)]
+    rows, requests = [], []
+    for benchmark, problem, prompt in problems[["benchmark", "problem", "prompt"]].itertuples(index=False):
+        for sample in range(samples[benchmark]):
+            own = derive_seed(seed, "evaluation", benchmark, problem, sample)
+            rows.append((benchmark, problem, sample, own))
+            requests.append(Request(prompt, own))
     frame = pd.DataFrame(rows, columns=["benchmark", "problem", "sample", "seed"])
     return frame.join(pd.DataFrame(engine.sample(requests, sampling)))
 
@@ -70,10 +65,7 @@ def context_length(
     """The longest prompt plus completion that these problems need, in tokens.
 
     Args:
-        model: a checkpoint folder.
-        problems: ``records.PROBLEMS``.
-        max_new_tokens: the longest completion.
-        key: what sets it, for the message.
+        key: what sets ``max_new_tokens``, for the message.
 
     Raises:
         UserError: it is more than the checkpoint's config allows; the problem is named.
@@ -83,8 +75,7 @@ def context_length(
     most = _read(model / "config.json").get("max_position_embeddings")
     if not isinstance(most, int):
         raise UserError(f"{model / 'config.json'}: max_position_embeddings: {most!r}; a whole number is needed")
-    ids = read_tokenizer(model)(problems["prompt"].tolist())["input_ids"]
-    lengths = [len(row) for row in ids]
+    lengths = [len(ids) for ids in read_tokenizer(model)(problems["prompt"].tolist())["input_ids"]]
     longest = max(lengths)
     if longest + max_new_tokens > most:
         row = problems.iloc[lengths.index(longest)]

@@ -6,11 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import (
-    LogitsProcessor,
-    LogitsProcessorList,
-    TopPLogitsWarper,
-)
+from transformers import LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
 
 from ict_core.config.models import Dtype
 from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
@@ -49,12 +45,7 @@ class SeededSampling(LogitsProcessor):
 
 
 class TransformersEngine(Engine):
-    """One model on the CPU, or on a GPU where one is visible.
-
-    Attributes:
-        model: in evaluation mode.
-        tokenizer: pads on the left.
-    """
+    """One model, in evaluation mode, on the CPU or on a GPU where one is visible; its tokenizer pads on the left."""
 
     name = "transformers"
 
@@ -64,11 +55,10 @@ class TransformersEngine(Engine):
         self.tokenizer = read_tokenizer(path, padding_side="left")
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token  # what stands there is masked
-        model = read_model(path, dtype).eval()
-        self.model = model.to(torch.device(self._device))
+        self.model = read_model(path, dtype).eval().to(torch.device(self._device))
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
-        """See :class:`ict_core.evaluation.engine.Engine`: the model's configuration, and what `generate` is told."""
+        """See :class:`Engine`: the model's configuration, and what `generate` is told."""
         request = {**self.model.generation_config.to_dict(), **self._options(sampling)}
         return {"engine": resolved(self.model.config.to_dict()), "request": resolved(request)}
 
@@ -82,17 +72,14 @@ class TransformersEngine(Engine):
         }
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`ict_core.evaluation.engine.Engine`."""
-        for position, (ids, log_probs) in enumerate(self._sampled(requests, sampling)):
+        """See :class:`Engine`."""
+        for position, (ids, log_probs) in enumerate(self.sample_ids(requests, sampling)):
             text = self.tokenizer.decode(ids, skip_special_tokens=True)
             reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"
             yield position, Completion(str(text), len(ids), reason, log_probs.double().sum().item())
 
-    def sample_ids(self, requests: Sequence[Request], sampling: Sampling) -> list[tuple[Tensor, Tensor]]:
+    def sample_ids(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[Tensor, Tensor]]:
         """The sampled tokens of each request, its stop token included, and their log-probabilities; (T,) each."""
-        return list(self._sampled(requests, sampling))
-
-    def _sampled(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[Tensor, Tensor]]:
         for start in range(0, len(requests), _BATCH):
             yield from self._batch(requests[start : start + _BATCH], sampling)
 

@@ -22,7 +22,7 @@ _MAX_SEQUENCES = 1024  # in flight
 _AT_ONCE = 4 * _MAX_SEQUENCES  # handed over: what vLLM holds of a request is many times its text
 # On a GPU vLLM's own choice holds, above all CUDA graphs and prefix caching, by which the samples of a problem share
 # its prompt's keys and values.
-_ON_CPU = {
+_ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,  # with a request's own seed it crashes vLLM's CPU sampler
     "enable_prefix_caching": False,
     "async_scheduling": False,
@@ -37,7 +37,6 @@ class VllmEngine(Engine):
 
     def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
-        of_device: dict[str, Any] = {} if torch.cuda.is_available() else _ON_CPU
         self._llm = vllm.LLM(
             model=str(model),
             dtype=dtype,
@@ -50,18 +49,18 @@ class VllmEngine(Engine):
             logprobs_mode="processed_logprobs",  # at the sampling temperature, not before it
             disable_log_stats=True,
             seed=0,
-            **of_device,
+            **({} if torch.cuda.is_available() else _ON_CPU),
         )
         self._tokenizer = self._llm.get_tokenizer()
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
-        """See :class:`ict_core.evaluation.engine.Engine`; a request's without its seed."""
+        """See :class:`Engine`; a request's without its seed."""
         request = self._parameters(Request("", 0), sampling)
         shown = {n: getattr(request, n) for n in request.__struct_fields__ if n != "seed" and not n.startswith("_")}
         return {"engine": resolved(self._llm.llm_engine.vllm_config), "request": resolved(shown)}
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`ict_core.evaluation.engine.Engine`."""
+        """See :class:`Engine`."""
         engine = self._llm.llm_engine
         prompts = list(dict.fromkeys(request.prompt for request in requests))
         ids = dict(zip(prompts, self._tokenizer(prompts)["input_ids"], strict=True))
@@ -69,9 +68,8 @@ class VllmEngine(Engine):
         try:
             while True:
                 for position, request in islice(waiting, _AT_ONCE - engine.get_num_unfinished_requests()):
-                    engine.add_request(
-                        str(position), tokens_input(ids[request.prompt]), self._parameters(request, sampling)
-                    )
+                    prompt = tokens_input(ids[request.prompt])
+                    engine.add_request(str(position), prompt, self._parameters(request, sampling))
                 if not engine.has_unfinished_requests():
                     return
                 with self._eagerly():
@@ -79,7 +77,7 @@ class VllmEngine(Engine):
                 for output in outputs:
                     assert isinstance(output, vllm.RequestOutput)
                     yield int(output.request_id), self._completion(output.outputs[0])
-        finally:  # nothing, unless who asked has stopped asking
+        finally:  # of use where the caller stopped early
             engine.abort_request([str(position) for position in range(len(requests))])
 
     def _eagerly(self) -> AbstractContextManager[object]:

@@ -20,10 +20,9 @@ from ict_core.store.manifests import cost, file_hashes, manifest, write_json, wr
 
 # Weights as safetensors only, and no code: nothing that is run when it is loaded.
 WEIGHTS = "model*.safetensors"
-FILES = (
-    *(WEIGHTS, INDEX, "config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json"),
-    *("merges.txt", "added_tokens.json", "special_tokens_map.json", "chat_template.jinja"),
-)
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # one of these at least
+FILES = [WEIGHTS, INDEX, "config.json", *_TOKENIZERS, "tokenizer_config.json", "merges.txt"]
+FILES += ["added_tokens.json", "special_tokens_map.json", "chat_template.jinja"]
 _SIZES = {  # the YAML file's names, and transformers'
     "hidden_size": "hidden_size",
     "layers": "num_hidden_layers",
@@ -38,37 +37,36 @@ _SIZES = {  # the YAML file's names, and transformers'
 def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resolved: dict[str, Any], out: Path) -> None:
     """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest.
 
-    The folder ``out`` appears whole or not at all. An interrupted download is taken up again.
+    An interrupted download is taken up again.
 
     Args:
-        model: of a kind that is not pretrained here.
-        file: the YAML file that states it, for messages.
+        file: the YAML file that states the model, for messages.
         repository: where a relative `path` starts.
         resolved: the model's resolved configuration, for the manifest.
-        out: receives weights, config, tokenizer, ``generation_config.json`` and ``manifest.json``.
+        out: receives weights, config, tokenizer, ``generation_config.json`` and manifest; it appears whole or not at
+            all.
 
     Raises:
         UserError: the checkpoint cannot be had, is incomplete, or is not the one that the file states.
     """
     started = time.perf_counter()
+    facts: dict[str, Any] = {}
     if isinstance(model, HubModel):
-        partial, facts = _download(model, file, out)
+        partial, facts["revision"] = _download(model, file, out)
     else:
-        partial, facts = _copy(model, file, repository, out), {}
+        partial = _copy(model, file, repository, out)
     check_checkpoint(model, file, partial)
     facts |= {"stage": "fetch", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
     write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens=0))
     settle(partial, out)
 
 
-def _download(model: HubModel, file: str, out: Path) -> tuple[Path, dict[str, Any]]:
+def _download(model: HubModel, file: str, out: Path) -> tuple[Path, str | None]:
     """The folder into which the model's files were downloaded, named by their commit, and that commit."""
     try:
         commit = HfApi().model_info(model.hub, revision=model.revision).sha
         partial = out.with_name(f"{out.name}.{commit}.partial")
-        snapshot_download(
-            model.hub, revision=commit, local_dir=partial, allow_patterns=list(FILES), ignore_patterns=["*/*"]
-        )
+        snapshot_download(model.hub, revision=commit, local_dir=partial, allow_patterns=FILES, ignore_patterns=["*/*"])
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             raise
@@ -79,7 +77,7 @@ def _download(model: HubModel, file: str, out: Path) -> tuple[Path, dict[str, An
             "for a gated or private model, that HF_TOKEN may read it; or use kind: local with the path of a copy"
         ) from None
     shutil.rmtree(partial / ".cache", ignore_errors=True)  # the library's notes on the download
-    return partial, {"revision": commit}
+    return partial, commit
 
 
 def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
@@ -90,8 +88,9 @@ def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
     partial = out.with_name(f"{out.name}.partial")
     remove(partial)
     partial.mkdir(parents=True)
-    for path in (path for pattern in FILES for path in source.glob(pattern)):
-        shutil.copy2(path, partial)
+    for pattern in FILES:
+        for path in source.glob(pattern):
+            shutil.copy2(path, partial)
     return partial
 
 
@@ -106,17 +105,14 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise UserError(
-            f"{file}: config.json of the checkpoint cannot be read: {type(error).__name__}: {error}"
-        ) from None
-    stated = {f"architecture.{key}": (getattr(model.architecture, key), name) for key, name in _SIZES.items()}
-    stated["tied_embeddings"] = (model.tied_embeddings, "tie_word_embeddings")
-    found = {name: getattr(config, name, None) for _, name in stated.values()}
-    faults = [
-        f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {found[name]}"
-        for key, (value, name) in stated.items()
-        if value != found[name]
-    ]
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
+    stated = [(f"architecture.{key}", getattr(model.architecture, key), name) for key, name in _SIZES.items()]
+    stated.append(("tied_embeddings", model.tied_embeddings, "tie_word_embeddings"))
+    faults = []
+    for key, value, name in stated:
+        if (own := getattr(config, name, None)) != value:
+            faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
     if faults:
         raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
     tokenizer = _tokenizer(file, folder)
@@ -142,7 +138,7 @@ def _check_weights(file: str, folder: Path) -> None:
 
 
 def _tokenizer(file: str, folder: Path) -> PreTrainedTokenizerBase:
-    if not any((folder / name).exists() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+    if not any((folder / name).exists() for name in _TOKENIZERS):
         raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
     try:
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)

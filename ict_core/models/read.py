@@ -1,7 +1,6 @@
 """Reads checkpoint folders as data: safetensors weights, and no code or pickle that the folder may hold."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from ict_core.config.models import Dtype
 from ict_core.errors import UserError
 
 INDEX = "model.safetensors.index.json"
-_AS_DATA = {"trust_remote_code": False, "local_files_only": True}
 
 
 def read_tokenizer(folder: Path, **options: Any) -> PreTrainedTokenizerBase:
@@ -21,8 +19,7 @@ def read_tokenizer(folder: Path, **options: Any) -> PreTrainedTokenizerBase:
     Raises:
         UserError: it is missing, damaged, or needs code of its own.
     """
-    tokenizer: PreTrainedTokenizerBase = _read(AutoTokenizer.from_pretrained, folder, "tokenizer", options)
-    return tokenizer
+    return _read(AutoTokenizer, folder, "tokenizer", options)
 
 
 def read_model(folder: Path, dtype: Dtype) -> PreTrainedModel:
@@ -35,9 +32,7 @@ def read_model(folder: Path, dtype: Dtype) -> PreTrainedModel:
     check_weights(folder)
     if (folder / "adapter_config.json").exists():  # which names another checkpoint, to be loaded in place of this one
         raise UserError(f"{folder}: holds an adapter; allowed: a model of its own, so merge it into its base model")
-    options = {"dtype": dtype, "use_safetensors": True}
-    model: PreTrainedModel = _read(AutoModelForCausalLM.from_pretrained, folder, "model", options)
-    return model
+    return _read(AutoModelForCausalLM, folder, "model", {"dtype": dtype, "use_safetensors": True})
 
 
 def check_weights(folder: Path) -> None:
@@ -65,9 +60,9 @@ def check_weights(folder: Path) -> None:
             raise UserError(f"{path}: not a safetensors file ({error}); make or fetch the checkpoint again") from None
 
 
-def _read(load: Callable[..., Any], folder: Path, what: str, options: dict[str, Any]) -> Any:
+def _read(auto: Any, folder: Path, what: str, options: dict[str, Any]) -> Any:
     try:
-        return load(folder, **_AS_DATA, **options)
+        return auto.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **options)
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise UserError(
             f"{folder}: the checkpoint's {what} cannot be read: {type(error).__name__}: "

@@ -1,4 +1,4 @@
-"""Selection rules: each a free function of token statistics, advantages and mask, in a file of this folder."""
+"""Selection rules: each a free function of the batch whose tokens it chooses from, in a file of this folder."""
 
 import functools
 import re
@@ -47,5 +47,3 @@ class _Selectors(Mapping[str, "Selector"]):
 
 
 SELECTORS = _Selectors()
-
-__all__ = ["SELECTORS", "rule_files"]

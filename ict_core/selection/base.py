@@ -1,22 +1,32 @@
 """The protocol of a selection rule and the registry that names it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import torch
 from torch import Tensor
 
-Selector = Callable[..., Tensor]
-"""A free function that says which response tokens are trained:
-``rule(tokens, advantages, mask, generator, **parameters) -> kept``.
+from ict_core.tokens.streaming import TokenStatistics
 
-    tokens      TokenStatistics of the optimisation batch under pi_old, each (B, T)
-    advantages  (B,)
-    mask        (B, T) bool, True at response tokens
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """What is known of the B responses of an optimisation batch, of T tokens at most, when tokens are chosen."""
+
+    statistics: TokenStatistics  # of each response token under pi_old, (B, T)
+    advantages: Tensor  # (B,)
+    mask: Tensor  # (B, T) bool, True at response tokens
+
+
+Selector = Callable[..., Tensor]
+"""A free function that says which response tokens are trained: ``rule(batch, generator, **parameters) -> kept``.
+
+    batch       a :class:`TokenBatch`
     generator   torch.Generator, the only source of randomness
     parameters  the rule's own keywords, from its file in ``configs/methods``; a group score is computed where the
                 keyword ``score`` names it
-    kept        (B, T) bool, True where a token is trained; never True outside ``mask``
+    kept        (B, T) bool, True where a token is trained; never True outside the batch's mask
 """
 
 registered: dict[str, Selector] = {}
@@ -35,15 +45,12 @@ def register(name: str) -> Callable[[Selector], Selector]:
 
 
 def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
-    """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position.
+    """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position; (B, T) bool.
 
     Args:
         score: (B, T).
         mask: (B, T), True at the T_i response tokens of a row.
         fraction: exact, so that 7 % of 100 tokens is 7; computed in integers.
-
-    Returns:
-        (B, T) bool.
     """
     lengths = mask.sum(-1, keepdim=True)
     kept = -(-lengths * fraction.numerator // fraction.denominator)

@@ -5,14 +5,11 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from ict_core.selection.base import register, response_quantile
-from ict_core.tokens.streaming import TokenStatistics
+from ict_core.selection.base import TokenBatch, register, response_quantile
 
 
 @register("high-entropy")
-def high_entropy(
-    tokens: TokenStatistics, advantages: Tensor, mask: Tensor, generator: torch.Generator, *, fraction: Fraction
-) -> Tensor:
+def high_entropy(batch: TokenBatch, generator: torch.Generator, *, fraction: Fraction) -> Tensor:
     """M = 1 where H1 >= its (1 - fraction) quantile over all response tokens of the optimisation batch."""
-    threshold = response_quantile(tokens.h1, mask, float(1 - fraction))
-    return (tokens.h1 >= threshold) & mask
+    h1 = batch.statistics.h1
+    return (h1 >= response_quantile(h1, batch.mask, float(1 - fraction))) & batch.mask

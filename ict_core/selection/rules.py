@@ -9,16 +9,7 @@ from torch import Tensor
 
 from ict_core.config import Method
 from ict_core.selection import SELECTORS
-from ict_core.tokens.streaming import TokenStatistics
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What a selection rule is given: the arguments of :data:`ict_core.selection.Selector`."""
-
-    statistics: TokenStatistics
-    advantages: Tensor
-    mask: Tensor
+from ict_core.selection.base import TokenBatch
 
 
 @dataclass(frozen=True)
@@ -29,12 +20,11 @@ class Rule:
     selector: str
     parameters: Mapping[str, Any]
 
-    def kept(self, batch: Batch, seed: int) -> Tensor:
+    def kept(self, batch: TokenBatch, seed: int) -> Tensor:
         """The tokens that the training would keep of this batch, (B, T) bool; ``seed`` is of its random draws."""
-        select = SELECTORS[self.selector]
-        return select(batch.statistics, batch.advantages, batch.mask, _generator(seed), **self.parameters)
+        return SELECTORS[self.selector](batch, _generator(seed), **self.parameters)
 
-    def score(self, batch: Batch, seed: int) -> Tensor | None:
+    def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
         """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
         name = "h1" if self.selector == "high-entropy" else self.parameters.get("score")
         if name is None:
@@ -56,9 +46,9 @@ def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
     Two variants have one rule where selector and parameters are equal: normaliser, warm-up, group size, reward and
     replica do not say which tokens are kept.
     """
-    found: dict[Any, Rule] = {}
+    rules: dict[Any, Rule] = {}
     for variant, method in methods.items():
         parameters = method.parameters()
         key = (method.selector, tuple(sorted(parameters.items())))
-        found.setdefault(key, Rule(variant, method.selector, parameters))
-    return list(found.values())
+        rules.setdefault(key, Rule(variant, method.selector, parameters))
+    return list(rules.values())

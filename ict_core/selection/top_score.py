@@ -6,15 +6,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection.base import register, top_fraction
-from ict_core.tokens.streaming import TokenStatistics
+from ict_core.selection.base import TokenBatch, register, top_fraction
 
 
 @register("top-score")
 def top_score(
-    tokens: TokenStatistics,
-    advantages: Tensor,
-    mask: Tensor,
+    batch: TokenBatch,
     generator: torch.Generator,
     *,
     score: str,
@@ -30,11 +27,12 @@ def top_score(
         score: what :meth:`TokenStatistics.score` knows, or ``random``: a number drawn for each token.
         scope: the tokens among which one is compared: of its rollout, of its group, or of the whole batch.
     """
+    mask = batch.mask
     if score == "random":
         values = torch.rand(mask.shape, generator=generator, dtype=torch.float64).to(mask.device)
     else:
-        values = tokens.score(score)
-    rollouts = {"sequence": 1, "group": tokens.group_size, "batch": len(mask)}[scope]
+        values = batch.statistics.score(score)
+    rollouts = {"sequence": 1, "group": batch.statistics.group_size, "batch": len(mask)}[scope]
     compared = (-1, rollouts * mask.size(1))
     top = top_fraction(values.reshape(compared), mask.reshape(compared), fraction).view_as(mask)
     return top if keep == "top" else mask & ~top

@@ -28,32 +28,25 @@ class Scored:
 
 
 def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: float) -> Scored:
-    """Score every rule on groups that were sampled from a checkpoint.
+    """Score every rule, in their order, on groups that were sampled from a checkpoint.
 
-    Args:
-        groups: all of them are one batch, which is also the scope of a rule whose scope is the batch.
-        rules: in the order of the results.
-        seed: of the rules' random draws.
-        temperature: at which the groups were sampled.
+    All groups, sampled at this temperature, are one batch, which is also the scope of a rule whose scope is the batch.
+    The seed is of the rules' random draws.
     """
     tokens = token_frame(groups)
     shadow, overlap = score_step(tokens, rules, seed)
     batch = rebuilt(tokens)
     kept = [rule.kept(batch, rule_seed(seed, rule, STEP)) for rule in rules]
-    found = gradients(groups, kept, temperature).assign(rule=[rule.name for rule in rules])
-    return Scored(tokens, shadow, overlap, found[list(records.GRADIENTS)])
+    carried = gradients(groups, kept, temperature).assign(rule=[rule.name for rule in rules])
+    return Scored(tokens, shadow, overlap, carried[list(records.GRADIENTS)])
 
 
 def token_frame(groups: Groups) -> pd.DataFrame:
     """All response tokens as `records.TOKENS`, by the training's own log; no rule has dropped any of them."""
     mask = groups.completion_mask
     size = groups.statistics.group_size
-    batch = {
-        "completion_mask": mask,
-        "completion_ids": groups.completion_ids,
-        "rewards": groups.rewards,
-        "advantages": groups.advantages,
-    }
+    keys = ("completion_mask", "completion_ids", "rewards", "advantages")
+    batch = {key: getattr(groups, key) for key in keys}
     log = TrainingLog(size, sample_every=1, sample_groups=len(mask) // size)
     unknown = torch.full_like(groups.rewards, torch.nan)
     log.rollouts(STEP, batch, groups.statistics, mask, unknown, selecting=False)
@@ -64,12 +57,7 @@ def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.
     """How much of GRPO's gradient with respect to the model's parameters each set of kept tokens carries.
 
     The gradient is that of the mean over rollouts of sum over kept t of A ln p(t) / T, T the response's length for
-    every rule, so that nothing but the mask differs. It takes one backward pass of the batch a rule.
-
-    Args:
-        groups: their model is left without gradients.
-        kept: (B, T) bool, one a rule.
-        temperature: at which the groups were sampled.
+    every rule, so that nothing but the mask, (B, T) bool, differs. It takes one backward pass of the batch a rule.
 
     Returns:
         A row a rule: `norm_share` (the norm over that of all tokens' gradient) and `cosine` (between the two). NaN
@@ -107,9 +95,9 @@ def _gradient(groups: Groups, kept: Tensor, temperature: float) -> list[Tensor]:
         logits = (hidden @ model.get_output_embeddings().weight.T).float() / temperature
         logprob = torch.log_softmax(logits, -1)[torch.arange(len(row)), groups.completion_ids[rows][row, position]]
         (logprob * weights[rows][row, position].to(model.device)).sum().backward()
-    found = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
+    gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
     model.zero_grad()
-    return found
+    return gradient
 
 
 def side_by_side(scored: Scored) -> str:

@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ict_core.evaluation.engine import Request, Sampling
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import context_length, stop_token_ids
 from ict_core.evaluation.transformers_engine import TransformersEngine
 from ict_core.grading.pool import GradingPool
@@ -28,15 +27,10 @@ _PROBABILITIES_AT_ONCE = 2**24  # 64 MiB in float32
 
 @dataclass(frozen=True)
 class Alternatives:
-    """The likeliest tokens at each response position, the likeliest first; what lies outside the response is zero.
+    """The likeliest tokens at each response position, the likeliest first; what lies outside the response is zero."""
 
-    Attributes:
-        ids: (B, T, k).
-        probs: (B, T, k), at the sampling temperature.
-    """
-
-    ids: Tensor
-    probs: Tensor
+    ids: Tensor  # (B, T, k)
+    probs: Tensor  # (B, T, k), at the sampling temperature
 
 
 @dataclass(frozen=True)
@@ -44,49 +38,36 @@ class Groups:
     """Rollouts of G a prompt, in the order of the prompts. B rollouts, prompts of P and responses of T tokens.
 
     As in training, a stop token is the last token of its response. All tensors are on the CPU.
-
-    Attributes:
-        problems: ``records.PROBLEMS``, one row a prompt.
-        prompt_ids: (B, P), padded on the left.
-        prompt_mask: (B, P), True at the prompt.
-        completion_ids: (B, T), padded on the right.
-        completion_mask: (B, T), True at the response.
-        rewards: (B,), 1 for a correct answer, else 0; NaN where the answer could not be graded.
-        advantages: (B,), see :func:`group_advantages`.
-        statistics: with every group score.
-        forks: (B, T), 1 at a known decision point, else 0; NaN where the problems have none that are known.
-        alternatives: None where none were asked for.
-        model: in evaluation mode, float32.
-        tokenizer: its own.
     """
 
-    problems: pd.DataFrame
-    prompt_ids: Tensor
-    prompt_mask: Tensor
-    completion_ids: Tensor
-    completion_mask: Tensor
-    rewards: Tensor
-    advantages: Tensor
-    statistics: TokenStatistics
-    forks: Tensor
-    alternatives: Alternatives | None
-    model: PreTrainedModel
+    problems: pd.DataFrame  # `records.PROBLEMS`, one row a prompt
+    prompt_ids: Tensor  # (B, P), padded on the left
+    prompt_mask: Tensor  # (B, P), True at the prompt
+    completion_ids: Tensor  # (B, T), padded on the right
+    completion_mask: Tensor  # (B, T), True at the response
+    rewards: Tensor  # (B,), 1 for a correct answer, else 0; NaN where the answer could not be graded
+    advantages: Tensor  # (B,), see :func:`group_advantages`
+    statistics: TokenStatistics  # with every group score
+    forks: Tensor  # (B, T), 1 at a known decision point, else 0; NaN where the problems have none that are known
+    alternatives: Alternatives | None  # None where none were asked for
+    model: PreTrainedModel  # in evaluation mode, float32
     tokenizer: PreTrainedTokenizerBase
 
 
-def sample_groups(
-    checkpoint: Path,
-    problems: pd.DataFrame,
-    *,
-    group_size: int,
-    temperature: float,
-    max_new_tokens: int,
-    seed: int,
-    grading: dict[str, Any],
-    known_forks: bool,
-    alternatives: int = 0,
-    threads: int = 1,
-) -> Groups:
+@dataclass(frozen=True)
+class GroupSampling:
+    """How groups are sampled, and what is read of them."""
+
+    group_size: int  # G, rollouts a prompt
+    temperature: float  # of the sampling; the policy is read at it
+    max_new_tokens: int  # the longest response
+    seed: int  # from which the seed of each (problem, rollout) is derived; a rollout depends on no other
+    known_forks: bool = False  # whether the problems are the mini world's, whose decision points are known
+    alternatives: int = 0  # k, the number of likeliest tokens that are kept at every position
+    threads: int = 1  # of the CPU
+
+
+def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampling, grading: dict[str, Any]) -> Groups:
     """Sample groups of rollouts as a training does, grade them, and read the policy at every response token.
 
     The model runs in float32, on a GPU where one is visible.
@@ -94,56 +75,47 @@ def sample_groups(
     Args:
         checkpoint: a Hugging Face checkpoint folder.
         problems: ``records.PROBLEMS``; the prompts stand in the model's template already.
-        group_size: G, rollouts a prompt.
-        temperature: of the sampling; the policy is read at it.
-        max_new_tokens: the longest response.
-        seed: from which the seed of each (problem, rollout) is derived; a rollout depends on no other.
         grading: the limits of the verifier, as keywords of ``GradingPool``.
-        known_forks: whether the problems are the mini world's, whose decision points are known.
-        alternatives: k, the number of likeliest tokens that are kept at every position.
-        threads: of the CPU.
 
     Raises:
         UserError: the folder is no checkpoint, names no stop id, or cannot hold prompt and response.
     """
-    sampling = Sampling(temperature, 1.0, max_new_tokens, stop_token_ids(checkpoint))
-    length = context_length(checkpoint, problems, max_new_tokens, "max_new_tokens")
-    engine = load_engine("transformers", checkpoint, length, threads, "float32")
+    stops = stop_token_ids(checkpoint)
+    length = context_length(checkpoint, problems, sampling.max_new_tokens, "max_new_tokens")
+    engine = load_engine("transformers", checkpoint, length, sampling.threads, "float32")
     assert isinstance(engine, TransformersEngine)
-    model, tokenizer = engine.model, engine.tokenizer
+    tokenizer, size = engine.tokenizer, sampling.group_size
     problems = problems.reset_index(drop=True)
-    repeated = problems.loc[problems.index.repeat(group_size)]
-    seeds = [derive_seed(seed, "inspection", str(p), g) for p in problems["problem"] for g in range(group_size)]
+    repeated = problems.loc[problems.index.repeat(size)]
+    seeds = [derive_seed(sampling.seed, "inspection", str(p), g) for p in problems["problem"] for g in range(size)]
     requests = [Request(prompt, own) for prompt, own in zip(repeated["prompt"], seeds, strict=True)]
-    responses = [ids.cpu() for ids, _ in engine.sample_ids(requests, sampling)]
+    sampled = engine.sample_ids(requests, Sampling(sampling.temperature, 1.0, sampling.max_new_tokens, stops))
+    responses = [ids.cpu() for ids, _ in sampled]
     prompts = tokenizer(repeated["prompt"].tolist(), return_tensors="pt", padding=True)
-    completion_ids = pad_sequence(responses, batch_first=True, padding_value=int(tokenizer.pad_token_id or 0))
-    lengths = torch.tensor([len(ids) for ids in responses])
-    mask = torch.arange(completion_ids.size(1)) < lengths[:, None]
+    rollouts = {
+        "prompt_ids": prompts["input_ids"],
+        "prompt_mask": prompts["attention_mask"].bool(),
+        "completion_ids": pad_sequence(responses, batch_first=True, padding_value=int(tokenizer.pad_token_id or 0)),
+        "completion_mask": pad_sequence([torch.ones_like(ids).bool() for ids in responses], batch_first=True),
+    }
     texts = [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in responses]
     with GradingPool(workers=1, **grading) as pool:
         verified = verifier_reward(pool)(texts, repeated["answer"].tolist(), repeated["answer_type"].tolist())
     rewards = torch.tensor([float("nan") if r is None else r for r in verified])
-    forks = torch.full(mask.shape, torch.nan)
-    if known_forks:
+    forks = torch.full(rollouts["completion_mask"].shape, torch.nan)
+    if sampling.known_forks:
         marks = [torch.tensor(fork_tokens(tokenizer, ids.tolist()), dtype=torch.float32) for ids in responses]
         forks = pad_sequence(marks, batch_first=True)
-    rollouts = {
-        "prompt_ids": prompts["input_ids"],
-        "prompt_mask": prompts["attention_mask"].bool(),
-        "completion_ids": completion_ids,
-        "completion_mask": mask,
-    }
-    statistics, likeliest = _read(model, rollouts, group_size, temperature, alternatives)
+    statistics, alternatives = _read(engine.model, rollouts, sampling)
     return Groups(
         problems=problems,
         **rollouts,
         rewards=rewards,
-        advantages=group_advantages(rewards, group_size),
+        advantages=group_advantages(rewards, size),
         statistics=statistics,
         forks=forks,
-        alternatives=likeliest,
-        model=model,
+        alternatives=alternatives,
+        model=engine.model,
         tokenizer=tokenizer,
     )
 
@@ -162,16 +134,17 @@ def group_advantages(rewards: Tensor, group_size: int) -> Tensor:
 
 @torch.no_grad()
 def _read(
-    model: PreTrainedModel, rollouts: dict[str, Tensor], group_size: int, temperature: float, alternatives: int
+    model: PreTrainedModel, rollouts: dict[str, Tensor], sampling: GroupSampling
 ) -> tuple[TokenStatistics, Alternatives | None]:
-    """The statistics of all groups, some whole groups at a time, and the ``alternatives`` likeliest tokens."""
+    """The statistics of all groups, some whole groups at a time, and the likeliest tokens."""
+    size, temperature = sampling.group_size, sampling.temperature
     ids = torch.cat([rollouts["prompt_ids"], rollouts["completion_ids"]], 1)
     attention = torch.cat([rollouts["prompt_mask"], rollouts["completion_mask"]], 1)
     before = rollouts["prompt_ids"].size(1) - 1  # the state that predicts the first response token
     backbone: Callable[..., Any] = model.get_decoder()
     head = model.get_output_embeddings().weight
-    at_once = group_size * max(1, _TOKENS_AT_ONCE // (group_size * ids.size(1)))
-    options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
+    at_once = size * max(1, _TOKENS_AT_ONCE // (size * ids.size(1)))
+    options: dict[str, Any] = {"group_size": size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
     parts: list[TokenStatistics] = []
     likeliest: list[tuple[Tensor, Tensor]] = []
     for rows in torch.arange(len(ids)).split(at_once):
@@ -182,9 +155,12 @@ def _read(
         where = torch.arange(live.numel(), device=live.device).view_as(live).masked_fill(~live, -1)
         statistics = token_statistics(hidden.flatten(0, 1), head, where, responses, **options)
         parts.append(replace(statistics, values=statistics.values.cpu()))
-        likeliest.append(_likeliest(hidden, head, live, temperature, alternatives))
-    tokens, probs = (torch.cat(part) for part in zip(*likeliest, strict=True))
-    return TokenStatistics.joined(parts), Alternatives(tokens, probs) if alternatives else None
+        likeliest.append(_likeliest(hidden, head, live, temperature, sampling.alternatives))
+    alternatives = None
+    if sampling.alternatives:
+        tokens, probs = zip(*likeliest, strict=True)
+        alternatives = Alternatives(torch.cat(tokens), torch.cat(probs))
+    return TokenStatistics.joined(parts), alternatives
 
 
 def _likeliest(hidden: Tensor, head: Tensor, live: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from ict_core.seeding import derive_seed
-from ict_core.selection.rules import Batch, Rule
+from ict_core.selection.base import TokenBatch
+from ict_core.selection.rules import Rule
 from ict_core.statistics.names import CELL
 from ict_core.store import records
 from ict_core.store.token_scores import STATISTICS
@@ -19,11 +20,10 @@ Floats = NDArray[np.float64]
 _ORDER = ["group", "rollout", "position"]
 
 
-def rebuilt(rows: pd.DataFrame) -> Batch:
+def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     """The padded tensors of one sampled step, as the training's selection saw them.
 
-    Args:
-        rows: of `records.TOKENS`, one step. The file's float64 are float32 values, which come back unchanged.
+    The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged.
     """
     group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
     group_size = int(rollout.max()) + 1
@@ -36,7 +36,7 @@ def rebuilt(rows: pd.DataFrame) -> Batch:
     advantages[row] = torch.tensor(rows["advantage"].to_numpy(np.float32))
     mask = torch.zeros(shape, dtype=torch.bool)
     mask[row, position] = True
-    return Batch(TokenStatistics(values, STATISTICS, group_size), advantages, mask)
+    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask)
 
 
 def rule_seed(seed: int, rule: Rule, step: int) -> int:
@@ -45,18 +45,12 @@ def rule_seed(seed: int, rule: Rule, step: int) -> int:
 
 
 def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All rules on one sampled step.
+    """All rules on one sampled step, in frames of `records.SHADOW` (:func:`composition`) and OVERLAP (:func:`overlap`).
 
     A rule whose scope is the batch has the sampled groups for its batch, so it keeps other tokens than in a training,
     whose batch has more groups; rules of a sequence's or a group's scope keep exactly what they would keep there.
 
-    Args:
-        rows: of `records.TOKENS`, one step.
-        rules: in the order of the results.
-        seed: the cell's.
-
-    Returns:
-        Frames of `records.SHADOW` (see :func:`composition`) and `records.OVERLAP` (see :func:`overlap`).
+    Results are in the order of the rules; ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """
     rows = rows.sort_values(_ORDER, kind="stable")
     batch, step = rebuilt(rows), int(rows["step"].iloc[0])
@@ -98,72 +92,54 @@ def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
         "fork_precision": fork,
         "positive_share": (advantage > 0) * ones,
         "negative_share": (advantage < 0) * ones,
-        "high_h1_share": _above_median(rows["h1"].to_numpy()),
-        "high_h2_share": _above_median(h2),
+        "high_h1_share": _above_median(rows["h1"]),
+        "high_h2_share": _above_median(rows["h2"]),
         "position": rows["position"].to_numpy() / np.maximum(last, 1),
         "probability": p,
         "purity": purity,
         "distance": np.abs(p - purity),
     }
-    sets, of_all, of_kept = kept.astype(np.float64), np.stack([*parts.values()], 1), np.stack([*means.values()], 1)
+    sets, amounts, values = kept.astype(np.float64), np.stack([*parts.values()], 1), np.stack([*means.values()], 1)
     with np.errstate(invalid="ignore"):  # 0 / 0
-        shares = sets @ of_all / of_all.sum(0)
-        averages = sets @ of_kept / sets.sum(1, keepdims=True)
-    found = pd.DataFrame(np.hstack([shares, averages]), columns=[*parts, *means]).assign(forks=fork.sum())
-    return found.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
+        shares = sets @ amounts / amounts.sum(0)
+        averages = sets @ values / sets.sum(1, keepdims=True)
+    frame = pd.DataFrame(np.hstack([shares, averages]), columns=[*parts, *means]).assign(forks=fork.sum())
+    return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
 
 
-def _above_median(values: Floats) -> Floats:
+def _above_median(values: pd.Series) -> Floats:
     """1 above the median of the values, 0 below it, a half at it."""
-    return np.heaviside(values - np.median(values), 0.5)
+    return np.heaviside(values.to_numpy() - np.median(values), 0.5)
 
 
 def overlap(kept: NDArray[np.bool_], scores: Sequence[Floats | None], names: Sequence[str]) -> pd.DataFrame:
-    """How far any two rules agree.
+    """How far any two of R rules agree: a row a pair, in the rules' order.
 
-    Args:
-        kept: (R, N), one row a rule.
-        scores: what each rule ranks the N tokens by, the preferred ones highest; None where it ranks none.
-        names: of the R rules.
-
-    Returns:
-        A row a pair, in the rules' order: `jaccard` (tokens that both keep over tokens that either keeps) and
-        `rank_correlation` (Spearman's, over all tokens; NaN where a rule ranks none or all its scores are equal).
+    `jaccard`: tokens that both keep, (R, N), over tokens that either keeps. `rank_correlation`: Spearman's of the
+    scores, by which each rule ranks the N tokens; NaN where it ranks none or all its scores are equal.
     """
     sets = kept.astype(np.int64)
     both, size = sets @ sets.T, sets.sum(1)
-    either = size[:, None] + size - both
     ranked = pd.DataFrame({i: np.full(kept.shape[1], np.nan) if s is None else s for i, s in enumerate(scores)})
     correlation = ranked.corr(method="spearman").to_numpy()
-    first, second = np.triu_indices(len(kept), 1)
     with np.errstate(invalid="ignore"):  # 0 / 0
-        jaccard = (both / either)[first, second]
-    return pd.DataFrame(
-        {
-            "rule": np.asarray(names)[first],
-            "other": np.asarray(names)[second],
-            "jaccard": jaccard,
-            "rank_correlation": correlation[first, second],
-        }
-    )
+        jaccard = both / (size[:, None] + size - both)
+    pairs = np.triu_indices(len(kept), 1)
+    rule, other = np.asarray(names)[np.stack(pairs)]
+    columns = {"jaccard": jaccard[pairs], "rank_correlation": correlation[pairs]}
+    return pd.DataFrame({"rule": rule, "other": other, **columns})
 
 
 def score_study(tokens: pd.DataFrame, rules: Sequence[Rule], baseline: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All rules on every sampled step of every cell.
+    """All rules on every sampled step of every cell: frames of `records.STUDY_SHADOW` and `records.STUDY_OVERLAP`.
 
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`.
-        rules: the study's, each once.
-        baseline: the variant on whose rollouts alone the overlap is told; it has run.
-
-    Returns:
-        Frames of `records.STUDY_SHADOW` and `records.STUDY_OVERLAP`.
+    The overlap is told on the rollouts of the baseline, which has run, alone; ``tokens`` are `records.STUDY_TOKENS`.
     """
-    found, pairs = [], []
+    shadows, overlaps = [], []
     for _, rows in tokens.groupby([*CELL, "step"], sort=False):
         cell: dict[str, Any] = {column: rows[column].iloc[0] for column in CELL}
-        shadow, overlaps = score_step(rows, rules, int(cell["seed"]))
-        found.append(shadow.assign(**cell))
+        shadow, pairs = score_step(rows, rules, int(cell["seed"]))
+        shadows.append(shadow.assign(**cell))
         if cell["variant"] == baseline:
-            pairs.append(overlaps.assign(**cell))
-    return pd.concat(found, ignore_index=True), pd.concat(pairs, ignore_index=True)
+            overlaps.append(pairs.assign(**cell))
+    return pd.concat(shadows, ignore_index=True), pd.concat(overlaps, ignore_index=True)

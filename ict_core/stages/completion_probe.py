@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ict_core.config import Study
 from ict_core.contamination.completion_probe import completion_probe, templates
-from ict_core.evaluation.engines import engine_version, load_engine
+from ict_core.evaluation.engine import engine_version, load_engine
 from ict_core.evaluation.generate import context_length, stop_token_ids
 from ict_core.store import records
 from ict_core.store.manifests import check_files

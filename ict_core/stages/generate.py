@@ -5,8 +5,7 @@ from pathlib import Path
 
 from ict_core.config import Cell, Study
 from ict_core.evaluation.cache import CachedEngine, sampler_settings
-from ict_core.evaluation.engine import Engine, Sampling
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Engine, Sampling, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
 from ict_core.problems.templates import templated
 from ict_core.process.startup import loading

@@ -5,14 +5,14 @@ from pathlib import Path
 from ict_core.config import Cell, Study
 from ict_core.store import records
 from ict_core.store.manifests import check_files, remember_source
-from ict_core.training.run import train
-from ict_core.training.watching import Tracking
+from ict_core.training.recipe import Tracking
+from ict_core.training.run import TrainingRun, train_run
 
 
 def run(
     study: Study, cell: Cell, base: Path, problems: Path, out: Path, trackers: Path | None, stop_after: int | None
 ) -> None:
-    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.run.train` writes.
+    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.run.train_run` writes.
 
     Args:
         trackers: a folder for what the study's trackers write; None where it names none.
@@ -20,17 +20,14 @@ def run(
     """
     remember_source()
     check_files(base)
-    train(
+    training_run = TrainingRun(
         base=base,
         problems=records.read_frame(problems, records.PROBLEMS),
         model=study.models[cell.model],
         training=study.training_of(cell.model, cell.variant),
         method=study.methods[cell.variant],
         seed=study.training_seed(cell),
-        grading=study.grading.dump(),
-        resolved=study.resolve(cell),
-        out=out,
         known_forks=not study.train_sets,
         tracking=Tracking(study.trackers, trackers, study.name, cell.folder) if trackers else None,
-        stop_after=stop_after,
     )
+    train_run(training_run, study.grading.dump(), study.resolve(cell), out, stop_after)

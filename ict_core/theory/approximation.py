@@ -6,6 +6,7 @@ whose H2 is below `regimes.RESOLUTION` are left out, and sets of fewer than `reg
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -37,20 +38,18 @@ def random_states(size: int, concentration: float, draws: int = DRAWS) -> pd.Dat
 
 
 def sources(tokens: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
-    """The states to look at by name: each random kind's, and each model's, a frame a training seed.
-
-    Args:
-        tokens: a frame of `records.STUDY_TOKENS`; all its steps and variants count.
-    """
-    found = {f"Dirichlet({c:g}) of {size:,}": [random_states(size, c)] for size, c in RANDOM}
+    """The states to look at by name: each random kind's, and each model's, a frame a training seed."""
+    states = {f"Dirichlet({c:g}) of {size:,}": [random_states(size, c)] for size, c in RANDOM}
     for model, rows in tokens.groupby("model", sort=False):
-        found[str(model)] = [of_seed for _, of_seed in rows.groupby("seed")]
-    return found
+        states[str(model)] = [frame for _, frame in rows.groupby("seed")]
+    return states
 
 
-def over_sources(of: Callable[[pd.DataFrame], pd.DataFrame], states: Mapping[str, list[pd.DataFrame]]) -> pd.DataFrame:
-    """What `of` finds in each frame of states, as `statistics.over_seeds` with the column `states` in front."""
-    values = pd.concat([of(frame).assign(states=name) for name, frames in states.items() for frame in frames])
+def over_sources(
+    measure: Callable[[pd.DataFrame], pd.DataFrame], states: Mapping[str, list[pd.DataFrame]]
+) -> pd.DataFrame:
+    """A measure of each frame of states, as `statistics.over_seeds` with the column `states` in front."""
+    values = pd.concat([measure(frame).assign(states=name) for name, frames in states.items() for frame in frames])
     return over_seeds(values, ["states", *values.columns.drop(["states", "value"])])
 
 
@@ -65,11 +64,10 @@ def by_regime(states: pd.DataFrame) -> pd.DataFrame:
     """The first-order change of H2 against the exact one, when the token's logit alone is raised or lowered.
 
     Returns:
-        Columns regime, shift (nats), measure, `value`. The measures are
-        share: of all states, without a shift (NaN);
-        same_sign: share of the regime's for which both changes have the same sign;
-        error_median, error_p95: of |first-order change / exact change - 1|;
-        together: share for which H1 and H2 change in the same direction, exactly.
+        Columns regime, shift (nats), measure, `value`. The measures: share of all states, without a shift (NaN);
+        same_sign, the share of the regime's for which both changes have the same sign; error_median and error_p95 of
+        |first-order change / exact change - 1|; together, the share for which H1 and H2 change in the same direction,
+        exactly.
     """
     known, logprob, h1, h2 = _known(states)
     chosen = {name: mask for name, mask in regimes(known).items() if mask.sum() >= LEAST}
@@ -81,15 +79,18 @@ def by_regime(states: pd.DataFrame) -> pd.DataFrame:
         error = np.abs(first / exact - 1)
         for name, mask in chosen.items():
             median, p95 = np.quantile(error[mask], [0.5, 0.95])
-            found = {"same_sign": same[mask].mean(), "error_median": median, "error_p95": p95}
-            found["together"] = together[mask].mean()
-            rows += [(name, shift, measure, value) for measure, value in found.items()]
+            rows += [
+                (name, shift, "same_sign", same[mask].mean()),
+                (name, shift, "error_median", median),
+                (name, shift, "error_p95", p95),
+                (name, shift, "together", together[mask].mean()),
+            ]
     return pd.DataFrame(rows, columns=["regime", "shift", "measure", "value"])
 
 
-def _binned(at: Array, edges: Sequence[float], value: Callable[[NDArray[np.bool_]], float]) -> pd.DataFrame:
-    """`value` of the mask of each bin [start, end) of `at`: columns start, end, `value`."""
-    bins = [(start, end, (at >= start) & (at < end)) for start, end in zip(edges, edges[1:], strict=False)]
+def _binned(x: Array, edges: Sequence[float], value: Callable[[NDArray[np.bool_]], float]) -> pd.DataFrame:
+    """`value` of the mask of each bin [start, end) of `x`: columns start, end, `value`."""
+    bins = [(start, end, (x >= start) & (x < end)) for start, end in pairwise(edges)]
     rows = [(start, end, value(mask)) for start, end, mask in bins if mask.sum() >= LEAST]
     return pd.DataFrame(rows, columns=["start", "end", "value"])
 
@@ -104,18 +105,17 @@ def breaking_shift(states: pd.DataFrame) -> pd.DataFrame:
     _, logprob, _, h2 = _known(states)
     turning = np.abs(turning_shift(logprob, h2))
 
-    def of_bin(mask: NDArray[np.bool_]) -> float:
-        at = float(np.sort(turning[mask])[int(BREAKS * mask.sum())])
-        return at if np.isfinite(at) else np.nan
+    def breaking(mask: NDArray[np.bool_]) -> float:
+        shift = float(np.sort(turning[mask])[int(BREAKS * mask.sum())])
+        return shift if np.isfinite(shift) else np.nan
 
-    return _binned(np.exp(logprob + h2), RATIOS, of_bin)
+    return _binned(np.exp(logprob + h2), RATIOS, breaking)
 
 
 def together_by_probability(states: pd.DataFrame) -> pd.DataFrame:
-    """Share of the states for which H1 and H2 change in the same direction, exactly, by p.
+    """Share of the states for which H1 and H2 change in the same direction, exactly, by p, at a shift of :data:`SMALL`.
 
-    Returns:
-        Columns start, end (edges of :data:`TENTHS`) and `value`, at a shift of :data:`SMALL`.
+    Columns start, end (edges of :data:`TENTHS`) and `value`.
     """
     _, logprob, h1, h2 = _known(states)
     together = np.sign(h1_change(logprob, h1, SMALL)) == np.sign(h2_change(logprob, h2, SMALL))

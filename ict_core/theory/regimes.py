@@ -9,11 +9,7 @@ LEAST = 10  # tokens: a share of fewer is no value
 
 
 def regimes(states: pd.DataFrame) -> dict[str, NDArray[np.bool_]]:
-    """Name -> which rows belong to it, in the order in which they are shown.
-
-    Args:
-        states: the columns logprob (ln p) and h2 (-ln beta), nats.
-    """
+    """Name -> which rows, with the columns logprob (ln p) and h2 (-ln beta), belong to it; in the order shown."""
     logprob, purity = states["logprob"].to_numpy(), -states["h2"].to_numpy()
     return {
         "all": np.ones(len(states), dtype=bool),

@@ -34,10 +34,9 @@ def _scale(logprob: Array, shift: Array) -> Array:
 
 
 def h2_change(logprob: ArrayLike, h2: ArrayLike, shift: ArrayLike) -> Array:
-    """The exact change of H2, nats.
+    """The exact change of H2.
 
-    The others' part of beta, beta - p^2, lies between 0 and (1 - p)^2; where rounding of p or H2 put it outside, it is
-    the nearer of the two.
+    The others' part of beta, beta - p^2, is clipped to 0 and (1 - p)^2, beyond which rounding of p or H2 may put it.
     """
     lp, h, d = _float(logprob, h2, shift)
     others = np.clip(-np.expm1(2 * lp + h), 0.0, np.expm1(lp) ** 2 * np.exp(h))  # over beta
@@ -45,7 +44,7 @@ def h2_change(logprob: ArrayLike, h2: ArrayLike, shift: ArrayLike) -> Array:
 
 
 def h1_change(logprob: ArrayLike, h1: ArrayLike, shift: ArrayLike) -> Array:
-    """The exact change of H1, nats."""
+    """The exact change of H1."""
     lp, h, d = _float(logprob, h1, shift)
     z = _scale(lp, d)
     return np.asarray(np.log(z) + (h - np.expm1(d) * _p_ln_p(lp) - d * np.exp(lp + d)) / z - h)
@@ -66,8 +65,7 @@ def first_order_h1_change(logprob: ArrayLike, h1: ArrayLike, shift: ArrayLike) -
 def shift_between(logprob: ArrayLike, logprob_after: ArrayLike) -> Array:
     """The shift of one logit that takes a token's probability from one value to the other: the change of its log-odds.
 
-    Returns:
-        Nats; not finite where either probability is 0 or 1.
+    Not finite where either probability is 0 or 1.
     """
     before, after = _float(logprob, logprob_after)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -75,14 +73,11 @@ def shift_between(logprob: ArrayLike, logprob_after: ArrayLike) -> Array:
 
 
 def turning_shift(logprob: ArrayLike, h2: ArrayLike) -> Array:
-    """The shift beyond which the sign of the first-order statement about H2 is wrong.
+    """The shift beyond which the sign of the first-order statement about H2, which is above 0, is wrong.
 
     It is the other zero of the exact change, ln((2 beta - p (1 + beta)) / (p (1 - beta))): above 0 where p < beta,
     below 0 where p > beta. On the other side of 0 the sign is right at every shift, and from p = 2 beta / (1 + beta) on
     it is so on both sides (minus infinity).
-
-    Args:
-        h2: above 0.
     """
     lp, h = _float(logprob, h2)
     p, beta = np.exp(lp), np.exp(-h)

@@ -33,10 +33,7 @@ LESS_CHANCE = "_less_chance"  # ends the name of such a measure less its share b
 
 
 def updates(tokens: pd.DataFrame) -> pd.DataFrame:
-    """Each token with its measured and its predicted changes, nats.
-
-    Args:
-        tokens: rows of `records.STUDY_TOKENS`.
+    """The tokens of `records.STUDY_TOKENS` with their measured and their predicted changes, nats.
 
     Returns:
         A row a token of the steps at which the rule selects and whose update was made: model, variant, seed, kept,
@@ -48,17 +45,17 @@ def updates(tokens: pd.DataFrame) -> pd.DataFrame:
     """
     rows = tokens[tokens["selecting"] & tokens["logprob_after"].notna()]
     logprob, h1, h2 = (rows[name].to_numpy(np.float64) for name in ("logprob", "h1", "h2"))
-    changes = {"h1": rows["h1_after"].to_numpy() - h1, "h2": rows["h2_after"].to_numpy() - h2}
-    moved = {name: np.where(np.abs(change) >= RESOLUTION, change, np.nan) for name, change in changes.items()}
+    h1_measured, h2_measured = rows["h1_after"].to_numpy() - h1, rows["h2_after"].to_numpy() - h2
+    h1_moved, h2_moved = (np.where(np.abs(x) >= RESOLUTION, x, np.nan) for x in (h1_measured, h2_measured))
     shift = shift_between(logprob, rows["logprob_after"].to_numpy())
     shift[~np.isfinite(shift) | (shift == 0)] = np.nan
     advantage = rows["advantage"].replace(0.0, np.nan)
     return rows[[*CELL, "kept", "logprob", "h2"]].assign(
-        h1_change=changes["h1"],
-        h2_change=changes["h2"],
-        h1_moved=moved["h1"],
-        h2_moved=moved["h2"],
-        log_odds=np.where(np.isnan(moved["h2"]), np.nan, shift),
+        h1_change=h1_measured,
+        h2_change=h2_measured,
+        h1_moved=h1_moved,
+        h2_moved=h2_moved,
+        log_odds=np.where(np.isnan(h2_moved), np.nan, shift),
         advantage=advantage,
         stated=advantage * (-h2 - logprob),  # beta and p in logarithms, which order alike
         h1_exact=h1_change(logprob, h1, shift),
@@ -93,40 +90,33 @@ def _fit(measured: Array, predicted: Array) -> tuple[float, float]:
 
 def _measures(columns: dict[str, Array]) -> dict[str, float]:
     """The measures of :func:`agreement` of some tokens, from the columns of :func:`updates`."""
-    change1, change2 = columns["h1_change"], columns["h2_change"]
-    enough = len(change2) >= LEAST
-    found = {
-        "tokens": float(len(change2)),
-        "h1_change": float(change1.mean()) if enough else np.nan,
-        "h2_change": float(change2.mean()) if enough else np.nan,
-        "moved": float((~np.isnan(columns["h2_moved"])).mean()) if enough else np.nan,
-    }
+    tokens = len(columns["h2_change"])
+    means = {name: columns[name] for name in ("h1_change", "h2_change")} | {"moved": ~np.isnan(columns["h2_moved"])}
+    measures = {"tokens": float(tokens)}
+    measures |= {name: float(values.mean()) if tokens >= LEAST else np.nan for name, values in means.items()}
     for name, (ours, theirs) in SAME_SIGN.items():
         share, chance = same_sign(columns[ours], columns[theirs])
-        found |= {name: share, f"{name}_chance": chance, f"{name}{LESS_CHANCE}": share - chance}
+        measures |= {name: share, f"{name}_chance": chance, f"{name}{LESS_CHANCE}": share - chance}
     for name in ("h2_exact", "h2_first", "h1_exact", "h1_first"):
-        found[f"{name}_rank"], found[f"{name}_slope"] = _fit(columns[f"{name[:2]}_moved"], columns[name])
-    return found
+        measures[f"{name}_rank"], measures[f"{name}_slope"] = _fit(columns[f"{name[:2]}_moved"], columns[name])
+    return measures
 
 
 def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
     """What every run's updates did, and its agreement with the theory, for kept and dropped tokens and by regime.
 
-    Args:
-        tokens: rows of `records.STUDY_TOKENS`.
-
     Returns:
-        A row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN where fewer than
-        `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The measures: tokens;
-        h1_change and h2_change, means in nats; moved, the share whose H2 changed by `regimes.RESOLUTION` or more; those
-        of :data:`SAME_SIGN`, each with its share by chance, and less that; rank (Spearman's) and slope of the changes
-        on each prediction.
+        Of `records.STUDY_TOKENS` a row a (model, variant, seed, set, regime of `theory.regimes`, measure): `value`, NaN
+        where fewer than `regimes.LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The
+        measures: tokens; h1_change and h2_change, means in nats; moved, the share whose H2 changed by
+        `regimes.RESOLUTION` or more; those of :data:`SAME_SIGN`, each with its share by chance, and less that; rank
+        (Spearman's) and slope of the changes on each prediction.
     """
-    found = []
+    values = []
     for key, rows in updates(tokens).groupby([*CELL, "kept"], sort=False):
         run, name = key[:-1], "kept" if key[-1] else "dropped"
         columns = {column: rows[column].to_numpy() for column in rows.columns.drop([*CELL, "kept"])}
         for regime, chosen in regimes(rows).items():
-            measures = _measures({column: values[chosen] for column, values in columns.items()})
-            found += [(*run, name, regime, measure, value) for measure, value in measures.items()]
-    return pd.DataFrame(found, columns=[*CELL, "set", "regime", "measure", "value"])
+            measures = _measures({column: array[chosen] for column, array in columns.items()})
+            values += [(*run, name, regime, measure, value) for measure, value in measures.items()]
+    return pd.DataFrame(values, columns=[*CELL, "set", "regime", "measure", "value"])

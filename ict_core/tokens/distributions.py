@@ -7,8 +7,8 @@ reference distribution that a divergence compares p with.
 import torch
 from torch import Tensor
 
-RESOLUTION = 1e-6
-"""Divergences below this (Wasserstein: times V) are rounding of float32 and count as zero, so that ties are ties."""
+# below it (Wasserstein: times V) a divergence is rounding of float32 and counts as zero, so that ties are ties
+SMALLEST_DIVERGENCE = 1e-6
 
 
 def shannon_entropy(log_probs: Tensor) -> Tensor:
@@ -51,14 +51,11 @@ DIVERGENCES = {"js": jensen_shannon, "kl": kullback_leibler, "tv": total_variati
 
 
 def position_mean(probs: Tensor, live: Tensor) -> Tensor:
-    """P_avg, the mean over the live rollouts of a group at one position (method of ICT).
+    """P_avg, the mean over the live rollouts of a group at one position (method of ICT), (..., 1, V).
 
     Args:
         probs: (..., G, V), zero where a rollout is not live.
         live: (..., G), True where the rollout still generates.
-
-    Returns:
-        (..., 1, V).
     """
     return probs.sum(-2, keepdim=True) / live.sum(-1).clamp(min=1)[..., None, None]
 

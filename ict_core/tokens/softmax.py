@@ -15,12 +15,12 @@ class TiledSoftmax:
 
     A tile of logits goes through all of a pass before the next one is made. What is kept are powers of two,
     2^(z log2(e) / temperature - m) with m the largest exponent of state and tile, and for each state and tile the
-    factor that makes them probabilities; so nothing is read again to be normalised. Tiles are summed in float64.
+    factor that makes them probabilities; so nothing is read again to be normalised. Tiles are summed in float64, in
+    their order: stored statistics depend on it to the last bit.
 
     Args:
         head: (V, D).
         most: the largest number of states at a time.
-        temperature: which the logits are divided by.
         dtype: of the factors of the product; it is summed, and all else computed, in float32.
     """
 
@@ -37,16 +37,13 @@ class TiledSoftmax:
         self._factors = torch.empty(0)
 
     def read(self, states: Tensor, rows: Tensor, token_ids: Tensor, *, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Entropies of the states, and log-probabilities of some tokens.
+        """ln p of some tokens, (n,), and H1 and H2 of the states, (R,), in nats; float64.
 
         Args:
             states: (R, D).
             rows: (n,), a state's number for each token.
             token_ids: (n,).
             keep: whether the other methods are to be called for these states.
-
-        Returns:
-            ln p of the tokens, (n,), and H1 and H2 of the states, (R,), in nats; float64.
         """
         states = states.to(self._dtype)
         if not (states.is_cuda and self._dtype.itemsize == 2):  # the CPU would round the product of half precision
@@ -83,16 +80,13 @@ class TiledSoftmax:
         return log_probs.clamp_(max=0.0), h1.clamp_(min=0.0), h2.clamp_(min=0.0)
 
     def jensen_shannon(self, weights: Tensor, h1: Tensor) -> Tensor:
-        """JS of each distribution that was read last and the weighted mean of its pair's.
+        """JS of each distribution that was read last and the weighted mean of its pair's, (P, k), nats, float64.
 
         With t = p + q it is ln 2 - (sum t ln t + H1(p) + H1(q)) / 2: one logarithm a probability.
 
         Args:
             weights: (P, k) for the k states of each pair, in their order; they sum to 1 over them.
             h1: (P, k), their Shannon entropies.
-
-        Returns:
-            (P, k), nats, float64.
         """
         sums = torch.empty(len(self._powers), *weights.shape, device=weights.device)
         sums_q = torch.empty(len(self._powers), len(weights), 1, device=weights.device)

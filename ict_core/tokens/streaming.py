@@ -1,4 +1,7 @@
-"""Token statistics of whole groups, streamed over the LM head so that G x T x V is never held."""
+"""Token statistics of whole groups, streamed over the LM head so that G x T x V is never held.
+
+The unit of work is a pair: a group and a position, with the live rollouts there, some of which may share a state.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,13 +11,7 @@ import torch
 from torch import Tensor
 
 from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS
-from ict_core.tokens.distributions import (
-    DIVERGENCES,
-    RESOLUTION,
-    leave_one_out_mean,
-    position_mean,
-)
-from ict_core.tokens.pairs import Chunk, chunks
+from ict_core.tokens.distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
 from ict_core.tokens.softmax import TiledSoftmax
 
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
@@ -29,16 +26,11 @@ class TokenStatistics:
 
     From the LM head to the mask the statistics are this one tensor, which is cut, joined and sent between ranks as it
     is. A statistic is read by its name, (B, T).
-
-    Attributes:
-        values: (K, B, T), one plane a statistic.
-        names: of the K statistics, those of :data:`ict_core.store.token_scores.STATISTICS` that were asked for.
-        group_size: G; groups are consecutive rows.
     """
 
-    values: Tensor
-    names: tuple[str, ...]
-    group_size: int
+    values: Tensor  # (K, B, T), one plane a statistic
+    names: tuple[str, ...]  # of the K: those of `store.token_scores.STATISTICS` that were asked for
+    group_size: int  # G; groups are consecutive rows
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self.names:
@@ -85,46 +77,83 @@ def token_statistics(
     group_size: int,
     temperature: float,
     scores: Sequence[str] = (PAPER,),
-    chunk: int | None = None,
 ) -> TokenStatistics:
     """Statistics of every response token, from the final hidden states.
 
-    The LM head runs once a state, over ``chunk`` states at a time, with all states of a (group, position) pair
-    together; so the extra memory is O(chunk * V). References over positions take a second pass of it and O(G * V).
-    States and head enter it in autocast's type where that is on, else in their own; the rest is float32.
+    The LM head runs once a state, over :func:`states_at_once`, with all states of a pair together; so the extra memory
+    is O(states at once * V). References over positions take a second pass of it and O(G * V). States and head enter it
+    in autocast's type where that is on, else in their own; the rest is float32.
 
     Args:
-        states: (N, D), the states that predict the response tokens. Rollouts of a group may share one at a position.
+        states: (N, D), those that predict the response tokens. Rollouts of a group may share one at a position.
         head: (V, D), the LM head's weight.
-        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are ``group_size``
-            consecutive rows.
+        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are consecutive.
         token_ids: (B, T), the sampled tokens.
-        group_size: G.
-        temperature: the sampling temperature; all policies are read at it.
+        temperature: of the sampling; all policies are read at it.
         scores: names in :data:`ict_core.store.token_scores.GROUP_SCORES`.
-        chunk: states in one product, at least those of one pair; by default what suits vocabulary and device.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.
     """
-    rows, length = where.shape
+    rows = len(where)
     if rows % group_size:
         raise ValueError(f"{rows} rollouts are not whole groups of {group_size}")
     dtype = torch.promote_types(states.dtype, head.dtype)
     device = head.device.type
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
-    chunk = chunk or _chunk(head)
+    most = states_at_once(head)
     with torch.autocast(device, enabled=False):
-        softmax = TiledSoftmax(head, min(max(chunk, group_size), where.numel()), temperature, dtype)
+        softmax = TiledSoftmax(head, min(max(most, group_size), where.numel()), temperature, dtype)
         # references over positions hold (G, V) probabilities of each group, so few groups go at a time
         in_memory = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(head)))
         at_once = in_memory if _over_positions(scores) else rows
         parts = [
-            _group_statistics(softmax, states, part, ids, group_size, tuple(scores), chunk)
+            _group_statistics(softmax, states, part, ids, group_size, tuple(scores), most)
             for part, ids in zip(where.split(at_once), token_ids.split(at_once), strict=True)
         ]
     return TokenStatistics.joined(parts)
+
+
+def states_at_once(head: Tensor) -> int:
+    """States in one product: a tile of many that are narrow, fewer that are wide, in 128 MiB; on a GPU in 512 MiB."""
+    if head.device.type == "cpu":
+        return max(1, min(2**25, max(2**18, 128 * head.size(0))) // head.size(0))
+    return max(1, 2**27 // head.size(0))
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """P pairs of k distinct states each."""
+
+    pairs: Tensor  # (P,), their numbers
+    states: Tensor  # (P, k), their states
+    weights: Tensor  # (P, k), the share of a pair's live rollouts that use the state
+    used: (
+        Tensor  # (P, G), the state that each rollout uses, counted in the chunk from 0 to P k - 1; -1 where it is over
+    )
+
+
+def _chunks(where: Tensor, most: int) -> Iterator[_Chunk]:
+    """All pairs with a token, in chunks of about equal length, up to ``most`` states but at least one pair.
+
+    ``where``, (pairs, G), is the state that each rollout uses; -1 where it is over.
+    """
+    live = where >= 0
+    # (pairs, G, G), all positions at once: G is small, and a loop over them would be slow
+    same = where.unsqueeze(-1) == where.unsqueeze(-2)
+    first = same.int().argmax(-1)  # the rollout that stands for all that share its state
+    distinct = live & (first == torch.arange(where.size(-1), device=where.device))
+    slots = (distinct.cumsum(-1) - 1).gather(-1, first)
+    shares = same.sum(-1) / live.sum(-1, keepdim=True)
+    sizes = distinct.sum(-1)
+    for size in sizes[sizes > 0].unique().tolist():
+        equal = (sizes == size).nonzero().squeeze(-1)
+        for pairs in equal.tensor_split(-(-len(equal) // max(1, most // size))):
+            here = distinct[pairs]
+            states, weights = where[pairs][here].view(-1, size), shares[pairs][here].view(-1, size)
+            numbers = torch.arange(len(pairs), device=where.device).unsqueeze(-1) * size + slots[pairs]
+            yield _Chunk(pairs, states, weights, numbers.where(live[pairs], -1))
 
 
 def _group_statistics(
@@ -147,7 +176,7 @@ def _group_statistics(
     others = [name for name in scores if name != PAPER]
     overall = _overall(softmax, states, uses, length, most) if _over_positions(scores) else None
     result = torch.zeros(len(names), *uses.shape, device=states.device)
-    for chunk in chunks(uses, most):
+    for chunk in _chunks(uses, most):
         live, used = chunk.used >= 0, chunk.used.clamp(min=0)
         several = chunk.states.size(1) > 1
         # where a pair shares one state its divergence is 0, and no probability need be kept for it
@@ -173,7 +202,7 @@ def _over_positions(scores: Sequence[str]) -> bool:
 def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, most: int) -> tuple[Tensor, Tensor]:
     """The mean of each rollout's distributions over its positions, and of all of its group: (groups, G or 1, V)."""
     total = torch.zeros(len(uses) // length, uses.size(1), softmax.vocabulary, device=states.device)
-    for chunk in chunks(uses, most):
+    for chunk in _chunks(uses, most):
         softmax.read(states[chunk.states.flatten()], chunk.pairs[:0], chunk.pairs[:0], keep=True)
         for pairs, _, probs in _probabilities(softmax, chunk):
             total.index_add_(0, pairs // length, probs)
@@ -181,7 +210,7 @@ def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, m
     return total / lengths.clamp(min=1), total.sum(1, keepdim=True) / lengths.sum(1, keepdim=True).clamp(min=1)
 
 
-def _probabilities(softmax: TiledSoftmax, chunk: Chunk) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _probabilities(softmax: TiledSoftmax, chunk: _Chunk) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Of some pairs at a time of the chunk read last: numbers (n,), who is live (n, G), else zero (n, G, V)."""
     size = chunk.states.size(1)
     at_once = max(1, _PROBABILITIES_AT_ONCE // (chunk.used.size(1) * softmax.vocabulary))
@@ -192,7 +221,7 @@ def _probabilities(softmax: TiledSoftmax, chunk: Chunk) -> Iterator[tuple[Tensor
 
 
 def _divergences(
-    softmax: TiledSoftmax, chunk: Chunk, names: Sequence[str], overall: tuple[Tensor, Tensor] | None, length: int
+    softmax: TiledSoftmax, chunk: _Chunk, names: Sequence[str], overall: tuple[Tensor, Tensor] | None, length: int
 ) -> dict[str, Tensor]:
     """(P, G) by name, of the chunk read last."""
     parts: dict[str, list[Tensor]] = {name: [] for name in names}
@@ -208,15 +237,8 @@ def _divergences(
     return {name: torch.cat(part) for name, part in parts.items()}
 
 
-def _chunk(head: Tensor) -> int:
-    """States in one product: a tile of many that are narrow, fewer that are wide, in 128 MiB; on a GPU in 512 MiB."""
-    if head.device.type == "cpu":
-        return max(1, min(2**25, max(2**18, 128 * head.size(0))) // head.size(0))
-    return max(1, 2**27 // head.size(0))
-
-
 def _resolved(divergence: str, values: Tensor, vocabulary: int) -> Tensor:
     """Without what is rounding alone, and within the bound of the Jensen-Shannon divergence."""
-    least = RESOLUTION * (vocabulary if divergence == "wasserstein" else 1)
+    least = SMALLEST_DIVERGENCE * (vocabulary if divergence == "wasserstein" else 1)
     values = values.masked_fill(values < least, 0.0)
     return values.clamp(max=math.log(2)) if divergence == "js" else values

@@ -133,8 +133,7 @@ def engine(patient: Patient) -> Finding:
 def sample_one_token(name: str) -> None:
     """Make a random checkpoint, sample a token with the engine of that name, and print its version."""
     from ict_core.config.models import Architecture
-    from ict_core.evaluation.engine import Request, Sampling
-    from ict_core.evaluation.engines import engine_version, load_engine
+    from ict_core.evaluation.engine import Request, Sampling, engine_version, load_engine
     from ict_core.problems.mini.tokenizer import train_tokenizer
     from ict_core.training.pretrain import build_model, save_checkpoint
 

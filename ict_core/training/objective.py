@@ -8,14 +8,11 @@ from ict_core.config.training import Correction
 
 
 def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
-    """N_i, the denominator of each sequence's sum, (B,).
+    """N_i, the denominator of each sequence's sum, (B,), from the selection mask and the response mask, (B, T).
 
-    Args:
-        kind: ``kept``: the sequence's kept tokens (ICT, STAPO, controls); ``response``: T_i, all its response tokens
-            (GRPO, 20-Entropy); ``batch_tokens``: the batch's mean response length, which makes J a mean over all
-            tokens of the batch (20-Entropy's own paper).
-        kept: (B, T), the selection mask M.
-        mask: (B, T), the response mask.
+    ``kept``: the sequence's kept tokens (ICT, STAPO, controls); ``response``: T_i, all its response tokens (GRPO,
+    20-Entropy); ``batch_tokens``: the batch's mean response length, which makes J a mean over all tokens of the batch
+    (20-Entropy's own paper).
     """
     if kind == "kept":
         counts = kept.sum(-1).float()
@@ -27,14 +24,9 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
 
 
 def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float) -> tuple[Tensor, Tensor]:
-    """The clipped surrogate min(rho A, clip(rho, 1 - clip_low, 1 + clip_high) A) and where the clip binds.
+    """The clipped surrogate min(rho A, clip(rho, 1 - clip_low, 1 + clip_high) A) and where the clip binds, (B, T) each.
 
-    Args:
-        log_ratio: (B, T), ln pi_theta - ln pi_old of the sampled tokens.
-        advantages: (B, 1).
-
-    Returns:
-        surrogate (B, T) and bool (B, T).
+    ln rho = ln pi_theta - ln pi_old of the sampled tokens is (B, T), A is (B, 1).
     """
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
@@ -44,19 +36,14 @@ def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
 
 def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
     """Schulman's estimator of KL(pi_theta || pi_ref), exp(d) - d - 1 with d = ln pi_ref - ln pi_theta; (B, T)."""
-    return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # as TRL: one d would round otherwise
+    return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # in TRL's order, or bits change
 
 
 def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction) -> Tensor:
     """exp(ln pi_old - ln pi_sampler) of the sampled tokens, cut to its bounds or 0 beyond them, as TRL has it.
 
-    Args:
-        old_logps: (B, T), of the trainer.
-        sampler_logps: (B, T), of vLLM; a token that it could not score is NaN and has a ratio of 1.
-        mask: (B, T), the response tokens.
-
-    Returns:
-        (B, T), or (B, 1) where the whole sequence's ratio counts.
+    All are (B, T), but the result is (B, 1) where the whole sequence's ratio counts. A token that vLLM could not score
+    is NaN and has a ratio of 1.
     """
     difference = ((old_logps - sampler_logps) * mask).nan_to_num(nan=0.0)
     if correction.mode in ("sequence_truncate", "sequence_mask"):

@@ -30,6 +30,7 @@ def _attention(
     flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
     seen = []
     for index in rows:  # of one length each
+        # gathered as embeddings, whose backward pass adds up what the rows that share a state send back to it
         q, k, v = (embedding(index, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2) for part in flat)
         # padding stands on the right, where no causal query of a token looks
         seen.append(sdpa_attention_forward(module, q, k, v, None, **options)[0].flatten(0, 1))
@@ -84,13 +85,10 @@ def token_log_probs(
     model: PreTrainedModel, packed: Packed, states: Tensor, tokens: Tensor, temperature: float
 ) -> Tensor:
     """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held."""
-    whole = whole_head(model)
-    options = (None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
+    arguments = (states, whole_head(model), None, tokens, temperature, _VOCABULARY_CHUNK, None, 1.0, ())
     if _tied(model):
-        log_probs, *_ = _TiedHead.apply(states, whole, *options, packed.head_gradient)
-    else:
-        log_probs, *_ = ChunkedLogProbFunction.apply(states, whole, *options)
-    return log_probs
+        return _TiedHead.apply(*arguments, packed.head_gradient)[0]
+    return ChunkedLogProbFunction.apply(*arguments)[0]
 
 
 def whole_head(model: Any) -> Tensor:

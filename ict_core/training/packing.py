@@ -4,9 +4,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+Ints = NDArray[np.int64]
 _LENGTHS = 4  # parts into which sequences are sorted by length
+
+
+@dataclass(frozen=True)
+class Levers:
+    """What makes a packed step cheaper, each on its own; the gradient is the same with any of them."""
+
+    share: bool = True  # equal prefixes of a micro-batch (the prompt of a group) are computed once
+    skip: bool = True  # sequences without a kept token are left out, and without a KL term those of zero advantage
+    cut: bool = True  # a sequence ends at its last kept token
+    sparse: bool = True  # the LM head runs at the kept tokens only
+    one_pass: bool = True  # where a step is one micro-batch, its statistics and its loss have one backbone pass
 
 
 @dataclass(frozen=True)
@@ -14,25 +27,16 @@ class Packed:
     """A layout of B sequences, each a prompt with the part of its response that is read.
 
     A decoder's state depends on the tokens up to it alone, so sequences that begin alike (the rollouts of a prompt do)
-    share the states of that prefix. Attention sees whole sequences again: :attr:`rows` gathers them, those of similar
-    length together.
-
-    Attributes:
-        ids: (N,), the tokens, one for each distinct prefix.
-        positions: (N,), of each in its sequence.
-        rows: for each of some lengths (B', L), which of the N tokens stands where; right-padded with 0. Sequences of
-            which nothing is read are left out.
-        cells: (N,), where each token first stands in ``rows``, all flattened one after the other.
-        where: (B, T), which of the N tokens predicts each response token; -1 where nothing is read.
-        head_gradient: where a head that shares the embeddings' weights leaves its gradient until theirs is added to it.
+    share the states of that prefix: there is one of N tokens for each distinct prefix. Attention needs whole sequences:
+    ``rows`` gathers them, those of similar length together, without those of which nothing is read.
     """
 
-    ids: Tensor
-    positions: Tensor
-    rows: list[Tensor]
-    cells: Tensor
-    where: Tensor
-    head_gradient: list[Tensor] = field(default_factory=list)
+    ids: Tensor  # (N,), the tokens
+    positions: Tensor  # (N,), of each in its sequence
+    rows: list[Tensor]  # for each of some lengths (B', L), which of the N tokens stands where; right-padded with 0
+    cells: Tensor  # (N,), where each token first stands in `rows`, all flattened one after the other
+    where: Tensor  # (B, T), which of the N tokens predicts each response token; -1 where nothing is read
+    head_gradient: list[Tensor] = field(default_factory=list)  # a tied head's, until the embeddings' is added to it
 
 
 def pack(
@@ -56,53 +60,58 @@ def pack(
     Raises:
         ValueError: nothing is read.
     """
-    device = read.device
-    wanted = read.cpu().numpy()
-    prompt_lengths = prompt_mask.sum(-1).cpu().numpy()
+    wanted, prompt_lengths = read.cpu().numpy(), prompt_mask.sum(-1).cpu().numpy()
     last = wanted.shape[1] - wanted[:, ::-1].argmax(1)
     until = np.where(wanted.any(1), last, 0)  # response tokens up to the last that is read
     (kept,) = until.nonzero()
     if not len(kept):
         raise ValueError("no response token is read")
-    lengths = (prompt_lengths + until - 1)[kept]
-    tokens = np.concatenate([prompt_ids.cpu().numpy(), completion_ids.cpu().numpy()], axis=1)[kept]
-    columns = np.arange(lengths.max())
-    first = prompt_ids.size(1) - prompt_lengths[kept, None]
-    valid = columns < lengths[:, None]
-    tokens = np.where(valid, np.take_along_axis(tokens, np.minimum(first + columns, tokens.shape[1] - 1), axis=1), -1)
+    ids = np.concatenate([prompt_ids.cpu().numpy(), completion_ids.cpu().numpy()], axis=1)[kept]
+    tokens = _from_the_first(ids, prompt_ids.size(1) - prompt_lengths[kept], (prompt_lengths + until - 1)[kept])
     group = np.zeros(len(kept), dtype=np.int64) if groups is None else groups.cpu().numpy()[kept]
 
-    # sorted, every sequence stands below the one with which it has most in common
-    order = np.lexsort((*tokens.T[::-1], group))  # by group, then by the first token, the second, ...
-    tokens, valid, group, lengths, row = tokens[order], valid[order], group[order], lengths[order], kept[order]
+    # sorted by group, first token, second token, ...: every sequence stands below the one most like it
+    order = np.lexsort(np.vstack([tokens.T[::-1], group]))
+    tokens, group, row = tokens[order], group[order], kept[order]
+    valid = tokens >= 0
     new = valid.copy()
     if share:
         equal = (tokens[1:] == tokens[:-1]) & (group[1:] == group[:-1])[:, None]
         new[1:] &= ~np.logical_and.accumulate(equal, axis=1)
-    firsts = np.flatnonzero(new)
-    numbers = np.full(new.shape, -1)
-    numbers.ravel()[firsts] = np.arange(len(firsts))
+    numbers = np.where(new, new.cumsum().reshape(new.shape) - 1, -1)
     node = np.maximum.accumulate(numbers, axis=0)  # a cell that is not new has the number of the one above
     node[~valid] = 0
 
     where = np.full(wanted.shape, -1)
     i, t = wanted[row].nonzero()
     where[row[i], t] = node[i, prompt_lengths[row[i]] + t - 1]
+    rows, cells = _by_length(node, valid.sum(1))
 
-    cell_of, rows, start = np.empty(new.shape, dtype=np.int64), [], 0
-    for part in np.array_split(lengths.argsort(kind="stable"), min(_LENGTHS, len(lengths))):
-        longest = lengths[part].max()
-        rows.append(node[part, :longest])
-        cell_of[part, :longest] = start + np.arange(rows[-1].size).reshape(rows[-1].shape)
-        start += rows[-1].size
-
-    def tensor(values: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(device)
+    def tensor(values: Ints) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(read.device)
 
     return Packed(
-        ids=tensor(tokens.ravel()[firsts]),
-        positions=tensor(firsts % len(columns)),
+        ids=tensor(tokens[new]),
+        positions=tensor(new.nonzero()[1]),
         rows=[tensor(part) for part in rows],
-        cells=tensor(cell_of.ravel()[firsts]),
+        cells=tensor(cells[new]),
         where=tensor(where),
     )
+
+
+def _from_the_first(ids: Ints, starts: Ints, lengths: Ints) -> Ints:
+    """Each row from its first token on, (B, longest), -1 behind its last."""
+    columns = np.arange(lengths.max())
+    moved = np.take_along_axis(ids, np.minimum(starts[:, None] + columns, ids.shape[1] - 1), axis=1)
+    return np.where(columns < lengths[:, None], moved, -1)
+
+
+def _by_length(node: Ints, lengths: Ints) -> tuple[list[Ints], Ints]:
+    """The rows of ``node`` in parts of similar length, and the place of every cell in all parts one after the other."""
+    places, parts, start = np.empty_like(node), [], 0
+    for rows in np.array_split(lengths.argsort(kind="stable"), min(_LENGTHS, len(lengths))):
+        part = node[rows, : lengths[rows].max()]
+        places[rows, : part.shape[1]] = start + np.arange(part.size).reshape(part.shape)
+        parts.append(part)
+        start += part.size
+    return parts, places

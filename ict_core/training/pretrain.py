@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from ict_core.config.models import Architecture, Pretraining
@@ -52,14 +53,13 @@ def pretrain(
 ) -> list[float]:
     """Train a base model on generated documents and save it with tokenizer, generation config and manifest.
 
-    The folder ``out`` appears whole or not at all.
-
-    The rule: ``rule.steps`` steps of ``rule.batch_sequences`` documents, loss on the solutions only, Muon for the
-    matrices and AdamW for the rest, linear warm-up over 2 % and cosine decay to 10 % of the learning rates.
+    ``rule.steps`` steps of ``rule.batch_sequences`` documents, loss on the solutions only, Muon for the matrices and
+    AdamW for the rest, linear warm-up over 2 % and cosine decay to 10 % of the learning rates.
 
     Args:
         held_out: prompts that must not occur in the text.
         resolved: the model's resolved configuration, for the manifest.
+        out: the folder, which appears whole or not at all.
 
     Returns:
         The loss of every step, nats a token.
@@ -95,10 +95,8 @@ def pretrain(
 def _optimizers(model: Qwen2ForCausalLM, rule: Pretraining) -> list[torch.optim.Optimizer]:
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
-    return [
-        Muon(matrices, lr=rule.muon_lr),
-        torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
-    ]
+    adamw = torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    return [Muon(matrices, lr=rule.muon_lr), adamw]
 
 
 def _schedule(step: int, steps: int) -> float:
@@ -122,27 +120,15 @@ def _batches(
         bucket = sorted(rows[start : start + size * _BUCKET], key=lambda row: len(row[0]) + len(row[1]))
         batches = [bucket[i : i + size] for i in range(0, len(bucket), size)]
         for index in torch.randperm(len(batches), generator=shuffle).tolist():
-            yield _collate(batches[index], tokenizer.pad_token_id)
-
-
-def _collate(batch: list[tuple[list[int], list[int]]], pad: int) -> tuple[Tensor, Tensor]:
-    longest = max(len(p) + len(c) for p, c in batch)
-    input_ids = torch.full((len(batch), longest), pad)
-    labels = torch.full((len(batch), longest), _IGNORED)
-    for row, (prompt, completion) in enumerate(batch):
-        end = len(prompt) + len(completion)
-        input_ids[row, :end] = torch.tensor(prompt + completion)
-        labels[row, len(prompt) : end] = torch.tensor(completion)
-    return input_ids, labels
+            ids = [torch.tensor(p + c) for p, c in batches[index]]
+            labels = [torch.tensor([_IGNORED] * len(p) + c) for p, c in batches[index]]
+            yield pad_sequence(ids, True, tokenizer.pad_token_id), pad_sequence(labels, True, _IGNORED)
 
 
 def save_checkpoint(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
     """Save an ordinary checkpoint: safetensors weights, tokenizer, and a generation config with the stop ids."""
     model.generation_config = GenerationConfig(
-        do_sample=True,
-        temperature=1.0,
-        eos_token_id=[tokenizer.eos_token_id],
-        pad_token_id=tokenizer.pad_token_id,
+        do_sample=True, temperature=1.0, eos_token_id=[tokenizer.eos_token_id], pad_token_id=tokenizer.pad_token_id
     )
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)

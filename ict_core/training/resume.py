@@ -47,39 +47,27 @@ def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]
 
 
 class Resumed(NamedTuple):
-    """A checkpoint to go on from.
-
-    Attributes:
-        folder: of the checkpoint.
-        step: optimiser steps that it holds.
-        seconds: that these took, over all attempts.
-        resumed_at: the steps at which the attempts before went on.
-    """
+    """A checkpoint to go on from."""
 
     folder: Path
-    step: int
-    seconds: float
-    resumed_at: list[int]
+    step: int  # optimiser steps that it holds
+    seconds: float  # that these took, over all attempts
+    resumed_at: list[int]  # the steps at which the attempts before went on
 
 
 class Checkpoints:
-    """The checkpoints of one training.
+    """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
 
     Args:
-        folder: receives them, ``checkpoint-<step>`` each; it need not exist.
         origin: see :func:`origin`.
         started: `time.perf_counter()` when this attempt began.
-
-    Attributes:
-        started: that, less what the attempts before took for the steps that were kept.
-        resumed_at: the steps at which this attempt and those before went on.
     """
 
     def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:
         self.folder = folder
         self._origin = json.loads(json.dumps(origin))  # as it is read again
-        self.started = started
-        self.resumed_at: list[int] = []
+        self.started = started  # earlier by what the attempts before took for the steps that were kept
+        self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
 
     def resume(self) -> Resumed | None:
         """The newest checkpoint that is whole and of this training; newer ones are named and deleted."""
@@ -115,12 +103,14 @@ class Checkpoints:
         return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"])
 
 
+def _step(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
+
+
 class Checkpointing(TrainerCallback):
     """Completes the checkpoints that transformers writes, and continues the order of the prompts from one.
 
-    Args:
-        checkpoints: None on all ranks but the first.
-        log: whose frames are part of a checkpoint.
+    ``checkpoints`` is None on all ranks but the first; the frames of ``log`` are part of a checkpoint.
     """
 
     def __init__(self, checkpoints: Checkpoints | None, log: TrainingLog, accelerator: Accelerator) -> None:
@@ -129,7 +119,7 @@ class Checkpointing(TrainerCallback):
         self._accelerator = accelerator
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Draw the orders of the epochs that were had before: TRL's sampler has one generator for all of them."""
+        """Draw the orders of the epochs that went before: TRL's sampler has one generator for all of them."""
         batches = train_dataloader.batch_sampler
         sampler = getattr(batches, "batch_sampler", batches).sampler  # inside accelerate's share of a rank
         for _epoch in range(state.global_step // (sampler.num_samples // sampler.batch_size)):
@@ -149,7 +139,3 @@ class Checkpointing(TrainerCallback):
             self._log.write(folder)
             self._checkpoints.seal(folder)
         self._log.start()  # a checkpoint is part of no step
-
-
-def _step(folder: Path) -> int:
-    return int(folder.name.rpartition("-")[2])

@@ -28,9 +28,7 @@ def verifier_reward(pool: GradingPool) -> Reward:
 def random_reward(chance: float, seed: int) -> Reward:
     """A TRL reward function that reads nothing: 1 with a given chance, else 0 (spurious rewards, arXiv:2506.10947).
 
-    Args:
-        chance: of reward 1.
-        seed: the cell's; the draws of a step depend on it, the step and the rank alone.
+    The draws of a step depend on the cell's seed, the step and the rank alone.
     """
 
     def drawn(completions: list[str], *, trainer_state: Any, **_: Any) -> list[float | None]:

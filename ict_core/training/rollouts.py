@@ -1,15 +1,17 @@
-"""Rollouts by vLLM through TRL: a seed for every request, and a look at the weights after every transfer."""
+"""Rollouts by vLLM through TRL: a seed for every request, and a comparison of the weights after every transfer."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 from torch import Tensor
 from trl.generation import vllm_generation
 from trl.generation.vllm_generation import VLLMGeneration
 
 from ict_core.config.models import Dtype
+from ict_core.errors import UserError
 
 _REQUESTS_IN_FLIGHT = 64
 
@@ -17,9 +19,7 @@ _REQUESTS_IN_FLIGHT = 64
 def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Callable[..., Any]:
     """``vllm.LLM`` as TRL shall build it beside the trainer; to be put in the place of TRL's own.
 
-    Args:
-        max_model_length: the longest prompt with its response, in tokens.
-        dtype: of its weights and computation.
+    ``max_model_length`` is the longest prompt with its response, in tokens.
     """
     settings: dict[str, Any] = {"dtype": dtype, "load_format": "safetensors", "generation_config": "vllm"}
     if not torch.cuda.is_available():
@@ -96,7 +96,7 @@ class SeededSampler:
         """Stands for ``VLLMClient.generate``: one request a prompt; its n samples have the seeds s, s + 1, ..."""
         if self._due:
             scores = self._generation.vllm_client.get_sequence_logprobs(self.probe, [1] * len(self.probe), 1)
-            self._probed = [torch.tensor(of_prompt).squeeze(-1) for of_prompt in scores["actual_logprobs"]]
+            self._probed = [torch.tensor(logprobs).squeeze(-1) for logprobs in scores["actual_logprobs"]]
             self._due = False
 
         def ask(number: int) -> dict[str, list[Any]]:
@@ -106,3 +106,40 @@ class SeededSampler:
         with ThreadPoolExecutor(_REQUESTS_IN_FLIGHT) as requests:
             answers = list(requests.map(ask, range(len(prompts))))
         return {key: [value for answer in answers for value in answer[key]] for key in answers[0]}
+
+
+@torch.no_grad()
+def weight_difference(
+    sampler: SeededSampler, accelerator: Accelerator, model: torch.nn.Module, *, bound: float, step: int
+) -> float:
+    """The mean difference of vLLM's and the trainer's log-probs of the probe, nats a token, the largest of all ranks.
+
+    Every rank must call it. The bound must lie above the rounding of the sampler's precision, so a transfer that lost
+    or kept a part of the weights is seen, not the difference that one small step makes.
+
+    Raises:
+        UserError: it is beyond the bound, so that rollouts do not come from the trained weights; on every rank.
+    """
+    prompts, probed = sampler.probe, sampler.take_probe()
+    own = [_prompt_log_probs(accelerator, model, prompt) for prompt in prompts]  # a sharded model needs every rank
+    difference = 0.0
+    if probed is not None:
+        apart = [(theirs.to(ours.device) - ours).abs() for theirs, ours in zip(probed, own, strict=True)]
+        difference = torch.cat(apart).mean().item()
+    largest = accelerator.gather(torch.tensor([difference], device=accelerator.device)).max().item()
+    if not largest <= bound:  # NaN as well
+        raise UserError(
+            f"step {step}: vLLM's log-probs of {len(prompts)} fixed prompts differ from the trainer's by "
+            f"{largest:.3g} nats a token; allowed: at most {bound:g} (rollouts.probe_bound). vLLM does not "
+            "sample from the trained weights. On the CPU its weights cannot be replaced where the embeddings are "
+            "tied: leave out training.rollouts there"
+        )
+    return largest
+
+
+def _prompt_log_probs(accelerator: Accelerator, model: torch.nn.Module, prompt: list[int]) -> Tensor:
+    """ln p of a prompt's tokens but the first, (T - 1,), float32."""
+    ids = torch.tensor([prompt], device=accelerator.device)
+    with accelerator.autocast():
+        logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    return logits[0, :-1].float().log_softmax(-1).gather(-1, ids[0, 1:, None]).squeeze(-1)

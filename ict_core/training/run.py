@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 import transformers
 from datasets import Dataset
-from transformers import PrinterCallback
+from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
 
 from ict_core.config.methods import Method
@@ -25,6 +25,7 @@ from ict_core.models.read import read_model, read_tokenizer
 from ict_core.problems.mini.arithmetic import fork_tokens
 from ict_core.problems.templates import templated
 from ict_core.process import vllm_environment
+from ict_core.process.progress import Progress
 from ict_core.process.startup import loading
 from ict_core.seeding import derive_seed
 from ict_core.store import records
@@ -33,14 +34,13 @@ from ict_core.store.hashes import hash_weights
 from ict_core.store.layout import MANIFEST, checkpoints_folder, trained_model
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.resolved import resolved as settings_as_json
-from ict_core.training.levers import Levers
 from ict_core.training.memory import reuse_freed_memory
-from ict_core.training.recipe import grpo_config
+from ict_core.training.packing import Levers
+from ict_core.training.recipe import Tracking, grpo_config
 from ict_core.training.resume import Checkpoints, origin
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.sampling import sample_lean
 from ict_core.training.token_log import TrainingLog
-from ict_core.training.watching import ShownProgress, StopAfter, Tracking
 
 if TYPE_CHECKING:
     from peft import LoraConfig
@@ -50,39 +50,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What one training is made of.
+    """What one training is made of."""
 
-    Attributes:
-        base: the base checkpoint.
-        problems: ``records.PROBLEMS``, the training problems.
-        model: the base model's configuration: its template, the dtype it is saved in, its hardware.
-        training: the shared recipe, with the micro-batches of that hardware.
-        method: the selection rule.
-        seed: the cell's seed.
-        known_forks: whether the problems are the mini world's, whose decision points are marked in the token sample.
-        tracking: where the run is reported to; None: nowhere.
-    """
-
-    base: Path
-    problems: pd.DataFrame
-    model: Model
-    training: Training
+    base: Path  # the base checkpoint
+    problems: pd.DataFrame  # `records.PROBLEMS`, the training problems
+    model: Model  # the base model's configuration: its template, the dtype it is saved in, its hardware
+    training: Training  # the shared recipe, with the micro-batches of that hardware
     method: Method
-    seed: int
-    known_forks: bool = False
-    tracking: Tracking | None = None
-
-    @property
-    def gradient_checkpointing(self) -> bool:
-        """Whether activations are computed again in the backward pass."""
-        return self.model.hardware is not None and self.model.hardware.gradient_checkpointing
-
-
-def train(
-    *, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None, **run: Any
-) -> None:
-    """:func:`train_run` for a caller that holds the fields of a :class:`TrainingRun` one by one."""
-    train_run(TrainingRun(**run), grading, resolved, out, stop_after)
+    seed: int  # the cell's
+    known_forks: bool = False  # whether these are the mini world's problems, whose forks are marked in the token sample
+    tracking: Tracking | None = None  # where the run is reported to; None: nowhere
 
 
 def train_run(
@@ -91,11 +68,10 @@ def train_run(
     """Train one cell and write ``out``, which appears whole or not at all.
 
     Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
-
     Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
 
     Args:
-        grading: the limits of the verifier, as keywords of ``GradingPool``.
+        grading: keywords of ``GradingPool``.
         resolved: the cell's resolved configuration, for the manifest.
         out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
         stop_after: end after so many optimiser steps, which are those of the whole training.
@@ -130,9 +106,19 @@ def train_run(
             return
         log.write(partial)
         facts: dict[str, Any] = {} if stop_after is None else {"stopped_after": stop_after}
-        facts |= {**inputs, "prompts_too_long": len(problems) - len(short), "resumed_at": checkpoints.resumed_at}
-        took = cost(checkpoints.started, int(log.steps()["tokens"].sum()))
-        write_manifest(partial / MANIFEST, manifest(resolved) | facts | _made(trainer, partial) | took)
+        facts |= cost(checkpoints.started, int(log.steps()["tokens"].sum()))
+        facts |= {
+            **inputs,
+            "stage": "train",
+            "prompts_too_long": len(problems) - len(short),
+            "resumed_at": checkpoints.resumed_at,
+            # TRL's defaults change between releases, so each value counts, but for the paths
+            "trl": {k: v for k, v in trainer.args.to_dict().items() if k not in ("output_dir", "logging_dir")},
+            "engine_settings": rollout_engine(trainer),
+            "model_sha256": hash_weights(trained_model(partial)),
+            "files": file_hashes(partial),
+        }
+        write_manifest(partial / MANIFEST, manifest(resolved) | facts)
     shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -148,13 +134,7 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
 
 
 def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
-    """The trainer of a cell, ready to train, and the log that it fills.
-
-    Args:
-        run: its prompts stand in the model's template already.
-        pool: grades the answers.
-        scratch: receives the checkpoints.
-    """
+    """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills."""
     training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
@@ -165,7 +145,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     tokenizer = read_tokenizer(run.base)
     forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
-    chance = method.random_reward
+    chance, hardware = method.random_reward, run.model.hardware
     longest = 0  # tokens of a prompt, which vLLM alone is told
     if training.rollouts is not None:
         longest = max(map(len, tokenizer(run.problems["prompt"].tolist())["input_ids"]))
@@ -178,12 +158,12 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
             run.seed,
             scratch,
             processes=ranks,
-            gradient_checkpointing=run.gradient_checkpointing,
+            gradient_checkpointing=hardware is not None and hardware.gradient_checkpointing,
             max_prompt_tokens=longest,
             tracking=run.tracking,
         ),
         train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
-        peft_config=None if training.lora is None else _adapters(training.lora),
+        peft_config=_adapters(training.lora),
         levers=Levers() if training.passes == "packed" else None,
         method=method,
         seed=run.seed,
@@ -195,6 +175,35 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     if training.rollouts is None and training.precision == "float32":
         sample_lean(trainer.model)
     return trainer, log
+
+
+class ShownProgress(TrainerCallback):
+    """A :class:`Progress` of the optimiser steps with their reward, on the first rank."""
+
+    _progress: Progress | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called by transformers once it knows where a resumed training goes on."""
+        if state.is_world_process_zero:
+            self._progress = Progress("step", state.max_steps, state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Called by transformers after each step, with TRL's means over it, and once more at the end without."""
+        if self._progress is not None and "reward" in logs:
+            reward = logs["reward"]  # None where no answer could be graded
+            self._progress.update(state.global_step, reward=float("nan") if reward is None else reward)
+
+
+class StopAfter(TrainerCallback):
+    """Ends a training after so many optimiser steps; schedule, order and log of these are those of the whole one."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """Called by transformers after each optimiser step."""
+        control.should_training_stop = control.should_training_stop or state.global_step >= self._steps
+        return control
 
 
 def leave_vllm_out() -> None:
@@ -220,7 +229,9 @@ def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["S
     return SelectiveGRPOTrainer
 
 
-def _adapters(lora: Lora) -> "LoraConfig":
+def _adapters(lora: Lora | None) -> "LoraConfig | None":
+    if lora is None:
+        return None
     from peft import LoraConfig
 
     return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
@@ -246,25 +257,8 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
     shutil.rmtree(whole)
 
 
-def _made(trainer: "SelectiveGRPOTrainer", folder: Path) -> dict[str, Any]:
-    """What the manifest says of the trainer and of the files that a training left in a folder."""
-    return {
-        "stage": "train",
-        "trl": trl_settings(trainer),
-        "engine_settings": rollout_engine(trainer),
-        "model_sha256": hash_weights(trained_model(folder)),
-        "files": file_hashes(folder),
-    }
-
-
 def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
     """All settings of a vLLM that samples beside the trainer; None without (a server's are the server's)."""
     if not trainer.use_vllm or trainer.vllm_mode != "colocate":
         return None
     return {"engine": settings_as_json(trainer.vllm_generation.llm.llm_engine.vllm_config)}
-
-
-def trl_settings(trainer: "SelectiveGRPOTrainer") -> dict[str, Any]:
-    """Every resolved value of TRL's configuration but the paths: its defaults change between releases."""
-    values = trainer.args.to_dict()
-    return {k: v for k, v in values.items() if k not in ("output_dir", "logging_dir")}

@@ -2,7 +2,8 @@
 
 A decoding step of a small model is nearly all overhead of single operations. So equal prompts are read once, a layer is
 a third of the operations that its modules make of it, a token is drawn with one uniform number (``torch.multinomial``
-draws one for every entry of the vocabulary), and rollouts that have ended leave the batch.
+draws one for every entry of the vocabulary), and rollouts that have ended leave the batch. The order of the operations
+decides the last bit of a probability, and so in rare cases a token.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +27,12 @@ def sample_lean(model: Any) -> None:
     """
     if _known(model):
         generate = model.generate
-        model.generate = lambda **inputs: generate(**inputs, custom_generate=None if _sharded(model) else decode)
+
+        def lean_generate(**inputs: Any) -> Any:
+            sharded = any(isinstance(weight, DTensor) for weight in model.parameters())
+            return generate(**inputs, custom_generate=None if sharded else decode)
+
+        model.generate = lean_generate
 
 
 def _known(model: Any) -> bool:
@@ -35,10 +41,6 @@ def _known(model: Any) -> bool:
     config = model.config
     unscaled = (config.rope_parameters or {}).get("rope_type") == "default"
     return unscaled and config.hidden_act == "silu" and set(config.layer_types or []) == {"full_attention"}
-
-
-def _sharded(model: torch.nn.Module) -> bool:
-    return any(isinstance(weight, DTensor) for weight in model.parameters())
 
 
 @torch.inference_mode()
@@ -56,8 +58,7 @@ def decode(
     give equal tokens, and but for rounding a rollout depends on no other.
 
     Args:
-        input_ids: (B, P), padded on the left.
-        inputs: of these ``attention_mask``, (B, P), 1 at the prompt.
+        input_ids: (B, P), padded on the left; of the other inputs ``attention_mask``, (B, P), 1 at the prompt.
 
     Returns:
         (B, P + T): prompts and responses, padded behind their stop tokens; T the longest response.
@@ -115,7 +116,7 @@ class _Decoder:
         layers: Iterable[Any] = model.model.layers
         self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads or 0)
         self._head_dim = int(next(iter(layers)).self_attn.head_dim)
-        self._layers = [_joined(layer, self._head_dim) for layer in layers]
+        self._layers = [_joined_weights(layer, self._head_dim) for layer in layers]
         self._embeddings: Tensor = model.model.embed_tokens.weight
         self._head = _normed(model.lm_head.weight / temperature, model.model.norm)
         self._floor = self._embeddings.new_tensor((config.hidden_size * config.rms_norm_eps) ** 0.5)
@@ -123,25 +124,21 @@ class _Decoder:
     def read(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Read the prompts, (B, P) each, equal ones once; the distribution of the first tokens, (B, V)."""
         rows, length = input_ids.shape
-        distinct, of_row = torch.stack([input_ids, attention_mask]).unique(dim=1, return_inverse=True)
+        distinct, numbers = torch.stack([input_ids, attention_mask]).unique(dim=1, return_inverse=True)
         positions = torch.arange(length + self._most, device=input_ids.device)[None]
-        read = self._read(
-            input_ids=distinct[0],
-            attention_mask=distinct[1],
-            position_ids=positions[:, :length],
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        ids, mask = distinct
+        options = {"position_ids": positions[:, :length], "use_cache": True, "logits_to_keep": 1}
+        read = self._read(input_ids=ids, attention_mask=mask, **options)
         room = rows, self._kv_heads, positions.size(1), self._head_dim
         self._past = [(self._embeddings.new_empty(room), self._embeddings.new_empty(room)) for _ in self._layers]
         for (keys, values), layer in zip(self._past, read.past_key_values.layers, strict=True):
-            keys[:, :, :length], values[:, :, :length] = layer.keys[of_row], layer.values[of_row]
+            keys[:, :, :length], values[:, :, :length] = layer.keys[numbers], layer.values[numbers]
         self._mask = self._embeddings.new_zeros(rows, 1, 1, positions.size(1))
         self._mask[..., :length].masked_fill_(attention_mask[:, None, None] == 0, -torch.inf)
         cos, sin = self._rotary(self._embeddings, positions)
         self._cos, self._sin = cos[0], sin[0]
         self._end = length
-        return (read.logits[:, -1] / self._temperature).softmax(-1)[of_row]
+        return (read.logits[:, -1] / self._temperature).softmax(-1)[numbers]
 
     def keep(self, rows: Tensor) -> None:
         """Leave all other rows out."""
@@ -172,14 +169,9 @@ class _Decoder:
         return x / torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self._floor)
 
 
-def _joined(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
-    """A layer's weights for ``x @ weight``, those on one input side by side.
-
-    Queries and keys come twice, the second time as the rotary embedding's ``rotate_half`` would turn their results.
-
-    Returns:
-        queries, keys, both turned, values (D, N), and their biases (N,); output; gate and up; down.
-    """
+def _joined_weights(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
+    """A layer's weights for ``x @ weight``: queries, keys, both turned, values (D, N), and their biases (N,); output;
+    gate and up; down. Turned is as the rotary embedding's ``rotate_half`` would turn the results."""
     attention, mlp = layer.self_attn, layer.mlp
 
     def joined(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
-"""The pretraining loss of a Qwen2 model, computed where it counts: behind the last attention at the solutions alone.
+"""The pretraining loss of a Qwen2 model, ``model(input_ids, labels=labels).loss`` in fewer and smaller operations.
 
-The same function as ``model(input_ids, labels=labels).loss`` up to rounding, in fewer and smaller operations. The last
-layer's MLP, the last norm, the head and the softmax see only the states that predict a label. Weights on one input are
-joined, with RMSNorm's weight multiplied in. The rotary embedding is one complex product, for which the two halves of a
-query or key are interleaved.
+The same up to rounding, of which the order of operations decides: another order makes other weights. The last layer's
+MLP, the last norm, the head and the softmax see only the states that predict a label. Weights on one input are joined,
+with RMSNorm's weight multiplied in. The rotary embedding is one complex product, for which the two halves of a query or
+key are interleaved.
 """
 
 from typing import Any
@@ -17,17 +17,13 @@ _IGNORED = -100
 
 
 class SolutionLoss:
-    """The loss of one model, whose parameters get the gradients.
-
-    Args:
-        model: as :func:`ict_core.training.pretrain.build_model` makes it.
-        longest: tokens of the longest row to come.
-    """
+    """The loss of a model of :func:`ict_core.training.pretrain.build_model`, for rows of up to ``longest`` tokens."""
 
     def __init__(self, model: Qwen2ForCausalLM, longest: int) -> None:
         self._model: Any = model
         cos, sin = self._model.model.rotary_emb(model.lm_head.weight, torch.arange(longest)[None])
-        self._rotation = torch.complex(*(table[0, :, None].chunk(2, -1)[0].contiguous() for table in (cos, sin)))
+        half = cos.size(-1) // 2
+        self._rotation = torch.complex(cos[0, :, None, :half].contiguous(), sin[0, :, None, :half].contiguous())
 
     def __call__(self, input_ids: Tensor, labels: Tensor) -> Tensor:
         """Mean negative log-likelihood of the labels, nats a token.
@@ -40,11 +36,13 @@ class SolutionLoss:
         *layers, last = decoder.layers
         x = embedding(input_ids.flatten(), decoder.embed_tokens.weight)
         for layer in layers:
-            x = _with_mlp(layer, torch.addmm(x, self._seen(layer, x, input_ids.shape), _output(layer)))
+            seen = self._seen(layer, x, input_ids.shape)
+            x = _with_mlp(layer, torch.addmm(x, seen, layer.self_attn.o_proj.weight.T))
         wanted = labels.roll(-1, 1)
         wanted[:, -1] = _IGNORED
         at = (wanted != _IGNORED).flatten().nonzero().squeeze(1)
-        x = _with_mlp(last, torch.addmm(x[at], self._seen(last, x, input_ids.shape)[at], _output(last)))
+        seen = self._seen(last, x, input_ids.shape)[at]
+        x = _with_mlp(last, torch.addmm(x[at], seen, last.self_attn.o_proj.weight.T))
         return cross_entropy(_projected(x, decoder.norm, self._model.lm_head.weight), wanted.flatten()[at])
 
     def _seen(self, layer: Any, x: Tensor, shape: torch.Size) -> Tensor:
@@ -67,11 +65,6 @@ def _joined(parts: list[Tensor], width: int) -> Tensor:
     """Rows of queries, keys and values; those of the first two with the halves of each head interleaved."""
     turning = torch.cat(parts[:2]).unflatten(0, (-1, 2, width // 2))
     return torch.cat([turning.transpose(1, 2).flatten(0, 2), parts[2]])
-
-
-def _output(layer: Any) -> Tensor:
-    weight: Tensor = layer.self_attn.o_proj.weight
-    return weight.T
 
 
 def _with_mlp(layer: Any, x: Tensor) -> Tensor:

@@ -19,18 +19,12 @@ Forks = Callable[[list[int]], list[bool]]
 """Token ids of a response -> whether each is a known decision point."""
 
 
-def _mean(values: Tensor) -> float:
-    """The mean in float64, NaN over nothing."""
-    return values.double().mean().item()
-
-
 class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
 
     Args:
         group_size: G.
-        sample_every: steps between two samples of token statistics.
-        sample_groups: groups in a sample.
+        sample_every: steps between two samples of token statistics, of ``sample_groups`` groups each.
         forks: marks the known decision points; None where the problems have none.
     """
 
@@ -42,11 +36,12 @@ class TrainingLog:
         self._steps: list[dict[str, Any]] = []
         self._timing: list[dict[str, float]] = []
         self._samples: list[pd.DataFrame] = []
-        self._losses: list[Tensor] = []
-        self._divergences: list[Tensor] = []
-        self._clipped: list[Tensor] = []
-        self._probe = float("nan")
+        self._updates: list[tuple[Tensor, Tensor, Tensor]] = []
         self._mark = time.perf_counter()
+
+    def sampled(self, step: int) -> bool:
+        """Whether a step's first ``sample_rows`` rollouts are written to the token sample, with all scores."""
+        return step % self._sample_every == 0
 
     def rollouts(
         self,
@@ -58,17 +53,15 @@ class TrainingLog:
         *,
         selecting: bool,
     ) -> None:
-        """Record the rollout batch of a step.
+        """Open the record of a step with its rollout batch.
 
         Args:
             batch: ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,).
             tokens: under the policy that made the rollouts; in a step that is sampled with every group score.
-            kept: (B, T) bool.
+            kept: (B, T) bool; ``selecting`` says whether a rule made it.
             truncated: (B,) bool, responses that ran into the token limit.
-            selecting: whether the mask is on.
         """
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
-        lengths = mask.sum(-1)
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
         groups = rewards.view(-1, self.group_size)
         self._steps.append(
@@ -78,7 +71,7 @@ class TrainingLog:
                 "reward": _mean(scored),
                 "reward_std": scored.double().std().item(),
                 "zero_advantage_share": _mean((groups == groups[:, :1]).all(-1)),
-                "length_mean": _mean(lengths),
+                "length_mean": _mean(mask.sum(-1)),
                 "truncated_share": _mean(truncated),
                 "kept_share": kept.sum().item() / mask.sum().item(),
                 "h1": _mean(tokens.h1[mask]),
@@ -86,16 +79,28 @@ class TrainingLog:
                 "h1_kept": _mean(tokens.h1[kept]),
                 "h2_kept": _mean(tokens.h2[kept]),
                 "tokens": int(mask.sum()),
-                "probe_difference": self._probe,
-                **dict.fromkeys(("sampler_difference", "corrected_share"), np.nan),  # told where vLLM samples
+                **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM's
             }
         )
         if self.sampled(step):
             self._samples.append(self._sample(step, batch, tokens, kept))
 
-    def sampled(self, step: int) -> bool:
-        """Whether a step's first ``sample_rows`` rollouts are written to the token sample, with all scores."""
-        return step % self._sample_every == 0
+    def add(self, **columns: float) -> None:
+        """Set columns of the open record."""
+        self._steps[-1] |= columns
+
+    def times(self, step: int, rollout_s: float, statistics_s: float) -> None:
+        """Record the wall time of a step's parts, seconds; the rest of the step is the update."""
+        self._timing.append({"step": step, "rollout_s": rollout_s, "statistics_s": statistics_s})
+
+    def update(self, loss: Tensor, divergence: Tensor, clipped: Tensor) -> None:
+        """Record one micro-batch of the update: loss, and over its response tokens KL estimates and clip marks."""
+        self._updates.append((loss, divergence, clipped))
+
+    def updates(self) -> list[Tensor]:
+        """What :meth:`update` recorded in this step: losses, KL estimates, clip marks."""
+        losses, divergences, clipped = zip(*self._updates, strict=True)
+        return [torch.stack(losses), torch.cat(divergences), torch.cat(clipped)]
 
     def after_update(self, tokens: TokenStatistics, mask: Tensor, seconds: float) -> None:
         """Record the statistics of the last sample's rollouts under the updated policy, and what they took."""
@@ -104,52 +109,16 @@ class TrainingLog:
         self._samples[-1] = self._samples[-1].assign(**after)
         self._timing[-1]["statistics_s"] += seconds
 
-    def times(self, step: int, rollout_s: float, statistics_s: float) -> None:
-        """Record the wall time of a step's parts, seconds; the rest of the step is the update."""
-        self._timing.append({"step": step, "rollout_s": rollout_s, "statistics_s": statistics_s})
-
-    def sampler(self, mismatch: float, corrected: float) -> None:
-        """Record how far vLLM's log-probs were from the trainer's, nats, and the share of tokens corrected for it."""
-        self._steps[-1] |= {"sampler_difference": mismatch, "corrected_share": corrected}
-
-    def sampler_metrics(self) -> dict[str, float]:
-        """What the last call of :meth:`sampler` recorded, as trackers show it."""
-        return {f"sampling/{name}": self._steps[-1][name] for name in ("sampler_difference", "corrected_share")}
-
-    def probed(self, difference: float) -> None:
-        """Record what the probe after the transfer of weights found, nats."""
-        self._probe = difference
-
-    def update(self, loss: Tensor, divergence: Tensor, clipped: Tensor) -> None:
-        """Record one micro-batch of the update: loss, and over its response tokens KL estimates and clip marks."""
-        self._losses.append(loss)
-        self._divergences.append(divergence)
-        self._clipped.append(clipped)
-
-    def updates(self) -> list[Tensor]:
-        """What :meth:`update` recorded in this step: losses, KL estimates, clip marks."""
-        return [torch.stack(self._losses), torch.cat(self._divergences), torch.cat(self._clipped)]
-
     def finish_step(self, sums: Tensor, grad_norm: float, learning_rate: float) -> None:
-        """Close the step's record.
-
-        Args:
-            sums: (3, 2), sum and number of the elements of each of :meth:`updates`, over all ranks.
-        """
+        """Close the record; ``sums`` are, (3, 2), sum and number of each of :meth:`updates` over all ranks."""
         loss, kl, clip_share = (sums[:, 0] / sums[:, 1]).tolist()
-        self._steps[-1] |= {
-            "loss": loss,
-            "kl": kl,
-            "clip_share": clip_share,
-            "grad_norm": float(grad_norm),
-            "learning_rate": float(learning_rate),
-        }
-        now = time.perf_counter()
+        rates = {"grad_norm": float(grad_norm), "learning_rate": float(learning_rate)}
+        self.add(loss=loss, kl=kl, clip_share=clip_share, **rates)
         timing = self._timing[-1]
-        timing["total_s"] = now - self._mark
+        timing["total_s"] = time.perf_counter() - self._mark
         timing["update_s"] = timing["total_s"] - timing["rollout_s"] - timing["statistics_s"]
-        self._mark = now
-        self._losses, self._divergences, self._clipped = [], [], []
+        self._mark += timing["total_s"]
+        self._updates = []
 
     def start(self) -> None:
         """Mark the start of the next step's wall time."""
@@ -204,6 +173,11 @@ class TrainingLog:
                 **dict.fromkeys((f"{name}_after" for name in POLICY_STATISTICS), np.nan),
             }
         )
+
+
+def _mean(values: Tensor) -> float:
+    """The mean in float64, NaN over nothing."""
+    return values.double().mean().item()
 
 
 def _at(values: Tensor, at: tuple[Tensor, ...]) -> Any:

@@ -1,10 +1,13 @@
 """TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed.
 
-Of TRL and transformers one private method is overridden, and one is called:
+What begins with an underscore in TRL and transformers and is used nonetheless, all of it:
 
     _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
                                           the whole rollout batch stands with its advantages; no hook is called there
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
+    _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
+                                          on the CPU, for which TRL's own transfer fails
+    _attn_implementation                  read of a model's config (training.packed_model): packed passes know ``sdpa``
 
 All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, the reward function, and the events
 of :class:`ict_core.training.resume.Checkpointing`. Public functions of other objects are replaced where none of the two
@@ -32,19 +35,20 @@ from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
 from ict_core.config.methods import Method
-from ict_core.config.training import Rollouts, rows_of_groups
+from ict_core.config.training import Correction, Rollouts, rows_of_groups
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS
+from ict_core.selection.base import TokenBatch
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training.levers import Levers
 from ict_core.training.objective import importance_ratio, k3, normaliser, psi, selected_loss
 from ict_core.training.packed_model import whole_head
-from ict_core.training.passes import Batch, DensePasses, PackedPasses, Passes
-from ict_core.training.probe import WeightProbe
+from ict_core.training.packing import Levers
+from ict_core.training.passes import Batch, DensePasses, PackedPasses
 from ict_core.training.ranks import gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training.resume import Checkpointing, Checkpoints
 from ict_core.training.rewards import Reward
+from ict_core.training.rollouts import SeededSampler, weight_difference
 from ict_core.training.token_log import TrainingLog
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
@@ -60,9 +64,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     Args:
         reward: TRL's reward function.
-        processing_class: the tokenizer.
         levers: of packed passes; None for dense ones.
-        method: the selection rule with its parameters, normaliser and warm-up.
         seed: the cell's seed, from which rollout and selection seeds are derived for every step.
         training_log: receives one record a step.
         rollouts: how vLLM makes them; None where transformers does.
@@ -99,7 +101,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         assert self.num_generations is not None
         self._group_size = self.num_generations
         self._at_once = rows_of_groups(self._group_size, rows)
-        self._passes: Passes
+        self._passes: DensePasses | PackedPasses
         self._packed: PackedPasses | None = None
         if levers is None:
             dense = self._get_per_token_logps_and_entropies
@@ -107,14 +109,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         else:
             plain = [self._plain(model) for model in (self.model, self.ref_model) if model is not None]
             self._passes = self._packed = PackedPasses(self.accelerator, self._policy, plain, self.temperature, levers)
-        self._probe: WeightProbe | None = None
         if rollouts is not None:
-            from ict_core.training.rollouts import SeededSampler
-
             problems: Any = self.train_dataset
             probe = processing_class(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
-            sampler = SeededSampler(self.vllm_generation, probe, self._rollout_seed)
-            self._probe = WeightProbe(sampler, self.accelerator, rollouts.probe_bound)
+            self._sampler = SeededSampler(self.vllm_generation, probe, self._rollout_seed)
 
     def _recorded(self, reward: Reward) -> Reward:
         """The same reward function; TRL hands on advantages alone, from which rewards cannot be told."""
@@ -127,11 +125,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return recorded
 
     def train_from(self, checkpoints: Checkpoints | None) -> None:
-        """Train from the last checkpoint, or from the base where there is none; its frames go into the training log.
-
-        Args:
-            checkpoints: of this training; None on all ranks but the first.
-        """
+        """Train from the last checkpoint, or from the base where there is none; None on all ranks but the first."""
         (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
         if resumed is not None:
             self._training_log.read(resumed.folder)
@@ -148,12 +142,16 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         ``rewards`` and ``normaliser`` (B,); ``kept``, ``logprob`` and, with a KL term, ``ref_per_token_logps`` (B, T);
         with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
         """
-        step = self.state.global_step
+        step, rank = self.state.global_step, self.accelerator.process_index
         started = time.perf_counter()
-        torch.manual_seed(self._sampling_seed(step))
+        own = ("rank", rank) if rank else ()
+        torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
         batch = super()._generate_and_score_completions(inputs)
-        if self._probe is not None:  # before anything is made of the rollouts
-            self._training_log.probed(self._probe.check(self._policy(), step))
+        columns = {}
+        if self._rollouts is not None:  # before anything is made of the rollouts
+            bound = self._rollouts.probe_bound
+            difference = weight_difference(self._sampler, self.accelerator, self._policy(), bound=bound, step=step)
+            columns["probe_difference"] = difference
         rewards = [float("nan") if reward is None else reward for reward in self._rewards]
         batch["rewards"] = torch.tensor(rewards, device=self.accelerator.device)
         if self._kl_coef != 0.0:
@@ -161,45 +159,50 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         generated = time.perf_counter()
         self._select_tokens(batch, step)
         if self._rollouts is not None:
-            self._correct_for_sampler(batch)
+            self._sampling = self._correct_for_sampler(batch, self._rollouts.correction)
+            columns |= self._sampling
+        self._training_log.add(**columns)
         self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
         self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
         return batch
 
     def _select_tokens(self, batch: Batch, step: int) -> None:
-        """The road from the rollouts to the mask: statistics of the whole batch, the rule, this rank's rows of it."""
+        """From the rollouts to the mask: statistics of the whole batch, the rule, this rank's rows of it."""
         whole = whole_batch(self.accelerator, batch, self._pad_id)
-        mask = whole["completion_mask"].bool()
+        mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
         sampled = self._training_log.sampled(step)
         live = None
         if self._one_pass():
-            live = whole["advantages"] != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
+            live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
-        selecting = step >= (self._method.warmup_steps or 0)  # a study has settled it
-        kept = self._kept(tokens, whole["advantages"], mask, step) if selecting else mask
+        selecting = step >= (self._method.warmup_steps or 0)  # None where no study has filled it in
+        kept = mask
+        if selecting:
+            generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
+            kept = self._select(TokenBatch(tokens, advantages, mask), generator, **self._method.parameters())
         counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
         for name, values in (("kept", kept.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
             batch[name] = own_rows(self.accelerator, values, batch["completion_mask"])
-        self._training_log.rollouts(step, whole, tokens, kept, self._truncated(whole, mask), selecting=selecting)
+        stops = torch.tensor(self.eos_token_ids, device=mask.device)
+        truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
+        self._training_log.rollouts(step, whole, tokens, kept, truncated, selecting=selecting)
 
-    def _correct_for_sampler(self, batch: Batch) -> None:
+    def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
         """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
 
-        The log gets the mean difference of the two over the response tokens, nats, and the share of these whose ratio
+        For the log, the mean difference of the two over the response tokens, nats, and the share of these whose ratio
         was set to zero (masked) or to a bound (truncated).
         """
-        assert self._rollouts is not None
-        correction, mask = self._rollouts.correction, batch["completion_mask"].bool()
-        sampler = batch["sampling_per_token_logps"]
+        mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
         old = batch["logprob"] if self._packed is not None else self._log_probs(self._policy(), batch)
         ratio = importance_ratio(old, sampler, mask, correction)
         batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
-        bounds = [0.0, correction.clip_max, *([] if correction.clip_min is None else [correction.clip_min])]
+        bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
         corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
         sums = gathered_sums(self.accelerator, [(old - sampler)[mask].abs(), corrected])
         mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
-        self._training_log.sampler(mismatch, share)
+        return {"sampler_difference": mismatch, "corrected_share": share}
 
     def _reference_log_probs(self, batch: Batch) -> Tensor:
         """ln p of the response tokens, (B, T), under the reference model: of adapters, the model without them."""
@@ -219,25 +222,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             parts.append(self._passes.log_probs(model, part, mask[rows]))
         return torch.cat(parts)
 
-    def _sampling_seed(self, step: int) -> int:
-        """Of the global generator, from which transformers samples: another one on every rank."""
-        rank = self.accelerator.process_index
-        if rank == 0:
-            return derive_seed(self._seed, "rollout", step)
-        return derive_seed(self._seed, "rollout", step, "rank", rank)
-
     def _rollout_seed(self, number: int) -> int:
         """Of one rollout of the current step's whole batch, which vLLM is given."""
         return derive_seed(self._seed, "rollout", self.state.global_step, "request", number)
-
-    def _kept(self, tokens: TokenStatistics, advantages: Tensor, mask: Tensor, step: int) -> Tensor:
-        generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
-        return self._select(tokens, advantages, mask, generator, **self._method.parameters())
-
-    def _truncated(self, batch: Batch, mask: Tensor) -> Tensor:
-        """True where a response ran into the token limit, (B,)."""
-        stops = torch.tensor(self.eos_token_ids, device=mask.device)
-        return ~(torch.isin(batch["completion_ids"], stops) & mask).any(-1)
 
     def _one_pass(self) -> bool:
         """Whether the statistics' pass can be the loss's: a step is one micro-batch of whole groups and weights."""
@@ -246,18 +233,14 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return self._packed is not None and self._packed.levers.one_pass and whole and not sharded
 
     def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
-        """Statistics under the current policy, which before the update is the one that made the rollouts.
+        """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
 
         Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
-
-        Args:
-            batch: whole groups, which all ranks hold.
-            live: see :class:`Passes`.
         """
         head = whole_head(self._plain(self.model)).detach()
         options: dict[str, Any] = {"group_size": self._group_size, "temperature": self.temperature, "scores": scores}
         shape = batch["completion_mask"].shape
-        pieces = torch.arange(len(batch["completion_mask"])).split(self._at_once)
+        pieces = torch.arange(shape[0]).split(self._at_once)
         values = torch.empty(0)
         for index, counts in rounds(self.accelerator, len(pieces)):
             rows = pieces[index]
@@ -289,7 +272,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _plain(self, model: Any) -> Any:
         """The causal model without wrappers of ranks and adapters."""
         unwrapped = self.accelerator.unwrap_model(model)
-        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # of adapters
+        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's
 
     def compute_loss(
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -318,10 +301,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return loss / self.current_gradient_accumulation_steps
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Called by transformers after each step, and once more at the end without a gradient's norm."""
         if "grad_norm" in logs:
             self._look_again()
             sums = gathered_sums(self.accelerator, self._training_log.updates())
             self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
             if self._rollouts is not None:
-                logs |= self._training_log.sampler_metrics()
+                logs |= {f"sampling/{name}": value for name, value in self._sampling.items()}
         super().log(logs, start_time)

@@ -20,8 +20,7 @@ from ict_core.contamination.completion_probe import (
     templates,
 )
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Completion
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Completion, load_engine
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.problems.mini.corpus import evaluation_problems
 from ict_core.problems.mini.problems import TEMPLATE

@@ -10,8 +10,7 @@ import pytest
 from ict_core.errors import UserError
 from ict_core.evaluation import cache as module
 from ict_core.evaluation.cache import CachedEngine, sampler_settings
-from ict_core.evaluation.engine import Completion, Engine, Sampling
-from ict_core.evaluation.engines import engine_version
+from ict_core.evaluation.engine import Completion, Engine, Sampling, engine_version
 from ict_core.evaluation.generate import generate
 from ict_core.store import records
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Request, Sampling
-from ict_core.evaluation.engines import engine_version, load_engine
+from ict_core.evaluation.engine import Request, Sampling, engine_version, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
 from ict_core.problems.mini.corpus import evaluation_problems
 from ict_core.tools.doctor import sample_one_token
@@ -163,7 +162,7 @@ def test_the_doctors_sample(engine, capsys):
 
 def test_vllm_is_never_imported_for_the_other_engine(tiny_checkpoint):
     script = (
-        "import sys; from pathlib import Path; from ict_core.evaluation.engines import load_engine;"
+        "import sys; from pathlib import Path; from ict_core.evaluation.engine import load_engine;"
         f"load_engine('transformers', Path({str(tiny_checkpoint)!r}), 160, 1, 'float32');"
         "sys.exit('vllm' in sys.modules)"
     )

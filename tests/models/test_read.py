@@ -11,11 +11,10 @@ import pytest
 
 from ict_core.config.models import Architecture, LocalModel
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Request, Sampling
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.models.fetch import fetch_model
-from ict_core.shadow.groups import sample_groups
+from ict_core.shadow.groups import GroupSampling, sample_groups
 from ict_core.store.records import PROBLEMS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -87,8 +86,8 @@ def engine(folder: Path) -> None:
 
 def inspect(folder: Path) -> None:
     problems = pd.DataFrame([("b", "p", "1+1", "[]", "1+1=", "2", "math")], columns=list(PROBLEMS))
-    options = {"group_size": 2, "temperature": 1.0, "max_new_tokens": 4, "seed": 0, "known_forks": False}
-    sample_groups(folder, problems, grading={"seconds": 5, "memory_mib": 512}, **options)
+    sampling = GroupSampling(group_size=2, temperature=1.0, max_new_tokens=4, seed=0)
+    sample_groups(folder, problems, sampling, {"seconds": 5, "memory_mib": 512})
 
 
 LOADERS = (fetch, engine, inspect)

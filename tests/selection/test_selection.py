@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ict_core.config import method_schema
 from ict_core.config.load import load_methods
 from ict_core.selection import SELECTORS
-from ict_core.selection.base import register, top_fraction
-from ict_core.selection.rules import Batch, distinct_rules
+from ict_core.selection.base import TokenBatch, register, top_fraction
+from ict_core.selection.rules import distinct_rules
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -46,7 +46,7 @@ def random_batch(seed: int, rows: int = 6, length: int = 23):
 
 def select(name: str, tokens, advantages, mask, seed: int = 0, **parameters):
     generator = torch.Generator().manual_seed(seed)
-    return SELECTORS[name](tokens, advantages, mask, generator, **(PARAMETERS[name] | parameters))
+    return SELECTORS[name](TokenBatch(tokens, advantages, mask), generator, **(PARAMETERS[name] | parameters))
 
 
 def test_every_selector_of_the_configuration_has_its_rule():
@@ -57,7 +57,7 @@ def test_every_selector_of_the_configuration_has_its_rule():
 
 def test_a_name_is_registered_once():
     with pytest.raises(ValueError, match="'top-score'"):
-        register("top-score")(SELECTORS["grpo"])
+        register("top-score")(SELECTORS["top-score"])
 
 
 @settings(max_examples=30)
@@ -65,7 +65,7 @@ def test_a_name_is_registered_once():
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_outside_the_response_is_kept_and_a_repeat_is_equal(rule, seed):
     tokens, advantages, mask = random_batch(seed)
-    batch = Batch(tokens, advantages, mask)
+    batch = TokenBatch(tokens, advantages, mask)
     kept = rule.kept(batch, seed)
     assert kept.dtype == torch.bool
     assert not (kept & ~mask).any()

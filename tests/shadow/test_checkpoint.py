@@ -15,7 +15,7 @@ from ict_core.commands.cli import main
 from ict_core.problems.mini.corpus import evaluation_problems
 from ict_core.selection.rules import distinct_rules
 from ict_core.shadow.checkpoint import gradients, score_groups
-from ict_core.shadow.groups import sample_groups
+from ict_core.shadow.groups import GroupSampling, sample_groups
 from ict_core.shadow.score import rebuilt
 from ict_core.store import records
 
@@ -32,16 +32,8 @@ def problems():
 @pytest.fixture(scope="module")
 def groups(tiny_checkpoint, problems):
     """Rollouts of a random model, with advantages as if some had been right."""
-    found = sample_groups(
-        tiny_checkpoint,
-        problems[:2],
-        group_size=3,
-        temperature=TEMPERATURE,
-        max_new_tokens=10,
-        seed=1,
-        grading={"seconds": 5.0, "memory_mib": 1024},
-        known_forks=True,
-    )
+    sampling = GroupSampling(group_size=3, temperature=TEMPERATURE, max_new_tokens=10, seed=1, known_forks=True)
+    found = sample_groups(tiny_checkpoint, problems[:2], sampling, {"seconds": 5.0, "memory_mib": 1024})
     lengths = torch.tensor([10, 4, 7, 2, 10, 1])
     mask = torch.arange(found.completion_ids.size(1)) < lengths[:, None]
     return dataclasses.replace(found, completion_mask=mask, advantages=torch.tensor([1.0, -0.5, -0.5, 0.0, 2.0, -2.0]))

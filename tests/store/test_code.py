@@ -9,7 +9,7 @@ from ict_core.selection import rule_files
 from ict_core.store import code
 from ict_core.store.code import LIBRARY, files_of, fingerprint, name_of
 
-TRAIN, GENERATE, CACHE = ("stages.train", "selection.all_tokens"), ("stages.generate",), ("evaluation.engines",)
+TRAIN, GENERATE, CACHE = ("stages.train", "selection.all_tokens"), ("stages.generate",), ("evaluation.engine",)
 RESUME = ("training.run", "selection.all_tokens")
 
 

@@ -13,7 +13,7 @@ from scipy.stats import wasserstein_distance
 
 from ict_core.tokens.distributions import (
     DIVERGENCES,
-    RESOLUTION,
+    SMALLEST_DIVERGENCE,
     jensen_shannon,
     kullback_leibler,
     leave_one_out_mean,
@@ -90,7 +90,7 @@ def test_equal_distributions_have_no_divergence_beyond_rounding_in_float32():
     for name, divergence in DIVERGENCES.items():
         for mean in (position_mean, leave_one_out_mean):
             largest = divergence(probs, mean(probs, live)).abs().max()
-            assert largest < RESOLUTION * (300 if name == "wasserstein" else 1)
+            assert largest < SMALLEST_DIVERGENCE * (300 if name == "wasserstein" else 1)
 
 
 def test_divergences_by_hand():

@@ -49,13 +49,13 @@ def reference(name: str, probs: torch.Tensor, mask: torch.Tensor, row: int, posi
 
 @pytest.mark.parametrize("chunk", [1, 7, None])
 @pytest.mark.parametrize("shared", [False, True])
-def test_every_statistic_is_that_of_the_full_distributions(chunk, shared):
+def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkeypatch):
+    if chunk is not None:
+        monkeypatch.setattr("ict_core.tokens.streaming.states_at_once", lambda head: chunk)
     states, head, where, ids = random_case(6, 9)
     if shared:  # a prefix of the first group, a part of one in the second, and rows in which two of three agree
         where[:3, :2], where[3:5, 0], where[4:, 2] = where[0, :2], where[3, 0], where[4, 2]
-    tokens = token_statistics(
-        states, head, where, ids, group_size=3, temperature=0.7, scores=tuple(GROUP_SCORES), chunk=chunk
-    )
+    tokens = token_statistics(states, head, where, ids, group_size=3, temperature=0.7, scores=tuple(GROUP_SCORES))
     mask = where >= 0
     log_probs, *values = full(states, head, where, ids, 0.7)
     expected = dict(zip(("logprob", "h1", "h2"), values, strict=True))

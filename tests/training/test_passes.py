@@ -13,8 +13,8 @@ from trl.trainer.utils import split_tensor_dict
 
 from ict_core.errors import UserError
 from ict_core.selection import SELECTORS
-from ict_core.training.levers import Levers
 from ict_core.training.packed_model import add_packed_forward
+from ict_core.training.packing import Levers
 from ict_core.training.run import TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12

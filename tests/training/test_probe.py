@@ -7,7 +7,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from ict_core.errors import UserError
-from ict_core.training.probe import WeightProbe
+from ict_core.training.rollouts import weight_difference
 
 PROMPTS = [[9, 8, 7, 6], [5, 4]]
 
@@ -29,7 +29,8 @@ def own(model):
 
 def check(model, probed, bound=0.1):
     accelerator = SimpleNamespace(device=torch.device("cpu"), gather=lambda t: t, autocast=torch.no_grad)
-    return WeightProbe(SimpleNamespace(probe=PROMPTS, take_probe=lambda: probed), accelerator, bound).check(model, 3)
+    sampler = SimpleNamespace(probe=PROMPTS, take_probe=lambda: probed)
+    return weight_difference(sampler, accelerator, model, bound=bound, step=3)
 
 
 def test_equal_weights_pass_and_the_mean_is_over_tokens(model, own):

@@ -13,7 +13,7 @@ from test_run import ParityPool, trained
 from ict_core.errors import UserError
 from ict_core.process.environment import check_trackers
 from ict_core.process.progress import read
-from ict_core.training.watching import Tracking
+from ict_core.training.recipe import Tracking
 
 VARIABLES = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "WANDB_PROJECT", "TRACKIO_DIR")
 

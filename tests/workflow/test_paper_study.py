@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from repository_copy import Copy
 
-from ict_core.evaluation.engine import Request, Sampling
-from ict_core.evaluation.engines import load_engine
+from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.store.hashes import hash_weights
 

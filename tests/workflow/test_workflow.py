@@ -137,8 +137,8 @@ def test_a_job_loads_no_file_that_its_fingerprint_does_not_cover(finished):
 def test_an_edit_of_how_models_are_read_samples_and_trains_anew(finished):
     """Training, its checkpoints, generation and the completions' cache go by one closure each, which has this file."""
     file = "ict_core/models/read.py"
-    before = [fingerprint(*modules) for modules in (("training.run",), ("evaluation.engines",))]
-    told = "from ict_core.store.code import fingerprint as f; print(f('training.run'), f('evaluation.engines'))"
+    before = [fingerprint(*modules) for modules in (("training.run",), ("evaluation.engine",))]
+    told = "from ict_core.store.code import fingerprint as f; print(f('training.run'), f('evaluation.engine'))"
     assert finished.run("python", "-c", told).stdout.split() == before
     finished.append(file)
     rerun = {rule for rule, *_ in finished.planned(*SMOKE)}

@@ -11,8 +11,9 @@ from ict_core.config.yaml_file import read_section
 from ict_core.errors import UserError
 from ict_core.problems.templates import templated
 from ict_core.seeding import derive_seed, generator
-from ict_core.selection.rules import Batch, Rule
-from ict_core.shadow.groups import Groups, sample_groups
+from ict_core.selection.base import TokenBatch
+from ict_core.selection.rules import Rule
+from ict_core.shadow.groups import Groups, GroupSampling, sample_groups
 from ict_core.store import records
 from ict_core.tools.inspection.cell import Inspected
 from ict_core.tools.inspection.page import page, page_data
@@ -55,10 +56,8 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
 
 def kept_tokens(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
     """What each rule keeps where these groups are the whole optimisation batch, (B, T) bool by the rule's name."""
-    batch, drawn = (
-        Batch(groups.statistics, groups.advantages, groups.completion_mask),
-        derive_seed(seed, "inspected rule"),
-    )
+    batch = TokenBatch(groups.statistics, groups.advantages, groups.completion_mask)
+    drawn = derive_seed(seed, "inspected rule")
     return {name: Rule(name, m.selector, m.parameters()).kept(batch, drawn) for name, m in rules.items()}
 
 
@@ -76,18 +75,17 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
     if not 0 <= alternatives <= _MOST_ALTERNATIVES:
         raise UserError(f"--alternatives {alternatives} is not allowed; allowed: 0 to {_MOST_ALTERNATIVES}")
     training = cell.training
-    groups = sample_groups(
-        cell.checkpoint,
-        problems.assign(prompt=templated(cell.template, problems["prompt"])),
+    sampling = GroupSampling(
         group_size=training.group_size,
         temperature=training.temperature,
         max_new_tokens=training.max_new_tokens,
         seed=seed,
-        grading=cell.grading,
         known_forks=cell.known_forks,
         alternatives=alternatives,
         threads=training.threads,
     )
+    asked = problems.assign(prompt=templated(cell.template, problems["prompt"]))
+    groups = sample_groups(cell.checkpoint, asked, sampling, cell.grading)
     size = training.group_size
     facts = [
         f"{size} rollouts of each of {len(problems)} prompts, sampled at temperature {training.temperature:g} with at "

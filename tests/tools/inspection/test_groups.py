@@ -12,7 +12,7 @@ from ict_core.errors import UserError
 from ict_core.grading.boxes import Verdict
 from ict_core.grading.pool import GradingPool
 from ict_core.problems.mini.corpus import evaluation_problems
-from ict_core.shadow.groups import Groups, group_advantages, sample_groups
+from ict_core.shadow.groups import Groups, GroupSampling, group_advantages, sample_groups
 from ict_core.store.token_scores import STATISTICS
 
 GRADING = {"seconds": 5.0, "memory_mib": 1024}
@@ -25,10 +25,9 @@ def sampled(checkpoint, problems, **changed) -> Groups:
         "temperature": TEMPERATURE,
         "max_new_tokens": 24,
         "seed": 5,
-        "grading": GRADING,
         "known_forks": True,
     }
-    return sample_groups(checkpoint, problems, **options | changed)
+    return sample_groups(checkpoint, problems, GroupSampling(**options | changed), GRADING)
 
 
 @pytest.fixture(scope="module")
