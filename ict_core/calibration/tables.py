@@ -5,19 +5,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.calibration.intervals import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.calibration.measure import PLAIN, UNTRAINED
+from ict_core.calibration.methods import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.statistics.calibrated import stored
 
 
 def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
     """Per cent at each number of seeds, bold where the method does not keep its word; a dash where not measured."""
-    found = {row["seeds"]: row for _, row in rows.iterrows()}
-    if not found:
-        return "-"
-    texts = {at: f"{100 * row['rate']:.1f}" for at, row in found.items()}
-    bold = {at: f"**{text}**" if found[at]["verdict"] == "does not" else text for at, text in texts.items()}
-    return " / ".join(bold.get(at, "-") for at in seeds)
+    texts = {}
+    for row in rows.itertuples():
+        text = f"{100 * row.rate:.1f}"
+        texts[row.seeds] = f"**{text}**" if row.verdict == "does not" else text
+    return " / ".join(texts.get(number, "-") for number in seeds) if texts else "-"
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "role")) -> str:

@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics.matrix import cell_name
-from ict_core.statistics.names import BASE, CELL
+from ict_core.statistics.names import BASE, CELL, cell_name
 from ict_core.store.records import STATUSES, STATUSES_GRADED
 
 _OF_PROBLEM = [*CELL, "benchmark", "problem"]

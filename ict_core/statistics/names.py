@@ -26,6 +26,11 @@ FACTORS = {
 """What a variant's declared factor is called, in the order in which they are shown."""
 
 
+def cell_name(cell: pd.Series) -> str:
+    """model/variant/seed-n of a row that has these columns."""
+    return f"{cell['model']}/{cell['variant']}/seed-{cell['seed']}"
+
+
 def selector_and_percent(variant: str) -> tuple[str, int] | None:
     """A variant named <selector>-<percent> as these two; None for any other name."""
     named = re.fullmatch(r"(.+)-(\d+)", variant)

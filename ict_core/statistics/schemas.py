@@ -73,7 +73,7 @@ COMPONENTS = {
     "sd": "float",  # of the source itself
     "contribution": "float",  # to the variance of the level: a share squared
 }
-_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # as statistics.over_seeds gives them
+_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # of intervals.over_seeds
 QUANTITIES = {**_CELL, "quantity": "str", "value": "float"}  # of evidence.measures
 QUANTITY_MEANS = {"model": "str", "variant": "str", "quantity": "str", **_OVER_SEEDS}
 CURVES = {**_CELL, "share": "float", "score": "float"}  # of a run the mean sorted score u at a share of the tokens
