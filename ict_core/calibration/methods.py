@@ -195,6 +195,6 @@ def family_tests(drawn: Draw) -> Outcomes:
     yield _rejections("paired t, Holm", FAMILY, PRIMARY, smallest_by_holm(p_t))
     if contrasts.shape[-1] >= SIGN_FLIP_FROM:
         yield _rejections("sign-flip, Holm", FAMILY, PRIMARY, smallest_by_holm(sign_flip(contrasts)))
-    yield Question("false positives", "paired t, uncorrected", FAMILY, UNSAFE), (p_t < ALPHA).any(axis=1)
+    yield Question("false positives", "paired t, uncorrected", FAMILY, UNSAFE), np.asarray((p_t < ALPHA).any(axis=1))
     p_strata = np.array([stratified_t(list(models)).p for models in gaps[:, :, 0]])
     yield _rejections("stratified t", STRATA, PRIMARY, p_strata)

@@ -9,7 +9,7 @@ are the benchmark, only runs are random) and *new problems* (the problems are a 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -79,16 +79,11 @@ class SimulatedArm:
 
 @dataclass(frozen=True)
 class Draw:
-    """Scores of a batch of repetitions and the level of every arm under both truths, shares.
+    """Scores of a batch of repetitions and the level of every arm under both truths, shares."""
 
-    `blocks`: one array a benchmark, shape (repetitions, arms, runs, problems), correct / n.
-    `these`: shape (repetitions, arms), the mean over new runs on the problems drawn.
-    `new`: shape (arms,), the mean over new runs and new problems.
-    """
-
-    blocks: list[NDArray[np.float64]] = field(repr=False)
-    these: NDArray[np.float64]
-    new: NDArray[np.float64]
+    blocks: list[NDArray[np.float64]]  # one a benchmark, shape (repetitions, arms, runs, problems), correct / n
+    these: NDArray[np.float64]  # shape (repetitions, arms): the mean over new runs on the problems drawn
+    new: NDArray[np.float64]  # shape (arms,): the mean over new runs and new problems
 
     def first(self, runs: int) -> "Draw":
         """The same with the first runs of every arm only."""

@@ -13,9 +13,8 @@ from ict_core.statistics.calibrated import stored
 def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
     """Per cent at each number of seeds, bold where the method does not keep its word; a dash where not measured."""
     texts = {}
-    for row in rows.itertuples():
-        text = f"{100 * row.rate:.1f}"
-        texts[row.seeds] = f"**{text}**" if row.verdict == "does not" else text
+    for number, rate, verdict in zip(rows["seeds"], rows["rate"], rows["verdict"], strict=True):
+        texts[number] = f"**{100 * rate:.1f}**" if verdict == "does not" else f"{100 * rate:.1f}"
     return " / ".join(texts.get(number, "-") for number in seeds) if texts else "-"
 
 

@@ -17,29 +17,26 @@ _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values 
 
 @dataclass(frozen=True)
 class Counts:
-    """What a model's runs under one variant got right on one benchmark.
+    """What a model's runs under one variant got right on one benchmark."""
 
-    Attributes:
-        seeds: of the runs, ascending.
-        problems: names, in the order in which the scores first show them; the same for every variant of the model.
-        n: samples graded, shape (seeds, problems).
-        correct: samples correct, shape (seeds, problems).
-    """
-
-    seeds: tuple[int, ...]
-    problems: tuple[str, ...]
-    n: NDArray[np.int64]
-    correct: NDArray[np.int64]
+    seeds: tuple[int, ...]  # of the runs, ascending
+    problems: tuple[
+        str, ...
+    ]  # in the order in which the scores first show them, the same for all variants of the model
+    n: NDArray[np.int64]  # samples graded, shape (seeds, problems)
+    correct: NDArray[np.int64]  # samples correct, shape (seeds, problems)
 
 
 def _check_complete(model: str, lacks: pd.DataFrame) -> None:
     """Every cell of a model has every problem that another has: no True in a table of cells and problems."""
     if not lacks.any(axis=None):
         return
-    variant, seed = lacks.any(axis=1).idxmax()
-    absent = [f"{problem} of {benchmark}" for benchmark, problem in lacks.columns[lacks.loc[(variant, seed)]]]
+    first = int(lacks.any(axis=1).to_numpy().argmax())
+    variant, seed = (lacks.index.get_level_values(name)[first] for name in ("variant", "seed"))
+    columns = lacks.columns[lacks.iloc[first]].to_frame()
+    absent = [f"{problem} of {benchmark}" for benchmark, problem in columns.to_numpy()]
     more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
-    cell = cell_name(pd.Series([model, variant, seed], index=CELL))
+    cell = cell_name(pd.Series({"model": model, "variant": variant, "seed": seed}))
     raise UserError(
         f"scores: {cell} lacks problem {', '.join(absent[:3])}{more}, which other cells of its model have; "
         "evaluate it again"
@@ -80,17 +77,11 @@ def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
 
 @dataclass(frozen=True)
 class Arm:
-    """Values of one metric, or differences of them, of a model's runs.
+    """Values of one metric, or differences of them, of a model's runs."""
 
-    Attributes:
-        name: model/variant, for messages.
-        seeds: of the runs, ascending.
-        blocks: of each benchmark, shape (seeds, problems of the benchmark), shares.
-    """
-
-    name: str
-    seeds: tuple[int, ...]
-    blocks: Mapping[str, NDArray[np.float64]]
+    name: str  # model/variant, for messages
+    seeds: tuple[int, ...]  # of the runs, ascending
+    blocks: Mapping[str, NDArray[np.float64]]  # of each benchmark, shape (seeds, problems of the benchmark), shares
 
     @property
     def benchmarks(self) -> list[str]:

@@ -32,17 +32,15 @@ class Bootstrapped:
 def percentile(estimate: Floats, resampled: Floats, level: float = LEVEL) -> Bootstrapped:
     """The percentile interval (Efron 1979) of an estimate, (...), from its values on the resamples, (..., resamples).
 
-    None (NaN) where all resamples are equal, which says nothing about spread. A level outside (0, 1) is a ValueError.
+    None (NaN) where all resamples are equal, which says nothing about spread. A level outside (0, 1), or fewer than 2
+    resamples, is a ValueError.
     """
     check_level(level)
+    if resampled.shape[-1] < 2:
+        raise ValueError(f"a bootstrap needs at least 2 resamples, not {resampled.shape[-1]}")
     limits = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=-1)
     low, high = np.where(without_spread(resampled), np.nan, limits)
     return Bootstrapped(estimate, low, high)
-
-
-def _check_resamples(resamples: int) -> None:
-    if resamples < 2:
-        raise ValueError(f"a bootstrap needs at least 2 resamples, not {resamples}")
 
 
 def resampling_counts(generator: np.random.Generator, resamples: int, size: int) -> Floats:
@@ -85,7 +83,6 @@ def crossed_bootstrap(
             "a crossed bootstrap needs at least one benchmark and the same runs on every benchmark, shape (runs, "
             f"problems) each, not {[b.shape for b in blocks]}"
         )
-    _check_resamples(resamples)
     number = blocks[0].shape[-2]
     run_counts = resampling_counts(generator, resamples, number) if runs else np.ones((resamples, number))
     by_run = np.zeros((*blocks[0].shape[:-1], resamples))
@@ -150,7 +147,6 @@ def stratified_bootstrap(
             f"two arms need at least one run each and the same benchmarks, shape (runs, benchmarks), not {ours.shape} "
             f"and {theirs.shape}"
         )
-    _check_resamples(resamples)
     benchmark = np.arange(ours.shape[-1])
 
     def resample(arm: Floats) -> Floats:

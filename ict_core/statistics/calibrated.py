@@ -14,22 +14,8 @@ from ict_core.errors import UserError
 FILE = Path(__file__).with_name("calibration.csv")
 PLAIN = "plain"  # the case without shared seeds, effects of problems, collapsing runs
 NEW, NONE = "new problems", "no difference"  # which true difference: over new problems, or none
-COLUMNS = {
-    "case": "str",
-    "size": "str",
-    "benchmarks": "int64",
-    "problems": "int64",
-    "seeds": "int64",
-    "quantity": "str",
-    "method": "str",
-    "truth": "str",
-    "role": "str",
-    "nominal": "float64",
-    "rate": "float64",
-    "error": "float64",
-    "repetitions": "int64",
-    "verdict": "str",
-}
+_STUDY, _QUESTION = ("case", "size", "benchmarks", "problems", "seeds"), ("quantity", "method", "truth", "role")
+COLUMNS = (*_STUDY, *_QUESTION, "nominal", "rate", "error", "repetitions", "verdict")
 
 
 @lru_cache
@@ -45,7 +31,7 @@ def stored() -> pd.DataFrame:
         raise UserError("the stored calibration is missing; run python -m ict_core.calibration.measure") from error
     if list(frame.columns) != list(COLUMNS):
         raise UserError("the stored calibration has other columns; run python -m ict_core.calibration.measure")
-    return frame.astype(COLUMNS)
+    return frame
 
 
 def _smaller(problems: int, average: bool, seeds: int) -> pd.DataFrame:

@@ -38,22 +38,13 @@ METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What a study compares, and how strictly.
+    """What a study compares, and how strictly; a model skips the pairs of which it did not run both variants."""
 
-    Attributes:
-        baselines: the variants to test against, in order.
-        declared: the contrasts (variant, baseline, metric) that the ledger declares; one that a model did not run both
-            variants of is skipped for that model.
-        varied: (variant, the one that it varies), contrasted as exploratory where they are no other pair.
-        margin: of equivalence, a share above 0; also the difference that `seeds_needed` is for.
-        power: of `detectable` and `seeds_needed`.
-    """
-
-    baselines: Sequence[str]
-    declared: Sequence[tuple[str, str, str]]
-    varied: Sequence[tuple[str, str]]
-    margin: float
-    power: float
+    baselines: Sequence[str]  # the variants to test against, in order
+    declared: Sequence[tuple[str, str, str]]  # the ledger's contrasts: variant, baseline, metric
+    varied: Sequence[tuple[str, str]]  # variant and the one that it varies, exploratory where they are no other pair
+    margin: float  # of equivalence, a share above 0; also the difference that `seeds_needed` is for
+    power: float  # of `detectable` and `seeds_needed`
 
     def pairs(self, variants: Sequence[str]) -> list[tuple[str, str]]:
         """The (variant, baseline) pairs of a model that ran `variants`: the usual ones, then the declared, the varied.

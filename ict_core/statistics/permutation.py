@@ -7,6 +7,7 @@ the statistic: its own tolerance for ties is relative, and none where the observ
 
 from collections.abc import Callable
 from math import comb
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,18 +50,17 @@ def _least(values: Floats, observed: Floats) -> Floats:
 def _share(
     as_extreme: Callable[..., NDArray[np.bool_]],
     rearranged: tuple[Floats, ...],
-    kind: str,
+    kind: Literal["samples", "independent"],
     batch: int,
     generator: np.random.Generator | None,
 ) -> Floats:
     """The share of arrangements that are as extreme, shape (samples,); all of them unless there is a generator."""
-    counted = np.inf if generator is None else DRAWN
     return stats.permutation_test(
         rearranged,
         as_extreme,
         permutation_type=kind,
         vectorized=True,
-        n_resamples=counted,
+        n_resamples=EXACT_SPLITS if generator is None else DRAWN,  # all, where there are no more
         batch=max(1, batch),
         alternative="greater",
         rng=generator,
@@ -123,8 +123,8 @@ def two_sample(ours: ArrayLike, theirs: ArrayLike, generator: np.random.Generato
     places = np.arange(n + m)
     if 1 in (n, m):  # every place is the lone run's in turn; scipy refuses an arm of one run
         lone, others = places[:, None], np.array([np.delete(places, place) for place in places])
-        turns = (lone, others) if n == 1 else (others, lone)
-        return as_extreme(*turns, axis=-1).mean(axis=0).reshape(shape)
+        extreme = as_extreme(lone, others, -1) if n == 1 else as_extreme(others, lone, -1)
+        return extreme.mean(axis=0).reshape(shape)
     draws = _generator(comb(n + m, n) <= EXACT_SPLITS, generator, f"a permutation of {n} + {m} runs")
     batch = _CHUNK // max(len(samples), (n + m) ** 2)
     return _share(as_extreme, (places[:n], places[n:]), "independent", batch, draws).reshape(shape)

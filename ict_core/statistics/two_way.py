@@ -22,20 +22,14 @@ EQUAL = 1e-9  # variances whose ratio is closer to 1 differ by rounding alone
 class VarianceParts:
     """The parts of the variance of a mean over B benchmarks, in the values' unit squared.
 
-    Attributes:
-        mean: every benchmark weighs the same, shape (...).
-        runs: from the run means averaged over benchmarks, so that what a run shares between benchmarks is in it,
-            shape (...); NaN with one run.
-        problems: of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem.
-        residual: of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem.
-        sizes: runs, and problems of each benchmark, shape (B,).
+    `runs` is from the run means averaged over benchmarks, so that what a run shares between benchmarks is in it.
     """
 
-    mean: Floats
-    runs: Floats
-    problems: Floats
-    residual: Floats
-    sizes: tuple[int, NDArray[np.int64]]
+    mean: Floats  # every benchmark weighs the same, shape (...)
+    runs: Floats  # shape (...); NaN with one run
+    problems: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem
+    residual: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem
+    sizes: tuple[int, NDArray[np.int64]]  # runs, and problems of each benchmark, shape (B,)
 
 
 def _checked(blocks: Sequence[Floats], axes: int) -> list[Floats]:

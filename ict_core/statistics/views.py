@@ -1,6 +1,6 @@
 """Second views of one comparison: what other common methods say, each with its measured coverage beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from ict_core.statistics.intervals import Floats, welch
 from ict_core.statistics.permutation import sign_flip_floor, signed_rank, two_sample, two_sample_floor
 from ict_core.statistics.schemas import VIEWS
 
-Values = Mapping[str, Mapping[str, float]]  # of each view some columns of a row
+Row = dict[str, str | float]
 AGGREGATES = {
     "probability of improvement": probability_of_improvement,
     "interquartile mean": interquartile_difference,
@@ -43,7 +43,7 @@ def _check(ours: Sequence[Floats], theirs: Sequence[Floats], contrast: Contrast)
         )
 
 
-def _tests(ours: Floats, theirs: Floats, generator: np.random.Generator) -> Values:
+def _tests(ours: Floats, theirs: Floats, generator: np.random.Generator) -> dict[str, Row]:
     """p and its floor of the exact tests of two arms' runs, shape (seeds,); no p with one seed."""
     gaps, seeds = ours - theirs, ours.size
     tests = {
@@ -60,7 +60,7 @@ def second_views(
     theirs: Sequence[Floats],
     generator: np.random.Generator,
     resamples: int = RESAMPLES,
-) -> list[dict[str, str | float]]:
+) -> list[Row]:
     """One row a view of a contrast on the average of the benchmarks.
 
     The exact tests have p and its floor, the others an interval. Nothing but the mean differences exists with one
@@ -85,7 +85,7 @@ def second_views(
     a_runs, b_runs = a.mean(axis=1), b.mean(axis=1)
     seeds, problems = a_runs.size, [block.shape[1] for block in ours]
     unpaired = welch(a_runs, b_runs)
-    views = dict(_tests(a_runs, b_runs, generator))
+    views = _tests(a_runs, b_runs, generator)
     views["welch"] = {"low": float(unpaired.low), "high": float(unpaired.high), "p": float(unpaired.p)}
     views["crossed bootstrap"] = {}
     if seeds > 1:
@@ -96,7 +96,8 @@ def second_views(
         if seeds > 1:
             resampled = stratified_bootstrap(statistic, a, b, generator, resamples)
             views[view] |= {"low": float(resampled.low), "high": float(resampled.high)}
-    empty = dict.fromkeys(VIEWS, np.nan) | contrast._asdict() | {"estimate": float((a_runs - b_runs).mean())}
+    gap = float((a_runs - b_runs).mean())
+    common: Row = {**dict.fromkeys(VIEWS, np.nan), **contrast._asdict(), "estimate": gap}
     return [
-        empty | {"view": view, "coverage": coverage(view, problems, seeds), **values} for view, values in views.items()
+        common | {"view": view, "coverage": coverage(view, problems, seeds)} | values for view, values in views.items()
     ]
