@@ -21,9 +21,7 @@ def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
 def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "role")) -> str:
     """A Markdown table with a column for each size, in whose cells stand per cent by rising seeds.
 
-    Args:
-        frame: rows of `calibration.COLUMNS`.
-        columns: what the rows are told apart by; they stand in the order of the frame.
+    The frame's `columns` tell its rows apart; they stand in the order of the frame.
     """
     keys, sizes = frame[list(columns)].drop_duplicates(), list(dict.fromkeys(frame["size"]))
     seeds = sorted(frame["seeds"].unique())
@@ -35,7 +33,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "rol
 
 
 def tables(frame: pd.DataFrame) -> dict[str, str]:
-    """The tables of the documentation by their captions; `frame` is one of `calibration.COLUMNS`.
+    """The tables of the documentation by their captions, from a frame of `calibrated.COLUMNS`.
 
     Of a second view or unsafe method for a difference, only the reading for new problems is shown, and of the cases
     other than the plain one what decides and who is misled.

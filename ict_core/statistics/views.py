@@ -69,10 +69,8 @@ def second_views(
 
     Args:
         contrast: whose variant's scores are `ours`, its baseline's `theirs`.
-        ours: one array (seeds, problems) a benchmark, shares, finite.
-        theirs: the same shapes; rows are paired by seed, columns by problem.
+        ours: one array (seeds, problems) a benchmark, shares, finite, paired by seed and problem with `theirs`.
         generator: of the bootstraps, and of the tests whose arrangements are too many to count.
-        resamples: of each bootstrap.
 
     Returns:
         Rows of `schemas.VIEWS`; `coverage` is that of the view's nominal 95 % interval as the calibration found it.
