@@ -7,13 +7,13 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import synthetic
+from one_sample import t_interval
 from scipy.special import entr
 
 from ict_core.evidence.settings import Variation
 from ict_core.evidence.token_statistics import token_frames
 from ict_core.figures.registry import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics.intervals import t_interval
 from ict_core.statistics.schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.store.token_scores import GROUP_SCORES
@@ -48,7 +48,7 @@ def levels(frame):
     """Of a frame of :func:`runs`: t over seeds, and a two-way interval that is 2 points wider at either end."""
     rows = []
     for key, arm in frame.groupby(["model", "variant", "benchmark", "metric"], sort=False):
-        mean, low, high, n = vars(t_interval(arm["value"])).values()
+        mean, low, high, n = t_interval(arm["value"])
         kind = "problems" if n == 1 else "two-way"
         wide = (mean - 0.04, mean + 0.04) if n == 1 else (low - 0.02, high + 0.02)
         rows.append((*key, mean, *wide, float(n - 1), kind, low, high, n, 100))
@@ -67,7 +67,7 @@ def contrasts(frame, baselines=synthetic.BASELINES, declared=(("ict-10", "grpo",
             for benchmark in of_model["benchmark"].unique():
                 for metric in ("pass@1", "pass@4", "total"):
                     gaps = values[variant, benchmark, metric] - values[baseline, benchmark, metric]
-                    mean, low, high, n = vars(t_interval(gaps)).values()
+                    mean, low, high, n = t_interval(gaps)
                     verdict = "one seed" if n == 1 else "identical" if np.isnan(low) else "underpowered"
                     verdict = "better" if low > 0 else verdict
                     family = (variant, baseline, metric) in declared and benchmark == "average"

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.calibration import intervals, tests
+from ict_core.calibration import methods
 from ict_core.calibration.simulate import SIZES, Case, Draw, SimulatedArm, Size, batches, draw, shift_for
 from ict_core.errors import UserError
 from ict_core.seeding import generator
@@ -30,11 +30,7 @@ CASES = (PLAIN, Case("shared seeds", shared=0.5), SPECIFIC, Case("collapsing run
 UNTRAINED = Case("one run", run_sd=0.0)
 COVERAGE, FALSE_POSITIVES = (0.92, 0.98), 0.06  # within which a nominal 95 % interval and 5 % test keep their word
 
-Measured = Iterable[tuple[int, intervals.Question, NDArray[np.bool_]]]  # seeds, question, one outcome a repetition
-
-
-def _first_runs(drawn: Draw, runs: int) -> Draw:
-    return replace(drawn, blocks=[b[:, :, :runs] for b in drawn.blocks])
+Measured = Iterable[tuple[int, methods.Question, NDArray[np.bool_]]]  # seeds, question, one outcome a repetition
 
 
 def _draws(
@@ -57,44 +53,42 @@ def measure_pairs(
     arms = (SimulatedArm(), SimulatedArm(), SimulatedArm(shift_for(MARGIN, size, case, True), True))
     for drawn, rng in _draws("pairs", size, case, arms, max(seeds), repetitions, seed):
         for number in seeds:
-            some = _first_runs(drawn, number)
-            found = [
-                *intervals.difference_intervals(some, (2, 0), rng, popular),
-                *intervals.level_intervals(some, 0, rng, popular),
+            first = drawn.first(number)
+            outcomes = [
+                *methods.difference_intervals(first, (2, 0), rng, popular),
+                *methods.level_intervals(first, 0, rng, popular),
             ]
             if popular:
-                found += intervals.aggregate_intervals(some, (1, 0), rng)
+                outcomes += methods.aggregate_intervals(first, (1, 0), rng)
             if case.problem_effect_sd == 0:
-                found += tests.difference_tests(some, (1, 0), popular)
-                found += tests.equivalence_tests(some, (2, 0), MARGIN)
-            yield from ((number, *one) for one in found)
+                outcomes += methods.difference_tests(first, (1, 0), popular)
+                outcomes += methods.equivalence_tests(first, (2, 0), MARGIN)
+            yield from ((number, *outcome) for outcome in outcomes)
 
 
 def measure_family(size: Size, repetitions: int, seed: int, seeds: Sequence[int] = SEEDS) -> Measured:
     """The declared family and the mean over models, in the plain case."""
-    arms = (SimulatedArm(),) * (tests.MODELS * tests.OF_MODEL)
+    arms = (SimulatedArm(),) * (methods.MODELS * methods.ARMS_OF_MODEL)
     for drawn, _ in _draws("family", size, PLAIN, arms, max(seeds), repetitions, seed):
         for number in seeds:
-            yield from ((number, *one) for one in tests.family_tests(_first_runs(drawn, number)))
+            yield from ((number, *outcome) for outcome in methods.family_tests(drawn.first(number)))
 
 
 def measure_one_run(size: Size, repetitions: int, seed: int) -> Measured:
     """The intervals of a model that was not trained and has one run, with the size's own n and with n = 1."""
     for kind, samples in (("as it is", size.benchmarks[0].n), ("one sample", 1)):
-        of_kind = size if samples > 1 else Size(size.name, tuple(replace(b, n=1) for b in size.benchmarks))
-        for drawn, _ in _draws(f"one run, {kind}", of_kind, UNTRAINED, (SimulatedArm(),), 1, repetitions, seed):
-            yield from ((1, *one) for one in intervals.one_run_intervals(drawn, samples))
+        sampled = size if samples > 1 else Size(size.name, tuple(replace(b, n=1) for b in size.benchmarks))
+        for drawn, _ in _draws(f"one run, {kind}", sampled, UNTRAINED, (SimulatedArm(),), 1, repetitions, seed):
+            yield from ((1, *outcome) for outcome in methods.one_run_intervals(drawn, samples))
 
 
-def _verdict(quantity: str, rate: float) -> str:
-    if quantity == "false positives":
-        return "keeps" if rate <= FALSE_POSITIVES else "does not"
-    return "keeps" if COVERAGE[0] <= rate <= COVERAGE[1] else "does not"
+def _keeps(quantity: str, rate: float) -> bool:
+    return rate <= FALSE_POSITIVES if quantity == "false positives" else COVERAGE[0] <= rate <= COVERAGE[1]
 
 
 def summarise(size: Size, case: Case, measured: Measured) -> pd.DataFrame:
     """A frame of :data:`COLUMNS` from the outcomes of single repetitions; `error` is one standard error of the rate."""
-    outcomes: dict[tuple[int, intervals.Question], list[NDArray[np.bool_]]] = {}
+    outcomes: dict[tuple[int, methods.Question], list[NDArray[np.bool_]]] = {}
     for seeds, question, hits in measured:
         outcomes.setdefault((seeds, question), []).append(hits)
     rows = []
@@ -103,22 +97,14 @@ def summarise(size: Size, case: Case, measured: Measured) -> pd.DataFrame:
         rate, near = float(hits.mean()), (hits.sum() + 0.5) / (hits.size + 1)
         nominal = 0.05 if question.quantity == "false positives" else 0.95
         error = float(np.sqrt(near * (1 - near) / hits.size))
-        where = (case.name, size.name, len(size.benchmarks), size.problems, seeds)
-        what = (question.quantity, question.method, question.truth, question.role)
-        rows.append((*where, *what, nominal, rate, error, hits.size, _verdict(question.quantity, rate)))
+        place = (case.name, size.name, len(size.benchmarks), size.problems, seeds)
+        verdict = "keeps" if _keeps(question.quantity, rate) else "does not"
+        rows.append((*place, *question, nominal, rate, error, hits.size, verdict))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def calibrate(repetitions: int, seed: int = 0, sizes: Sequence[Size] = SIZES) -> pd.DataFrame:
-    """Measure everything.
-
-    Args:
-        repetitions: of each simulated study.
-        seed: of all draws.
-        sizes: which.
-
-    Returns:
-        A frame of :data:`COLUMNS`; rates are shares.
+    """Measure everything with so many repetitions of each simulated study: a frame of :data:`COLUMNS`, rates as shares.
 
     Raises:
         UserError: fewer than 100 repetitions.
@@ -145,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     frame = calibrate(given.repetitions, given.seed)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(given.out, index=False, float_format="%.5f", lineterminator="\n")
-    broken = frame[(frame["role"] == intervals.PRIMARY) & (frame["verdict"] == "does not")]
+    broken = frame[(frame["role"] == methods.PRIMARY) & (frame["verdict"] == "does not")]
     shown = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
     sys.stdout.write(f"{shown.to_string(index=False) if len(shown) else 'every primary method keeps its word'}\n")
     sys.stdout.write(f"{len(frame)} rows in {given.out}, {time.monotonic() - start:.0f} s\n")

@@ -9,7 +9,7 @@ are the benchmark, only runs are random) and *new problems* (the problems are a 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -58,20 +58,15 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Case:
-    """How runs and problems vary. Standard deviations in logits but `run_sd`.
-
-    `run_sd` is that of the run's true mean over the size's benchmarks, a share (0.02: two points); it is turned into
-    logits for every size. Runs of two methods with one seed share the part `shared` of the run's variance. A run
-    collapses with chance `collapsing`; its effect is then lower by `depth` logits.
-    """
+    """How runs and problems vary. Standard deviations in logits but `run_sd`."""
 
     name: str
-    run_sd: float = 0.02
+    run_sd: float = 0.02  # of a run's true mean over the benchmarks, a share; turned into logits for every size
     difficulty_sd: float = 1.5
     problem_effect_sd: float = 0.0  # of the method's own effect on a problem, for arms with `specific`
-    shared: float = 0.0
-    collapsing: float = 0.0
-    depth: float = 2.0
+    shared: float = 0.0  # part of the run's variance that runs of two methods with one seed share
+    collapsing: float = 0.0  # chance of a run to collapse
+    depth: float = 2.0  # by how many logits the effect of a run that collapses is lower
 
 
 @dataclass(frozen=True)
@@ -84,16 +79,15 @@ class SimulatedArm:
 
 @dataclass(frozen=True)
 class Draw:
-    """Scores of a batch of repetitions and the level of every arm under both truths, shares.
+    """Scores of a batch of repetitions and the level of every arm under both truths, shares."""
 
-    `blocks`: one array a benchmark, shape (repetitions, arms, runs, problems), correct / n.
-    `these`: shape (repetitions, arms), the mean over new runs on the problems drawn.
-    `new`: shape (arms,), the mean over new runs and new problems.
-    """
+    blocks: list[NDArray[np.float64]]  # one a benchmark, shape (repetitions, arms, runs, problems), correct / n
+    these: NDArray[np.float64]  # shape (repetitions, arms): the mean over new runs on the problems drawn
+    new: NDArray[np.float64]  # shape (arms,): the mean over new runs and new problems
 
-    blocks: list[NDArray[np.float64]] = field(repr=False)
-    these: NDArray[np.float64]
-    new: NDArray[np.float64]
+    def first(self, runs: int) -> "Draw":
+        """The same with the first runs of every arm only."""
+        return replace(self, blocks=[block[:, :, :runs] for block in self.blocks])
 
 
 def _normal_mean(function: Callable[[NDArray[np.float64]], NDArray[np.float64]], sd: float) -> NDArray[np.float64]:
@@ -114,7 +108,7 @@ def _over_runs(x: ArrayLike, sd: float, case: Case) -> NDArray[np.float64]:
 
 @lru_cache
 def intercepts(size: Size, case: Case) -> tuple[float, ...]:
-    """The logit of every benchmark at which its mean over problems (no run effect) is the one that the size states."""
+    """The logit of every benchmark at which its mean over problems, without a run's effect, is as the size states."""
 
     def gap(mu: float, mean: float) -> float:
         return float(_normal_mean(lambda z: expit(mu + z), case.difficulty_sd)) - mean
@@ -124,26 +118,21 @@ def intercepts(size: Size, case: Case) -> tuple[float, ...]:
 
 @lru_cache
 def run_effect_sd(size: Size, case: Case) -> float:
-    """The standard deviation of the run effect in logits that gives the runs' true means `case.run_sd`.
-
-    Raises:
-        UserError: no effect spreads the means of this size so far.
-    """
+    """The standard deviation of the run effect in logits that gives runs' true means `case.run_sd`, or UserError."""
     if case.run_sd == 0:
         return 0.0
     mus = np.array(intercepts(size, case))
 
-    def of_run(effect: NDArray[np.float64]) -> NDArray[np.float64]:
+    def run_mean(effect: NDArray[np.float64]) -> NDArray[np.float64]:
         return _normal_mean(lambda z: expit(mus[:, None, None] + effect[:, None] + z), case.difficulty_sd).mean(axis=0)
 
     def gap(sd: float) -> float:
-        mean, square = _normal_mean(of_run, sd), _normal_mean(lambda z: of_run(z) ** 2, sd)
+        mean, square = _normal_mean(run_mean, sd), _normal_mean(lambda z: run_mean(z) ** 2, sd)
         return float(np.sqrt(max(float(square - mean**2), 0.0))) - case.run_sd
 
     if gap(5.0) < 0:
-        raise UserError(
-            f"{size.name}: no run effect gives run means a standard deviation of {case.run_sd}; ask for less"
-        )
+        told = f"no run effect gives run means a standard deviation of {case.run_sd}"
+        raise UserError(f"{size.name}: {told}; ask for less")
     return float(optimize.brentq(gap, 0.0, 5.0))
 
 
@@ -158,11 +147,7 @@ def level_on_new_problems(size: Size, case: Case, arm: SimulatedArm) -> float:
 
 @lru_cache
 def shift_for(difference: float, size: Size, case: Case, specific: bool = False) -> float:
-    """The shift in logits at which an arm's level on new problems is higher by `difference`, a share.
-
-    Raises:
-        UserError: no shift within 10 logits reaches the difference.
-    """
+    """The shift in logits, at most 10 (else UserError), that raises an arm's level on new problems by a share."""
     base = level_on_new_problems(size, case, SimulatedArm())
 
     def gap(shift: float) -> float:
@@ -171,15 +156,6 @@ def shift_for(difference: float, size: Size, case: Case, specific: bool = False)
     if gap(-10) > 0 or gap(10) < 0:
         raise UserError(f"{size.name}: no method differs by {difference} from a level of {base:.3f}; ask for less")
     return float(optimize.brentq(gap, -10, 10))
-
-
-def _run_effects(
-    generator: np.random.Generator, shape: tuple[int, int, int], sd: float, case: Case
-) -> NDArray[np.float64]:
-    """Effects of runs in logits, shape (repetitions, arms, runs); equal places of two arms are paired."""
-    common = generator.normal(size=(shape[0], 1, shape[2]))
-    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * generator.normal(size=shape))
-    return effects - case.depth * (generator.random(shape) < case.collapsing)
 
 
 def draw(
@@ -196,7 +172,10 @@ def draw(
     if not arms or runs < 1 or repetitions < 1:
         raise UserError(f"a simulation needs arms, runs and repetitions: {len(arms)}, {runs}, {repetitions}")
     sd = run_effect_sd(size, case)
-    of_run = _run_effects(generator, (repetitions, len(arms), runs), sd, case)
+    common = generator.normal(size=(repetitions, 1, runs))  # equal places of two arms are paired
+    own = generator.normal(size=(repetitions, len(arms), runs))
+    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * own)
+    effects = effects - case.depth * (generator.random(own.shape) < case.collapsing)
     curve = _over_runs(GRID, sd, case)
     own_sd = np.array([case.problem_effect_sd if a.specific else 0.0 for a in arms])[:, None]
     shifts = np.array([a.shift for a in arms])[:, None]
@@ -208,7 +187,7 @@ def draw(
             logit = logit + own_sd * generator.normal(size=shape)
         logit = np.broadcast_to(logit, shape)
         these += np.interp(logit, GRID, curve).mean(axis=-1) / len(size.benchmarks)
-        p = expit(logit[:, :, None, :] + of_run[..., None])
+        p = expit(logit[:, :, None, :] + effects[..., None])
         blocks.append(generator.binomial(benchmark.n, p) / benchmark.n)
     return Draw(blocks, these, np.array([level_on_new_problems(size, case, a) for a in arms]))
 

@@ -5,28 +5,24 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.calibration.intervals import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.calibration.measure import PLAIN, UNTRAINED
+from ict_core.calibration.methods import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.markdown import markdown_table
 from ict_core.statistics.calibrated import stored
 
 
 def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
     """Per cent at each number of seeds, bold where the method does not keep its word; a dash where not measured."""
-    found = {row["seeds"]: row for _, row in rows.iterrows()}
-    if not found:
-        return "-"
-    texts = {at: f"{100 * row['rate']:.1f}" for at, row in found.items()}
-    bold = {at: f"**{text}**" if found[at]["verdict"] == "does not" else text for at, text in texts.items()}
-    return " / ".join(bold.get(at, "-") for at in seeds)
+    texts = {}
+    for number, rate, verdict in zip(rows["seeds"], rows["rate"], rows["verdict"], strict=True):
+        texts[number] = f"**{100 * rate:.1f}**" if verdict == "does not" else f"{100 * rate:.1f}"
+    return " / ".join(texts.get(number, "-") for number in seeds) if texts else "-"
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "role")) -> str:
     """A Markdown table with a column for each size, in whose cells stand per cent by rising seeds.
 
-    Args:
-        frame: rows of `calibration.COLUMNS`.
-        columns: what the rows are told apart by; they stand in the order of the frame.
+    The frame's `columns` tell its rows apart; they stand in the order of the frame.
     """
     keys, sizes = frame[list(columns)].drop_duplicates(), list(dict.fromkeys(frame["size"]))
     seeds = sorted(frame["seeds"].unique())
@@ -39,7 +35,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "rol
 
 
 def tables(frame: pd.DataFrame) -> dict[str, str]:
-    """The tables of the documentation by their captions; `frame` is one of `calibration.COLUMNS`.
+    """The tables of the documentation by their captions, from a frame of `calibrated.COLUMNS`.
 
     Of a second view or unsafe method for a difference, only the reading for new problems is shown, and of the cases
     other than the plain one what decides and who is misled.

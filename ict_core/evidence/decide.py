@@ -18,10 +18,9 @@ from ict_core.statistics.deciding import (
     claim_verdict,
     finding,
     p_of_strata,
+    two_one_sided,
 )
-from ict_core.statistics.equivalence import two_one_sided
-from ict_core.statistics.intervals import LEVEL, Estimate
-from ict_core.statistics.stratified import stratified_t
+from ict_core.statistics.intervals import LEVEL, Estimate, stratified_t
 
 Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
 

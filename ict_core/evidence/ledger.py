@@ -12,9 +12,8 @@ from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, Te
 from ict_core.evidence.decide import NO_OUTCOME, Outcome, largest, no_value, outcome, verdict
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.evidence.values import benchmarks_of, searched, values_of
-from ict_core.statistics.deciding import ALPHA, CONTRADICTED, NOT_TESTED
+from ict_core.statistics.deciding import ALPHA, CONTRADICTED, NOT_TESTED, holm
 from ict_core.statistics.graded import Graded
-from ict_core.statistics.multiplicity import holm
 from ict_core.statistics.names import AVERAGE
 from ict_core.statistics.power import seeds_needed
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 
 from ict_core.evidence.measures import fork_precision, fork_recall
-from ict_core.statistics.over_seeds import over_seeds
+from ict_core.statistics.intervals import over_seeds
 
 QUANTITIES = {
     "kept_share": "kept",

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ict_core.evidence.measures import QUANTITIES, run_quantities, sorted_curves
 from ict_core.evidence.rules import fork_means, rule_means
-from ict_core.statistics.over_seeds import over_seeds
+from ict_core.statistics.intervals import over_seeds
 from ict_core.statistics.schemas import SINGLE_LOGIT, SINGLE_LOGIT_BINS, VARIANTS
 from ict_core.theory.approximation import BINNED, by_regime, over_sources, sources
 from ict_core.theory.update import agreement

@@ -11,7 +11,7 @@ from ict_core.errors import UserError
 from ict_core.evidence.collect import collect
 from ict_core.evidence.scores import count_grades
 from ict_core.markdown import markdown_table
-from ict_core.statistics.pass_at_k import pass_at_k
+from ict_core.statistics.metrics import pass_at_k
 from ict_core.store import records
 from ict_core.store.files import appearing, write_text
 from ict_core.store.layout import StudyFiles

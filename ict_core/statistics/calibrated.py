@@ -13,26 +13,9 @@ from ict_core.errors import UserError
 
 FILE = Path(__file__).with_name("calibration.csv")
 PLAIN = "plain"  # the case without shared seeds, effects of problems, collapsing runs
-NEW, NONE = (
-    "new problems",
-    "no difference",
-)  # which true difference: over new problems, or none
-COLUMNS = {
-    "case": "str",
-    "size": "str",
-    "benchmarks": "int64",
-    "problems": "int64",
-    "seeds": "int64",
-    "quantity": "str",
-    "method": "str",
-    "truth": "str",
-    "role": "str",
-    "nominal": "float64",
-    "rate": "float64",
-    "error": "float64",
-    "repetitions": "int64",
-    "verdict": "str",
-}
+NEW, NONE = "new problems", "no difference"  # which true difference: over new problems, or none
+_STUDY, _QUESTION = ("case", "size", "benchmarks", "problems", "seeds"), ("quantity", "method", "truth", "role")
+COLUMNS = (*_STUDY, *_QUESTION, "nominal", "rate", "error", "repetitions", "verdict")
 
 
 @lru_cache
@@ -48,7 +31,14 @@ def stored() -> pd.DataFrame:
         raise UserError("the stored calibration is missing; run python -m ict_core.calibration.measure") from error
     if list(frame.columns) != list(COLUMNS):
         raise UserError("the stored calibration has other columns; run python -m ict_core.calibration.measure")
-    return frame.astype(COLUMNS)
+    return frame
+
+
+def _smaller(problems: int, average: bool, seeds: int) -> pd.DataFrame:
+    """The plain case's rows of studies with no more problems and seeds, of averages or of single benchmarks."""
+    frame = stored()
+    frame = frame[(frame["case"] == PLAIN) & ((frame["benchmarks"] > 1) == average)]
+    return frame[(frame["problems"] <= problems) & (frame["seeds"] <= seeds)]
 
 
 def coverage(method: str, problems: Sequence[int], seeds: int) -> float:
@@ -70,26 +60,15 @@ def coverage(method: str, problems: Sequence[int], seeds: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _coverage(method: str, problems: int, average: bool, seeds: int) -> float:
-    frame = stored()
-    frame = frame[(frame["case"] == PLAIN) & (frame["quantity"] == "difference") & (frame["method"] == method)]
-    frame = frame[frame["truth"].isin([NEW, NONE]) & ((frame["benchmarks"] > 1) == average)]
-    frame = frame[(frame["problems"] <= problems) & (frame["seeds"] <= seeds)]
-    if frame.empty:
-        return float("nan")
-    return float(frame.sort_values(["problems", "seeds"])["rate"].iloc[-1])
+    frame = _smaller(problems, average, seeds)
+    frame = frame[(frame["quantity"] == "difference") & (frame["method"] == method) & frame["truth"].isin([NEW, NONE])]
+    return float(frame.sort_values(["problems", "seeds"])["rate"].iloc[-1]) if len(frame) else float("nan")
 
 
 def nearest(problems: Sequence[int], seeds: int) -> pd.DataFrame:
-    """What was measured at the calibrated size and number of seeds nearest to a study's, at or below them.
+    """The rows for averages at the calibrated size and number of seeds nearest to a study's, at or below them.
 
-    Args:
-        problems: of each benchmark averaged, two or more.
-        seeds: of each arm.
-
-    Returns:
-        The rows of the stored frame in the plain case for averages; none where the study is smaller than each of them.
+    Arguments as of :func:`coverage`, two benchmarks or more; no rows where the study is smaller than each calibrated.
     """
-    frame = stored()
-    frame = frame[(frame["case"] == PLAIN) & (frame["benchmarks"] > 1)]
-    frame = frame[(frame["problems"] <= sum(problems)) & (frame["seeds"] <= seeds)]
+    frame = _smaller(sum(problems), True, seeds)
     return frame[(frame["problems"] == frame["problems"].max()) & (frame["seeds"] == frame["seeds"].max())]

@@ -7,17 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from ict_core.statistics.arms import Arm, Arms, common_seeds, difference
-from ict_core.statistics.intervals import ROUNDING
-from ict_core.statistics.matrix import Counts
+from ict_core.statistics.arms import Arm, Arms, Counts, Shown, common_seeds, difference, each_arm
+from ict_core.statistics.intervals import ROUNDING, Floats
 from ict_core.statistics.metrics import sampling_variance
 from ict_core.statistics.names import AVERAGE, BASE
 from ict_core.statistics.schemas import COMPONENTS, RERUN, SOURCES_OF_VARIANCE
 from ict_core.statistics.two_way import variance_parts
-
-Floats = NDArray[np.float64]
 
 
 def sampling_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> dict[tuple[str, str, str], float]:
@@ -25,12 +21,12 @@ def sampling_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> d
 
     A mean over the values with at least twice the graded samples that the metric needs; NaN where there is none.
     """
-    found = {}
+    means = {}
     for key, count in counts.items():
         variance = sampling_variance(metric, count.n, count.correct)
         known = ~np.isnan(variance)
-        found[key] = float(variance.mean(where=known)) if known.any() else float("nan")
-    return found
+        means[key] = float(variance.mean(where=known)) if known.any() else float("nan")
+    return means
 
 
 def _cut(squares: Sequence[float]) -> Floats:
@@ -49,14 +45,11 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
     benchmarks are summed. Where the sampling of some benchmark is not known, all of it stays within seed x problem.
 
     Args:
-        blocks: one a benchmark, each of shape (runs, problems of the benchmark), at least two of each.
+        blocks: as of `two_way`, each of shape (runs, problems of the benchmark), at least two of each.
         sampling: the sampling variance of one value in each benchmark, NaN where it is not known.
 
     Returns:
         The standard deviations, in the values' unit, and the contributions to the variance of the mean, in its square.
-
-    Raises:
-        ValueError: no block, an empty one, blocks with other numbers of runs, or a value that is not finite.
     """
     parts = variance_parts(blocks)
     runs, sizes = parts.sizes
@@ -72,19 +65,10 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
     return np.sqrt(_cut(squares)).tolist(), _cut(contributions).tolist()
 
 
-def _rows(arm: Arm, benchmark: str, sampling: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    of = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
-    sds, contributions = components(arm.of(benchmark), [sampling[name] for name in of])
-    return list(zip(SOURCES_OF_VARIANCE, sds, contributions, strict=True))
-
-
 def rerun_variance(arm: Arm, rerun: Arm, benchmark: str) -> float:
     """The variance of a run's mean between runs of one seed: the mean over seeds of half the squared difference.
 
-    Args:
-        arm: of a variant.
-        rerun: of the same variant trained again with the same random numbers.
-        benchmark: one of the arms', or the average.
+    `rerun` is of the same variant trained again with the same random numbers.
     """
     return float(np.square(difference(*common_seeds(arm, rerun)).runs(benchmark)).mean() / 2)
 
@@ -92,7 +76,7 @@ def rerun_variance(arm: Arm, rerun: Arm, benchmark: str) -> float:
 def component_frame(
     arms: Mapping[str, Arms],
     sampling: Mapping[str, Mapping[tuple[str, str, str], float]],
-    shown: Mapping[str, Sequence[str]],
+    shown: Shown,
     reruns: Mapping[str, str],
 ) -> pd.DataFrame:
     """The components of every shown trained variant with at least two runs; others have nothing to split.
@@ -100,27 +84,26 @@ def component_frame(
     One that was run again has the source :data:`RERUN` as well, whose contribution is a part of the seed's.
 
     Args:
-        arms: of each metric.
-        sampling: of each metric what :func:`sampling_of` gave.
-        shown: of each model its variants in the order in which they are shown.
+        arms: of each metric; `sampling` what :func:`sampling_of` gave of each.
+        shown: which variants.
         reruns: variant -> the variant that is the same with the same random numbers.
 
     Returns:
         A frame of `schemas.COMPONENTS`. A benchmark of one problem gives NaN.
     """
-    rows = []
-    for model, variants in shown.items():
-        for variant in variants:
-            for metric, of_metric in arms.items():
-                arm = of_metric[model, variant]
-                if variant == BASE or len(arm.seeds) < 2:
-                    continue
-                known = {name: sampling[metric][model, variant, name] for name in arm.blocks}
-                again = of_metric.get((model, reruns.get(variant, "")))
-                for benchmark in arm.benchmarks:
-                    key = (model, variant, benchmark, metric)
-                    rows += [(*key, *row) for row in _rows(arm, benchmark, known)]
-                    if again is not None:
-                        variance = rerun_variance(arm, again, benchmark)
-                        rows.append((*key, RERUN, variance**0.5, variance / len(arm.seeds)))
+    rows: list[tuple[str | float, ...]] = []
+    for model, variant, metric, arm in each_arm(arms, shown):
+        if variant == BASE or len(arm.seeds) < 2:
+            continue
+        rerun = arms[metric].get((model, reruns.get(variant, "")))
+        for benchmark in arm.benchmarks:
+            key = (model, variant, benchmark, metric)
+            averaged = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
+            sds, contributions = components(
+                arm.of(benchmark), [sampling[metric][model, variant, name] for name in averaged]
+            )
+            rows += [(*key, *row) for row in zip(SOURCES_OF_VARIANCE, sds, contributions, strict=True)]
+            if rerun is not None:
+                variance = rerun_variance(arm, rerun, benchmark)
+                rows.append((*key, RERUN, variance**0.5, variance / len(arm.seeds)))
     return pd.DataFrame(rows, columns=list(COMPONENTS))

@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics.matrix import cell_name
-from ict_core.statistics.names import BASE, CELL
+from ict_core.statistics.names import BASE, CELL, cell_name
 from ict_core.store.records import STATUSES, STATUSES_GRADED
 
 _OF_PROBLEM = [*CELL, "benchmark", "problem"]
@@ -17,17 +16,11 @@ _OF_PROBLEM = [*CELL, "benchmark", "problem"]
 
 @dataclass(frozen=True)
 class Design:
-    """What a study was to measure.
+    """What a study was to measure."""
 
-    Attributes:
-        cells: (model, variant, seed) of every run that answers the benchmarks.
-        problems: of each benchmark, how many.
-        samples: of each benchmark, how many of each problem.
-    """
-
-    cells: tuple[tuple[str, str, int], ...]
-    problems: Mapping[str, int]
-    samples: Mapping[str, int]
+    cells: tuple[tuple[str, str, int], ...]  # (model, variant, seed) of every run that answers the benchmarks
+    problems: Mapping[str, int]  # of each benchmark, how many
+    samples: Mapping[str, int]  # of each benchmark, how many of each problem
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> "Design":
@@ -46,14 +39,9 @@ class Design:
 
 
 def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
-    """Hold scores against the design of their study.
+    """Hold scores, a frame of `records.SCORES` from a file, against the design of their study.
 
     A sample that could not be graded is no fault: it counts in `sampled` and in one of the ungraded statuses.
-
-    Args:
-        scores: a frame of `records.SCORES`.
-        design: of the study.
-        file: of the scores, for messages.
 
     Raises:
         UserError: a cell, benchmark or problem is missing, unknown or there twice, or a count is impossible; it names
@@ -77,10 +65,10 @@ def _refuse(file: Path, fault: str) -> NoReturn:
 
 
 def _check_cells(scores: pd.DataFrame, design: Design, file: Path) -> None:
-    found = dict.fromkeys(scores[CELL].drop_duplicates().itertuples(index=False, name=None))
+    ran = dict.fromkeys(scores[CELL].drop_duplicates().itertuples(index=False, name=None))
     for cells, others, fault in (
-        (design.cells, found, "no row of {}; allowed: every cell of study.json"),
-        (found, frozenset(design.cells), "{} is no cell of study.json; allowed: its base models and its grid"),
+        (design.cells, ran, "no row of {}; allowed: every cell of study.json"),
+        (ran, design.cells, "{} is no cell of study.json; allowed: its base models and its grid"),
     ):
         odd = [_name(cell) for cell in cells if cell not in others]
         if odd:
@@ -106,12 +94,10 @@ def _check_problems(scores: pd.DataFrame, design: Design, file: Path) -> None:
             size = int(sizes.get((*cell, benchmark), 0))
             if size == declared == len(known):
                 continue
-            own = rows[(rows[CELL] == list(cell)).all(axis=1)]["problem"]
-            lacks = [name for name in known if name not in set(own)][:3]
-            named = f", without problem {', '.join(lacks)}" if lacks else ""
-            told = f"{size} problems of {benchmark}{named}"
-            if size == declared:
-                told += f", where all cells together have {len(known)}"
+            own = set(rows[(rows[CELL] == list(cell)).all(axis=1)]["problem"])
+            lacks = ", ".join([name for name in known if name not in own][:3])
+            told = f"{size} problems of {benchmark}" + (f", without problem {lacks}" if lacks else "")
+            told += f", where all cells together have {len(known)}" if size == declared else ""
             _refuse(file, f"{_name(cell)}: {told}; allowed: the {declared} of study.json, the same in every cell")
 
 

@@ -14,14 +14,11 @@ def elbow(sorted_scores: ArrayLike) -> float:
 
     This is the "kneedle" rule for a falling curve (Satopaa et al. 2011, without smoothing): ranks and scores are scaled
     to [0, 1], so that the chord falls from (0, 1) to (1, 0) and the distance of (x, y) to it is proportional to
-    1 - x - y. Of several points at the same distance the first is taken. Scaling or shifting the scores moves nothing.
-
-    Args:
-        sorted_scores: shape (n,), finite, falling or level from one to the next.
+    1 - x - y. Of several points at the same distance the first is taken.
 
     Returns:
-        The share in (0, 1] of the scores up to the elbow, that one included: its rank (from 1) over n. NaN where there
-        is no elbow: fewer than three scores, or a curve that is level, straight, or nowhere below its chord.
+        The share in (0, 1] of the scores, shape (n,), up to the elbow, that one included: its rank (from 1) over n.
+        NaN where there is none: fewer than three scores, or a curve level, straight, or nowhere below its chord.
 
     Raises:
         ValueError: scores that are not a list, not finite, or rise.
@@ -46,16 +43,11 @@ def mean_sorted_curve(scores: ArrayLike, sequences: ArrayLike, points: int = POI
     the smallest that a rule keeps which keeps the share s of the sequence. Every sequence weighs the same.
 
     Args:
-        scores: one a token, shape (tokens,), finite.
+        scores: one a token, shape (tokens,), finite (else a UserError).
         sequences: what tells the token's sequence from others, shape (tokens,), any kind that sorts.
-        points: of the curve, at least 1.
 
     Returns:
         The curve, shape (points,), falling; it is what :func:`elbow` takes.
-
-    Raises:
-        UserError: a score is not finite.
-        ValueError: no tokens, or other shapes.
     """
     values, groups = np.asarray(scores, dtype=np.float64), np.asarray(sequences)
     if values.ndim != 1 or values.shape != groups.shape or values.size == 0:

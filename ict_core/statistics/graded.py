@@ -23,11 +23,7 @@ class _Block(NamedTuple):
 
 
 class Graded:
-    """How many samples of each arm were graded, all its seeds together.
-
-    Args:
-        scores: a frame of `records.SCORES`.
-    """
+    """How many samples of each arm were graded, all its seeds together, by a frame of `records.SCORES`."""
 
     def __init__(self, scores: pd.DataFrame) -> None:
         self._scores = scores
@@ -38,12 +34,9 @@ class Graded:
                 self._arms.setdefault((str(model), str(variant)), {})[str(benchmark)] = block
 
     def notice(self, model: str, variants: Iterable[str], benchmarks: Sequence[str], metrics: Sequence[str]) -> str:
-        """What must be known of a number of one arm, or of the arms that it compares.
+        """What must be known of a number, made from metrics, of one variant or of those that it compares.
 
-        Args:
-            model, variants: the arms; one without scores says nothing.
-            benchmarks: that it is a mean over; the average is all.
-            metrics: that it is made from.
+        It is a mean over the benchmarks; the average is all. A variant without scores says nothing.
 
         Returns:
             The samples graded of each arm, and by how many percent points a metric may be too low because pass@n stood

@@ -1,33 +1,30 @@
 """The level of every method: its mean with an interval for new problems and one for these problems."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics.arms import Arm, Arms
+from ict_core.statistics.arms import Arm, Arms, Shown, each_arm
 from ict_core.statistics.intervals import Estimate, over_runs
 from ict_core.statistics.names import AVERAGE
-from ict_core.statistics.one_run import over_problems, wilson
 from ict_core.statistics.schemas import LEVELS
-from ict_core.statistics.two_way import two_way
+from ict_core.statistics.two_way import over_problems, two_way, wilson
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
     """The interval for new problems and how it was made, one of `schemas.INTERVALS`."""
     blocks = arm.of(benchmark)
     if len(arm.seeds) > 1:
-        found, name = two_way(blocks), "two-way"
+        level, name = two_way(blocks), "two-way"
     elif one_sample and benchmark != AVERAGE:
-        found, name = wilson(blocks[0][0]), "wilson"
+        level, name = wilson(blocks[0][0]), "wilson"
     else:
-        found, name = over_problems([block[0] for block in blocks]), "problems"
-    return found, "none" if np.isnan(found.low) else name
+        level, name = over_problems([block[0] for block in blocks]), "problems"
+    return level, "none" if np.isnan(level.low) else name
 
 
-def level_frame(
-    arms: Mapping[str, Arms], shown: Mapping[str, Sequence[str]], one_sample: frozenset[tuple[str, str, str]]
-) -> pd.DataFrame:
+def level_frame(arms: Mapping[str, Arms], shown: Shown, one_sample: frozenset[tuple[str, str, str]]) -> pd.DataFrame:
     """The levels of every shown variant on every benchmark and their average.
 
     With several runs the interval is :func:`two_way`, with one run it is over problems, or Wilson's where every
@@ -35,23 +32,31 @@ def level_frame(
 
     Args:
         arms: of each metric.
-        shown: of each model its variants in the order in which they are shown.
         one_sample: the (model, variant, benchmark) of which every problem has one graded sample.
 
     Returns:
         A frame of `schemas.LEVELS`.
     """
     rows = []
-    for model, variants in shown.items():
-        for variant in variants:
-            for metric, of_metric in arms.items():
-                arm = of_metric[model, variant]
-                for benchmark in arm.benchmarks:
-                    found, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
-                    seeds = over_runs(arm.runs(benchmark))
-                    problems = sum(block.shape[1] for block in arm.of(benchmark))
-                    limits = (found.mean, found.low, found.high, found.df)
-                    by_seeds = (seeds.low, seeds.high)
-                    key = (model, variant, benchmark, metric)
-                    rows.append((*key, *map(float, limits), interval, *map(float, by_seeds), len(arm.seeds), problems))
+    for model, variant, metric, arm in each_arm(arms, shown):
+        for benchmark in arm.benchmarks:
+            level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
+            seeds = over_runs(arm.runs(benchmark))
+            rows.append(
+                {
+                    "model": model,
+                    "variant": variant,
+                    "benchmark": benchmark,
+                    "metric": metric,
+                    "mean": float(level.mean),
+                    "low": float(level.low),
+                    "high": float(level.high),
+                    "df": float(level.df),
+                    "interval": interval,
+                    "seeds_low": float(seeds.low),
+                    "seeds_high": float(seeds.high),
+                    "seeds": len(arm.seeds),
+                    "problems": sum(block.shape[1] for block in arm.of(benchmark)),
+                }
+            )
     return pd.DataFrame(rows, columns=list(LEVELS))

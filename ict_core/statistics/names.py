@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.store.layout import BASE_VARIANT
+from ict_core.store.layout import BASE_VARIANT, cell_folder
 
 BASE = BASE_VARIANT  # evaluated once, no training seeds
 AVERAGE = "average"  # the benchmark name of the macro-average: every benchmark weighs the same, whatever its size
@@ -25,6 +25,11 @@ FACTORS = {
     "replica": "random numbers",
 }
 """What a variant's declared factor is called, in the order in which they are shown."""
+
+
+def cell_name(cell: pd.Series) -> str:
+    """model/variant/seed-n of a row that has these columns."""
+    return cell_folder(cell["model"], cell["variant"], cell["seed"])
 
 
 def selector_and_percent(variant: str) -> tuple[str, int] | None:

@@ -1,8 +1,4 @@
-"""From problems to runs: the frame with one value a run, and which of its arms are shown.
-
-A frame of runs is one of `schemas.RUNS`, one row a (model, variant, seed, benchmark, metric); the benchmark
-:data:`AVERAGE` is the macro-average.
-"""
+"""From problems to runs: the frame with one value a run, and which of its arms are shown."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,21 +6,13 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.statistics import names
-from ict_core.statistics.arms import Arms, arms_of
-from ict_core.statistics.matrix import cell_name, count_matrices
+from ict_core.statistics.arms import Arms, arms_of, count_matrices
 from ict_core.statistics.metrics import metrics_of, samples_needed
-from ict_core.statistics.names import AVERAGE, BASE, CELL
 from ict_core.statistics.schemas import RUNS
-
-__all__ = ["AVERAGE", "BASE", "CELL", "check_samples", "frame_of_arms", "run_frame", "shown_variants"]
 
 
 def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Of every problem samples enough for every metric were drawn, and at least one of them was graded.
-
-    Args:
-        scores: a frame of `records.SCORES`.
-        metrics: names, at least one.
+    """Of every problem samples enough for every metric (one or more) were drawn, and at least one of them was graded.
 
     Raises:
         UserError: a problem with too few samples (its cell and the metric are named), or an unknown metric.
@@ -37,15 +25,15 @@ def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
         if short.any():
             row = scores[short].iloc[0]
             told = fault.format(sampled=row["sampled"])
-            raise UserError(f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told}")
+            raise UserError(f"scores: {names.cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told}")
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
-    """The frame of runs from the arms of each metric."""
+    """The frame of runs, `schemas.RUNS`, from the arms of each metric."""
     rows = [
         (*key, seed, benchmark, metric, value)
-        for metric, of_metric in arms.items()
-        for key, arm in of_metric.items()
+        for metric, by_variant in arms.items()
+        for key, arm in by_variant.items()
         for benchmark in arm.benchmarks
         for seed, value in zip(arm.seeds, arm.runs(benchmark).tolist(), strict=True)
     ]
@@ -59,15 +47,11 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
     ungraded one is neither right nor wrong, and of a problem with n < k of them pass@n stands for pass@k.
 
     Args:
-        scores: a frame of `records.SCORES`.
+        scores: a frame of `records.SCORES`; errors as of `count_matrices` and :func:`check_samples`.
         metrics: the metrics wanted, at least one; by default all of `metrics_of(scores)`.
 
     Returns:
         A frame of `schemas.RUNS`; models, variants and benchmarks in the order of `scores`, the average last.
-
-    Raises:
-        UserError: no rows, a cell that lacks a problem (named) or has it twice, a problem with too few samples or none
-            graded (named), or an unknown metric.
     """
     counts = count_matrices(scores)
     wanted = list(metrics) if metrics is not None else metrics_of(scores)
@@ -76,15 +60,8 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
 
 
 def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:
-    """The variants that a model ran, in the order in which they are shown: base first, then as given.
-
-    Args:
-        frame: scores or runs. A study may run a variant on some of its models only.
-
-    Raises:
-        UserError: a variant that no model ran.
-    """
-    absent = sorted(set(variants) - {BASE} - set(frame["variant"].unique()))
+    """`names.shown_variants`, which refuses a variant that no model of the frame ran (UserError)."""
+    absent = sorted(set(variants) - {names.BASE} - set(frame["variant"].unique()))
     if absent:
         raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
     return names.shown_variants(frame, model, variants)

@@ -5,13 +5,13 @@ Values and differences are shares in [0, 1] and [-1, 1]; a float is NaN where th
 
 _CELL = {"model": "str", "variant": "str", "seed": "int"}
 
+_LEVEL = {"model": "str", "variant": "str", "benchmark": "str", "metric": "str"}
+_CONTRAST = {"model": "str", "variant": "str", "baseline": "str"}
+
 RUNS = {**_CELL, "benchmark": "str", "metric": "str", "value": "float"}
 INTERVALS = ("two-way", "problems", "wilson", "none")  # how a level's interval was made
 LEVELS = {
-    "model": "str",
-    "variant": "str",
-    "benchmark": "str",
-    "metric": "str",
+    **_LEVEL,
     "mean": "float",
     "low": "float",  # for new runs on new problems
     "high": "float",
@@ -24,9 +24,7 @@ LEVELS = {
 }
 FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
 CONTRASTS = {
-    "model": "str",
-    "variant": "str",
-    "baseline": "str",
+    **_CONTRAST,
     "benchmark": "str",
     "metric": "str",
     "family": "str",  # one of FAMILIES
@@ -50,9 +48,7 @@ CONTRASTS = {
     "verdict": "str",  # one of deciding.VERDICTS
 }
 VIEWS = {
-    "model": "str",
-    "variant": "str",
-    "baseline": "str",
+    **_CONTRAST,
     "metric": "str",
     "view": "str",
     "estimate": "float",
@@ -65,15 +61,12 @@ VIEWS = {
 SOURCES_OF_VARIANCE = ("seed", "problem", "seed x problem", "sampling")
 RERUN = "rerun (within seed)"  # a part of the seed's, which no sum may count again; where a same-seed rerun was run
 COMPONENTS = {
-    "model": "str",
-    "variant": "str",
-    "benchmark": "str",
-    "metric": "str",
+    **_LEVEL,
     "source": "str",
     "sd": "float",  # of the source itself
     "contribution": "float",  # to the variance of the level: a share squared
 }
-_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # as statistics.over_seeds gives them
+_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # of intervals.over_seeds
 QUANTITIES = {**_CELL, "quantity": "str", "value": "float"}  # of evidence.measures
 QUANTITY_MEANS = {"model": "str", "variant": "str", "quantity": "str", **_OVER_SEEDS}
 CURVES = {**_CELL, "share": "float", "score": "float"}  # of a run the mean sorted score u at a share of the tokens

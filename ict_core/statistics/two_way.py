@@ -1,48 +1,39 @@
-"""The interval of a mean that speaks for new runs on new problems: the two-way random model.
+"""The intervals that speak for new problems: of several runs, and of the only run of a model that was not trained.
 
-A value of run s on problem p is mean + run effect + problem effect + rest, all random. The variance of the mean over
-S runs and P problems is then estimated without bias by V_runs + V_problems - V_residual: the variance of the run
-means over S, plus that of the problem means over P, less the residual mean square over S P, which both contain (the
-variance of a mean in a two-way layout without repeats, Searle, Casella and McCulloch 1992, chapter 4).
+Several runs follow the two-way random model: a value of run s on problem p is mean + run effect + problem effect +
+rest, all random. The variance of the mean over S runs and P problems is then estimated without bias by V_runs +
+V_problems - V_residual: the variance of the run means over S, plus that of the problem means over P, less the residual
+mean square over S P, which both contain (Searle, Casella and McCulloch 1992, chapter 4).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.stats.proportion import proportion_confint
 
-from ict_core.statistics.intervals import LEVEL, Estimate, student
+from ict_core.statistics.intervals import LEVEL, Estimate, Floats, check_level, mean_of_means, satterthwaite, student
 
-Block = NDArray[np.float64]
+EQUAL = 1e-9  # variances whose ratio is closer to 1 differ by rounding alone
 
 
 @dataclass(frozen=True)
 class VarianceParts:
     """The parts of the variance of a mean over B benchmarks, in the values' unit squared.
 
-    Attributes:
-        mean: every benchmark weighs the same, shape (...).
-        runs: from the run means averaged over benchmarks, so that what a run shares between benchmarks is in it,
-            shape (...); NaN with one run.
-        problems: of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem.
-        residual: of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem.
-        sizes: runs, and problems of each benchmark, shape (B,).
+    `runs` is from the run means averaged over benchmarks, so that what a run shares between benchmarks is in it.
     """
 
-    mean: NDArray[np.float64]
-    runs: NDArray[np.float64]
-    problems: NDArray[np.float64]
-    residual: NDArray[np.float64]
-    sizes: tuple[int, NDArray[np.int64]]
+    mean: Floats  # every benchmark weighs the same, shape (...)
+    runs: Floats  # shape (...); NaN with one run
+    problems: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem
+    residual: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem
+    sizes: tuple[int, NDArray[np.int64]]  # runs, and problems of each benchmark, shape (B,)
 
 
-def check_blocks(blocks: Sequence[Block], axes: int) -> list[Block]:
-    """The blocks as float arrays, each with `axes` axes or more and the same shape but for the last.
-
-    Raises:
-        ValueError: no block, an empty one, shapes that do not fit, or a value that is not finite.
-    """
+def _checked(blocks: Sequence[Floats], axes: int) -> list[Floats]:
+    """The blocks as finite float arrays, each with `axes` axes or more and the same shape but for the last."""
     arrays = [np.asarray(block, dtype=np.float64) for block in blocks]
     if not arrays:
         raise ValueError("an interval needs the values of at least one benchmark")
@@ -56,30 +47,23 @@ def check_blocks(blocks: Sequence[Block], axes: int) -> list[Block]:
     return arrays
 
 
-def _variance(values: Block, divisor: int) -> NDArray[np.float64]:
+def _variance(values: Floats, divisor: int) -> Floats:
     """The sample variance along the last axis over `divisor`; NaN for a single value."""
     if values.shape[-1] == 1:
         return np.full(values.shape[:-1], np.nan)
     return values.var(axis=-1, ddof=1) / divisor
 
 
-def variance_parts(blocks: Sequence[Block]) -> VarianceParts:
-    """Split the variance of the mean over runs, problems and benchmarks.
-
-    Args:
-        blocks: one a benchmark, each of shape (..., runs, problems of the benchmark), finite.
-
-    Raises:
-        ValueError: no block, an empty one, blocks whose leading shapes differ, or a value that is not finite.
-    """
-    arrays = check_blocks(blocks, 2)
+def variance_parts(blocks: Sequence[Floats]) -> VarianceParts:
+    """Split the variance of the mean over runs, problems and benchmarks; arguments and errors as of :func:`two_way`."""
+    arrays = _checked(blocks, 2)
     weight, runs = 1 / len(arrays) ** 2, arrays[0].shape[-2]
     run_means = [array.mean(axis=-1) for array in arrays]
     problems, residual = [], []
-    for array, of_run in zip(arrays, run_means, strict=True):
-        size, of_problem = array.shape[-1], array.mean(axis=-2)
-        problems.append(weight * _variance(of_problem, size))
-        rest = array - of_run[..., None] - (of_problem - of_run.mean(axis=-1)[..., None])[..., None, :]
+    for array, run_mean in zip(arrays, run_means, strict=True):
+        size, problem_mean = array.shape[-1], array.mean(axis=-2)
+        problems.append(weight * _variance(problem_mean, size))
+        rest = array - run_mean[..., None] - (problem_mean - run_mean.mean(axis=-1)[..., None])[..., None, :]
         free = (runs - 1) * (size - 1)
         square = np.square(rest).sum(axis=(-2, -1)) / free if free else np.full(rest.shape[:-2], np.nan)
         residual.append(weight * square / (runs * size))
@@ -88,25 +72,23 @@ def variance_parts(blocks: Sequence[Block]) -> VarianceParts:
     return VarianceParts(average.mean(axis=-1), _variance(average, runs), np.array(problems), np.array(residual), sizes)
 
 
-def two_way(blocks: Sequence[Block], level: float = LEVEL) -> Estimate:
+def two_way(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
     """The mean over benchmarks with an interval for new runs on new problems.
 
     The variance is the largest of V_runs + V_problems - V_residual, V_runs, V_problems and V_residual. This cuts the
     components at 0: where V_problems is below V_residual, the problems' own component is estimated below 0, and with
     0 in its place the sum is V_runs; likewise for the runs, and V_residual where both are cut. The degrees of freedom
-    are Satterthwaite's (1946) for the mean squares in the variance chosen. For a comparison the blocks hold the
-    differences of two methods' values, paired by seed and problem.
+    are Satterthwaite's for the mean squares in the variance chosen.
 
     Args:
         blocks: one a benchmark, each of shape (..., runs, problems of the benchmark), finite; every benchmark weighs
-            the same, whatever its size.
-        level: coverage in (0, 1).
+            the same, whatever its size. For a comparison the differences, paired by seed and problem.
 
     Returns:
         Arrays of shape (...). With one run, a benchmark of one problem, or a variance of 0 there is no interval.
 
     Raises:
-        ValueError: no block, an empty one, blocks whose leading shapes differ, a value that is not finite, or a level
+        ValueError: no block, an empty one, leading shapes that differ, a value that is not finite, or a level
             outside (0, 1).
     """
     parts = variance_parts(blocks)
@@ -119,11 +101,33 @@ def two_way(blocks: Sequence[Block], level: float = LEVEL) -> Estimate:
     by_residual = (parts.residual**2 / (free_runs * free)).sum(axis=0)
     variances = np.stack([v_runs + v_problems - v_residual, v_runs, v_problems, v_residual])
     squares = np.stack([by_runs + by_problems + by_residual, by_runs, by_problems, by_residual])
-    preference = 1 + 1e-9 * np.arange(3, -1, -1).reshape(
-        -1, *[1] * parts.mean.ndim
-    )  # equal but for rounding: the first
-    chosen = (variances * preference).argmax(axis=0)[None]
+    # the first that is as large as the largest: of equal variances, rounding must not choose the degrees of freedom
+    chosen = (variances >= (1 - EQUAL) * variances.max(axis=0)).argmax(axis=0)[None]
     variance, square = (np.take_along_axis(a, chosen, axis=0)[0] for a in (variances, squares))
-    df = np.divide(variance**2, square, out=np.full(variance.shape, np.nan), where=square > 0)
-    size = max(1.0, *(float(np.abs(block).max()) for block in blocks))
-    return student(parts.mean, variance, df, level, size)
+    scale = max(float(np.abs(block).max()) for block in blocks)
+    return student(parts.mean, variance, satterthwaite(variance, square), level, scale)
+
+
+def over_problems(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
+    """The mean over benchmarks of one run's means over problems (`mean_of_means`): for this run on new problems.
+
+    The blocks are of shape (..., problems of the benchmark), errors as of :func:`two_way`. With a benchmark of one
+    problem, or without any spread, there is no interval.
+    """
+    return mean_of_means(_checked(blocks, 1), level)
+
+
+def wilson(values: ArrayLike, level: float = LEVEL) -> Estimate:
+    """Wilson's (1927) interval of a share, where each problem was sampled once and is right or wrong.
+
+    With more samples a problem the problems are no yes-or-no trials: use :func:`over_problems`. From 0 and 1, shape
+    (..., problems); other values are a ValueError. The standard error and the degrees of freedom are NaN.
+    """
+    check_level(level)
+    trials = np.asarray(values, dtype=np.float64)
+    if trials.ndim == 0 or trials.size == 0 or not np.isin(trials, (0, 1)).all():
+        raise ValueError("Wilson's interval needs one yes or no (1 or 0) of each problem: one sample a problem")
+    low, high = proportion_confint(trials.sum(axis=-1), trials.shape[-1], alpha=1 - level, method="wilson")
+    mean = trials.mean(axis=-1)
+    none = np.full(mean.shape, np.nan)
+    return Estimate(mean, none, none.copy(), np.asarray(low), np.asarray(high))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from ict_core.seeding import generator
-from ict_core.statistics.over_seeds import over_seeds
+from ict_core.statistics.intervals import over_seeds
 from ict_core.theory.regimes import LEAST, RESOLUTION, regimes
 from ict_core.theory.single_logit import Array, first_order_h2_change, h1_change, h2_change, turning_shift
 
@@ -48,7 +48,7 @@ def sources(tokens: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
 def over_sources(
     measure: Callable[[pd.DataFrame], pd.DataFrame], states: Mapping[str, list[pd.DataFrame]]
 ) -> pd.DataFrame:
-    """A measure of each frame of states, as `statistics.over_seeds` with the column `states` in front."""
+    """A measure of each frame of states, as `intervals.over_seeds` with the column `states` in front."""
     values = pd.concat([measure(frame).assign(states=name) for name, frames in states.items() for frame in frames])
     return over_seeds(values, ["states", *values.columns.drop(["states", "value"])])
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from ict_core.calibration import measure as calibration
-from ict_core.calibration.intervals import Question, covers
 from ict_core.calibration.measure import (
     CASES,
     COLUMNS,
@@ -18,13 +17,13 @@ from ict_core.calibration.measure import (
     measure_pairs,
     summarise,
 )
+from ict_core.calibration.methods import Question, covers, smallest_by_holm
 from ict_core.calibration.simulate import SIZES
 from ict_core.calibration.tables import table, tables
-from ict_core.calibration.tests import smallest_by_holm
 from ict_core.errors import UserError
 from ict_core.statistics import calibrated
 from ict_core.statistics.calibrated import coverage, stored
-from ict_core.statistics.multiplicity import holm
+from ict_core.statistics.deciding import holm
 from ict_core.statistics.permutation import sign_flip_floor, two_sample_floor
 from ict_core.statistics.power import detectable, seeds_needed
 

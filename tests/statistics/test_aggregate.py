@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from ict_core.statistics.aggregate import (
+from ict_core.statistics.bootstrap import (
     interquartile_difference,
     interquartile_mean,
     probability_of_improvement,

@@ -7,6 +7,7 @@ from ict_core.errors import UserError
 from ict_core.seeding import generator
 from ict_core.statistics import deciding, schemas
 from ict_core.statistics.analysis import analyse
+from ict_core.statistics.contrasts import Comparisons
 from ict_core.statistics.runs import run_frame
 from ict_core.store import records
 
@@ -22,7 +23,7 @@ def scores():
 
 
 def run(scores, variants=VARIANTS, baselines=("grpo", "stapo"), declared=DECLARED, margin=0.02, power=0.8):
-    return analyse(scores, variants, baselines, declared, (), margin, power, generator(0, "statistics"))
+    return analyse(scores, variants, Comparisons(baselines, declared, (), margin, power), generator(0, "statistics"))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ict_core.errors import UserError
 from ict_core.statistics.arms import Arm, difference
-from ict_core.statistics.contrasts import contrast_frame, correlation, pairs
+from ict_core.statistics.contrasts import Comparisons, contrast_frame, correlation
 from ict_core.statistics.permutation import sign_flip
 from ict_core.statistics.power import detectable, seeds_needed
 from ict_core.statistics.schemas import CONTRASTS
@@ -29,11 +29,14 @@ def study(metrics=("pass@1",), **runs):
     return {metric: {("m", v.replace("_", "-")): arm(v, r) for v, r in runs.items()} for metric in metrics}
 
 
-def contrasts(arms, baselines=("grpo",), declared=(), varied=(), margin=MARGIN, **shown):
+def contrasts(arms, baselines=("grpo",), declared=(), varied=(), margin=MARGIN):
     ran = {model: [v for m, v in next(iter(arms.values())) if m == model] for model in ("m", "l")}
-    return contrast_frame(
-        arms, {m: v for m, v in ran.items() if v}, baselines, declared, varied, margin, POWER, **shown
-    )
+    comparisons = Comparisons(baselines, declared, varied, margin, POWER)
+    return contrast_frame(arms, {m: v for m, v in ran.items() if v}, comparisons)
+
+
+def pairs(variants, baselines, declared, varied=()):
+    return Comparisons(baselines, declared, varied, MARGIN, POWER).pairs(variants)
 
 
 def average(frame, variant="ict"):

@@ -10,7 +10,7 @@ from ict_core.evidence.claims import DifferenceTest
 from ict_core.evidence.decide import outcome, verdict
 from ict_core.seeding import generator
 from ict_core.statistics.arms import Arm
-from ict_core.statistics.contrasts import contrast_frame
+from ict_core.statistics.contrasts import Comparisons, contrast_frame
 from ict_core.statistics.deciding import (
     BETTER,
     CONTRADICTED,
@@ -95,7 +95,8 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
     others = list(arms)[1:]
     of_metric = {"pass@1": {("m", name): values for name, values in arms.items()}}
     declared = [(name, "grpo", "pass@1") for name in others]
-    frame = contrast_frame(of_metric, {"m": list(arms)}, ["grpo"], declared, [], MARGIN, 0.8)
+    comparisons = Comparisons(["grpo"], declared, [], MARGIN, 0.8)
+    frame = contrast_frame(of_metric, {"m": list(arms)}, comparisons)
     rows = frame[frame["benchmark"] == "average"].set_index("variant")
     for name in others:
         row, gaps = rows.loc[name], arms[name].runs("b") - arms["grpo"].runs("b")

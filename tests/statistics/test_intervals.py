@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_sample import t_interval
 from scipy import stats
 from student_t import critical_t, two_sided_p
 
-from ict_core.statistics.intervals import over_runs, student, t_interval
+from ict_core.statistics.intervals import over_runs, student
 
 
 def test_by_hand():

@@ -6,9 +6,8 @@ import pytest
 from ict_core.statistics.arms import Arm
 from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.levels import level_frame
-from ict_core.statistics.one_run import over_problems, wilson
 from ict_core.statistics.schemas import LEVELS
-from ict_core.statistics.two_way import two_way
+from ict_core.statistics.two_way import over_problems, two_way, wilson
 from ict_core.store.records import write_frame
 
 RNG = np.random.default_rng(3)

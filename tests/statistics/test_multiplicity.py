@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.statistics.multiplicity import benjamini_hochberg, holm
+from ict_core.statistics.deciding import benjamini_hochberg, holm
 
 
 def holm_by_hand(p):

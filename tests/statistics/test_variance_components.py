@@ -6,9 +6,8 @@ import pytest
 import statsmodels.formula.api as smf
 from statsmodels.stats.anova import anova_lm
 
-from ict_core.statistics.arms import Arm, arms_of
+from ict_core.statistics.arms import Arm, Counts, arms_of
 from ict_core.statistics.components import component_frame, components, rerun_variance, sampling_of
-from ict_core.statistics.matrix import Counts
 from ict_core.statistics.schemas import COMPONENTS, RERUN
 from ict_core.statistics.two_way import two_way
 from ict_core.store.records import write_frame

@@ -8,10 +8,11 @@ from scipy import stats
 
 from ict_core.statistics.calibrated import stored
 from ict_core.statistics.schemas import VIEWS
-from ict_core.statistics.views import second_views
+from ict_core.statistics.views import Contrast, second_views
 from ict_core.store.records import read_frame, write_frame
 
 TESTS = ["sign-flip", "permutation", "wilcoxon"]
+CONTRAST = Contrast("tiny", "ict-10", "grpo", "pass@4")
 NAMES = [*TESTS, "welch", "crossed bootstrap", "probability of improvement", "interquartile mean"]
 
 
@@ -25,7 +26,7 @@ def arms(seeds=5, sizes=(40, 40, 30), gain=0.05, seed=0):
 
 
 def views_of(ours, theirs, seed=1, **options):
-    rows = second_views("tiny", "ict-10", "grpo", "pass@4", ours, theirs, np.random.default_rng(seed), **options)
+    rows = second_views(CONTRAST, ours, theirs, np.random.default_rng(seed), **options)
     return pd.DataFrame(rows).set_index("view")
 
 
@@ -34,7 +35,7 @@ def runs_of(arm):
 
 
 def test_rows_have_the_schema(tmp_path):
-    rows = second_views("tiny", "ict-10", "grpo", "pass@4", *arms(), np.random.default_rng(1))
+    rows = second_views(CONTRAST, *arms(), np.random.default_rng(1))
     write_frame(pd.DataFrame(rows), tmp_path / "views.parquet", VIEWS)
     frame = read_frame(tmp_path / "views.parquet", VIEWS)
     assert list(frame["view"]) == NAMES

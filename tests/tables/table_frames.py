@@ -10,6 +10,7 @@ from ict_core.evidence.settings import Variation
 from ict_core.evidence.token_statistics import token_frames
 from ict_core.seeding import generator
 from ict_core.statistics.analysis import analyse
+from ict_core.statistics.contrasts import Comparisons
 from ict_core.statistics.schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.tables.frames import TableSettings
@@ -103,7 +104,8 @@ def shadow_row(**values):
 
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
-    found = analyse(scores, list(variants), list(baselines), declared, VARIED, 0.02, 0.8, generator(0, "tables"))
+    comparisons = Comparisons(list(baselines), declared, VARIED, 0.02, 0.8)
+    found = analyse(scores, list(variants), comparisons, generator(0, "tables"))
     cells = cells_of(scores)
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
     log = synthetic.log(variants=variants, **study)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import table_frames as made
+from one_sample import t_interval
 
 from ict_core.evidence.rules import QUANTITIES, rule_means
-from ict_core.statistics.intervals import t_interval
 from ict_core.tables.shadow import shadow_table
 
 NAN = float("nan")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import synthetic
 import table_frames as made
+from one_sample import t_interval
 
-from ict_core.statistics.intervals import t_interval
 from ict_core.tables.layout import number, with_half
 from ict_core.tables.single_logit import single_logit_table
 from ict_core.tables.statements import statements_table
