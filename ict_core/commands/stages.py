@@ -11,24 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ict_core.commands.app import command
-from ict_core.commands.options import (
-    Given,
-    HeldOut,
-    Name,
-    Results,
-    Seed,
-    StudyArgument,
-    StudyAsOption,
-    StudyFile,
-    chosen,
-)
+from ict_core.commands.options import AnyStudy, Given, HeldOut, Name, OneCell, Results, StudyFile
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.startup import loading
 from ict_core.store.repository import REPOSITORY
 
 if TYPE_CHECKING:
-    from ict_core.config import Cell, Study
+    from ict_core.config import Study
     from ict_core.config.training import Training
 
 
@@ -56,22 +46,21 @@ def prepare() -> None:
 
 def repository(study: Path) -> Path:
     """The folder at which the configuration's relative paths start."""
-    from ict_core.config.mistakes import repository as of_study
+    from ict_core.config import mistakes
 
-    return of_study(study)
+    return mistakes.repository(study)
 
 
 @command("check")
-def check(argument: StudyArgument = None, study: StudyAsOption = None) -> None:
+def check(study: AnyStudy) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
-    file = chosen(argument, study)
-    loaded = study_to_run(file)
+    loaded = study_to_run(study.file)
     from ict_core.config.sources import check_sources
     from ict_core.process.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(REPOSITORY / "requirements"))
     check_trackers(loaded.trackers)
-    root = repository(file)
+    root = repository(study.file)
     check_sources(loaded, root, root / "results" / loaded.name)
     print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
 
@@ -123,10 +112,7 @@ def pretrain(study: StudyFile, model: Name, held_out: HeldOut, out: Given) -> No
 
 @command("train")
 def train(
-    study: StudyFile,
-    model: Name,
-    variant: Name,
-    seed: Seed,
+    cell: OneCell,
     base: Given,
     problems: Given,
     out: Given,
@@ -138,18 +124,18 @@ def train(
     ] = None,
 ) -> None:
     """Train one cell."""
-    loaded = study_to_run(study)
+    loaded = study_to_run(cell.study)
     from ict_core.process.environment import check_trackers
 
     prepare()
-    cell = _cell(loaded, study, model, variant, seed)
+    chosen = cell.of(loaded)
     check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
-        raise UserError(f"{study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
-    with loading(without=_unused(loaded.training_of(model, variant))):
+        raise UserError(f"{cell.study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
+    with loading(without=_unused(loaded.training_of(chosen.model, chosen.variant))):
         from ict_core.stages import train
 
-    train.run(loaded, cell, base, problems, out, trackers if loaded.trackers else None, stop_after)
+    train.run(loaded, chosen, base, problems, out, trackers if loaded.trackers else None, stop_after)
 
 
 def _unused(training: "Training") -> tuple[str, ...]:
@@ -159,10 +145,7 @@ def _unused(training: "Training") -> tuple[str, ...]:
 
 @command("generate")
 def generate(
-    study: StudyFile,
-    model: Name,
-    variant: Name,
-    seed: Seed,
+    cell: OneCell,
     checkpoint: Given,
     problems: Given,
     out: Given,
@@ -172,12 +155,12 @@ def generate(
     ] = None,
 ) -> None:
     """Sample a cell's completions."""
-    loaded = study_to_run(study)
+    loaded = study_to_run(cell.study)
     prepare()
-    cell = _cell(loaded, study, model, variant, seed)
+    chosen = cell.of(loaded)
     from ict_core.stages import generate
 
-    generate.run(loaded, cell, checkpoint, problems, cache, out, manifest)
+    generate.run(loaded, chosen, checkpoint, problems, cache, out, manifest)
 
 
 @command("completion-probe")
@@ -263,16 +246,3 @@ def _check_model(loaded: "Study", file: Path, model: str) -> None:
     """An error if the study has no such model."""
     if model not in loaded.models:
         raise UserError(f"{file}: no model {model}; allowed: {', '.join(loaded.models)}")
-
-
-def _cell(loaded: "Study", file: Path, model: str, variant: str, seed: int) -> "Cell":
-    """A cell of the study; an error if it has no such cell."""
-    from ict_core.config import Cell
-
-    cell = Cell(model, variant, seed)
-    known = loaded.evaluated_cells()
-    if cell not in known:
-        alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
-        hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
-        raise UserError(f"{file}: no cell {cell.folder}; {hint}")
-    return cell

@@ -1,7 +1,7 @@
 """What a study leaves on disk."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from ict_core.errors import Damaged
 from ict_core.store.layout import cell_folder
 from ict_core.tools.plan.assumptions import Assumptions
 from ict_core.tools.plan.measured import Rates
-from ict_core.tools.plan.parameters import BYTES, parameters
+from ict_core.tools.plan.transformer import FLOAT32, parameters, weight_bytes
 from ict_core.tools.plan.work import cells_of, evaluation_work, step_work
 
 
@@ -46,41 +46,34 @@ def study_disk(
     training, stored = study.training, []
     samples = -(-training.steps // training.token_sample_every) * training.token_sample_groups * training.group_size
     for name, model in study.models.items():
-        count = parameters(model.architecture, model.tied_embeddings)
-        weights = count * BYTES[model.dtype]
+        float32 = parameters(model.architecture, model.tied_embeddings) * FLOAT32
         trained, evaluated = cells_of(study, name)
-        rate = rates.get(("generate", name))
-        work = evaluation_work(study, model.architecture, assumed, rate.answer if rate else None)
-        rollout = rates.get(("train", name))
-        answer = step_work(study, name, assumed, rollout.answer if rollout else None).answer
+        work = evaluation_work(study, name, assumed, rates.get(("generate", name)))
+        answer = step_work(study, name, assumed, rates.get(("train", name))).answer
         log = training.steps * assumed.log_bytes_per_step.value + samples * answer * assumed.sampled_token_bytes.value
-        completions = _measured(results, name, "completions", damaged, work.answers)
-        grades = _measured(results, name, "grades", damaged, work.answers)
-        assumed_text = work.tokens * assumed.completion_bytes_per_token.value
-        assumed_grades = work.answers * assumed.grade_bytes.value
         if model.dtype != "float32":
-            stored.append(
-                OnDisk("float32 weights of a training that ends", name, 1, count * BYTES["float32"], kept=False)
-            )
+            stored.append(OnDisk("float32 weights of a training that ends", name, 1, float32, kept=False))
         if training.checkpoint_every is not None and training.lora is None:
-            resumable = 3 * count * BYTES["float32"]  # weights and Adam's moments
-            under_way = OnDisk("checkpoints of a training under way", name, 3, resumable, kept=False)  # the third begun
-            stored.append(under_way)
+            resumable = 3 * float32  # weights and Adam's moments; the third is begun
+            stored.append(OnDisk("checkpoints of a training under way", name, 3, resumable, kept=False))
+        estimates = {
+            "completions": work.tokens * assumed.completion_bytes_per_token.value,
+            "grades": work.answers * assumed.grade_bytes.value,
+        }
+        answers = {}
+        for frame, estimate in estimates.items():
+            a_row = bytes_a_row(results, name, frame, damaged)
+            one = estimate if a_row is None else a_row * work.answers
+            answers[frame] = OnDisk(frame, name, evaluated, one, a_row is not None)
         stored += [
-            OnDisk("base checkpoint", name, 1, weights),
-            OnDisk("trained checkpoints", name, trained, weights),
-            OnDisk("completions", name, evaluated, completions or assumed_text, completions is not None),
-            OnDisk("completions in the cache", name, evaluated, completions or assumed_text, completions is not None),
-            OnDisk("grades", name, evaluated, grades or assumed_grades, grades is not None),
+            OnDisk("base checkpoint", name, 1, weight_bytes(model)),
+            OnDisk("trained checkpoints", name, trained, weight_bytes(model)),
+            answers["completions"],
+            replace(answers["completions"], what="completions in the cache"),
+            answers["grades"],
             OnDisk("logs and token samples", name, trained, log),
         ]
     return stored
-
-
-def _measured(results: Path, model: str, frame: str, damaged: Container[Path], rows: int) -> float | None:
-    """Bytes of so many rows, by those of finished cells."""
-    one = bytes_a_row(results, model, frame, damaged)
-    return None if one is None else one * rows
 
 
 def bytes_a_row(results: Path, model: str, frame: str, damaged: Container[Path] = ()) -> float | None:

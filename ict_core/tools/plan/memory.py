@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from ict_core.config.models import Model
 from ict_core.config.training import Training
 from ict_core.tools.plan.assumptions import Assumptions
-from ict_core.tools.plan.parameters import BYTES, head_matrix, parameters
+from ict_core.tools.plan.transformer import BYTES, FLOAT32, head_matrix, parameters
 from ict_core.tools.plan.work import Work
-
-FLOAT32 = BYTES["float32"]
 
 
 @dataclass(frozen=True)
