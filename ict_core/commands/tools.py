@@ -46,9 +46,9 @@ def plan(
     from ict_core.jobs import outputs
     from ict_core.jobs.damage import damaged
     from ict_core.tools.plan.assumptions import gpu_device, read_plan
+    from ict_core.tools.plan.dry_run import rule_runs
     from ict_core.tools.plan.measured import measured_rates
     from ict_core.tools.plan.page import plan_page
-    from ict_core.tools.plan.dry_run import rule_runs
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -192,9 +192,8 @@ def _against(run: Path | None, stored: Path, given: list[str]) -> int:
 
 
 def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
-    from ict_core.tools.verify.changes import changes_after, changes_before, on_gpu
-    from ict_core.tools.verify.compare import compare_stage
-    from ict_core.tools.verify.page import changes_page, verdict, verify_page
+    from ict_core.tools.verify.changes import changes_after, changes_before, changes_page, on_gpu
+    from ict_core.tools.verify.compare import compare_stage, verdict, verify_page
     from ict_core.tools.verify.rerun import rerun
 
     again = replace(place, results=out)

@@ -1,9 +1,8 @@
 """A whole run of a study beside a stored one: which files are the same bytes, and which verdicts are not the same."""
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ict_core.config.differences import compare
 from ict_core.errors import UserError
@@ -11,10 +10,11 @@ from ict_core.evidence.origins import kinds
 from ict_core.store.hashes import hash_file
 from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import read_manifest
+from ict_core.tools.verify.changes import listed
 
 SETTINGS, CLAIMS = "study.json", "claims.json"
 _TIMED = ("compute.parquet", "tables/compute.", MANIFEST)  # they hold wall times
-_LISTED, _LONGEST = 20, 200  # lines of a list, characters of a line
+_LONGEST = 200  # characters of a line of a list
 
 
 class Against(NamedTuple):
@@ -60,11 +60,12 @@ def against(results: Path, stored: Path) -> Against:
     files = {name: _compared(results / name, stored / name) for name in names if not name.startswith(_TIMED)}
     theirs, ours = (_verdicts(folder / CLAIMS) for folder in (stored, results))
     both = [name for name in theirs if name in ours]
-    other = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
+    verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
     settings = [read_manifest(folder / SETTINGS) for folder in (stored, results)]
     keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
-    manifests = [read_manifest(folder / MANIFEST) for folder in (stored, results)]
-    return Against(files, other, len(both), list(_kinds(*map(kinds, manifests))), keys)
+    then_kinds, now_kinds = (kinds(read_manifest(folder / MANIFEST)) for folder in (stored, results))
+    other = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
+    return Against(files, verdicts, len(both), other, keys)
 
 
 def _compared(ours: Path, theirs: Path) -> str:
@@ -77,30 +78,18 @@ def _verdicts(file: Path) -> dict[str, str]:
     return {claim["id"]: claim["verdict"] for claim in json.loads(file.read_bytes())["claims"]}
 
 
-def _kinds(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Each kind of thing that is another one, from the stored to the run's."""
-    for kind, then in stored.items():
-        if now[kind] != then:
-            yield f"{kind}: {then} -> {now[kind]}"
-
-
 def against_page(found: Against, results: Path, stored: Path) -> str:
     """What `ict verify --against` prints."""
     lines = [f"{results} against {stored}"]
     if found.configuration:
-        lines += ["not of the same configuration:", *_listed(found.configuration)]
+        lines += ["not of the same configuration:", *listed(found.configuration, _LONGEST)]
     other = [f"{name} {state}" for name, state in found.files.items() if state != "same"]
     same = len(found.files) - len(other)
     lines.append(f"files: {same} of {len(found.files)} are the same bytes (wall times and manifests are not compared)")
-    lines += _listed(other)
+    lines += listed(other, _LONGEST)
     changed = [f"{name}: {then} -> {now}" for name, (then, now) in found.verdicts.items()]
     lines.append(f"verdicts: {found.claims - len(changed)} of {found.claims} are the same")
-    lines += _listed(changed)
+    lines += listed(changed, _LONGEST)
     if other and found.kinds:
-        lines += ["what may be the cause:", *_listed(found.kinds)]
+        lines += ["what may be the cause:", *listed(found.kinds, _LONGEST)]
     return "\n".join(lines) + "\n"
-
-
-def _listed(texts: list[str]) -> list[str]:
-    more = [f"  and {len(texts) - _LISTED} more"] if len(texts) > _LISTED else []
-    return [*(f"  {text[:_LONGEST]}" for text in texts[:_LISTED]), *more]
