@@ -56,13 +56,7 @@ class Walk:
 
 
 def walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
-    """Follow one run through the files of its cell.
-
-    Args:
-        results: the study's folder.
-        cell: of the run.
-        scores: the study's rows of this cell.
-    """
+    """Follow one run through the files of its cell, from the study's `scores` of this cell."""
     seen, place = Walk(), Place(results, cell)
     for part in (_grades, _generation, _training):
         try:

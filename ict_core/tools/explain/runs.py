@@ -43,7 +43,6 @@ def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> li
     """The runs behind a row of a table, those of the compared variant last.
 
     Args:
-        origin: of the table.
         row: its texts.
         scores: a frame of `records.SCORES`: the whole study's.
     """

@@ -41,8 +41,6 @@ def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -
 
     Args:
         path: of the table, for messages.
-        origin: of the table.
-        rows: all of it.
         selection: ``value/value/...`` in the order of the key columns, or ``column=value,...`` of any columns.
 
     Raises:

@@ -87,6 +87,7 @@ def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any
     on, tokens, reward = groups.completion_mask[row], groups.statistics, groups.rewards[row]
     forks = groups.forks[row][on]
     likeliest = groups.alternatives
+    probabilities = [] if likeliest is None else likeliest.probs[row][on].tolist()
     return {
         "reward": None if reward.isnan() else reward.item(),
         "advantage": _short(groups.advantages[row].item()),
@@ -95,9 +96,7 @@ def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any
         "kept": [mask[row].nonzero().flatten().tolist() for mask in kept.values()],
         "forks": None if forks.isnan().any() else forks.nonzero().flatten().tolist(),
         "likeliest": [] if likeliest is None else likeliest.ids[row][on].tolist(),
-        "probabilities": []
-        if likeliest is None
-        else [[_short(p) for p in at] for at in likeliest.probs[row][on].tolist()],
+        "probabilities": [[_short(p) for p in at] for at in probabilities],
     }
 
 

@@ -55,10 +55,8 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
 
 def kept_tokens(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
     """What each rule keeps where these groups are the whole optimisation batch, (B, T) bool by the rule's name."""
-    batch, drawn = (
-        Batch(groups.statistics, groups.advantages, groups.completion_mask),
-        derive_seed(seed, "inspected rule"),
-    )
+    batch = Batch(groups.statistics, groups.advantages, groups.completion_mask)
+    drawn = derive_seed(seed, "inspected rule")
     return {name: Rule(name, m.selector, m.parameters()).kept(batch, drawn) for name, m in rules.items()}
 
 
@@ -75,11 +73,11 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
     """
     if not 0 <= alternatives <= _MOST_ALTERNATIVES:
         raise UserError(f"--alternatives {alternatives} is not allowed; allowed: 0 to {_MOST_ALTERNATIVES}")
-    training = cell.training
+    training, size = cell.training, cell.training.group_size
     groups = sample_groups(
         cell.checkpoint,
         problems.assign(prompt=templated(cell.template, problems["prompt"])),
-        group_size=training.group_size,
+        group_size=size,
         temperature=training.temperature,
         max_new_tokens=training.max_new_tokens,
         seed=seed,
@@ -88,7 +86,6 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
         alternatives=alternatives,
         threads=training.threads,
     )
-    size = training.group_size
     facts = [
         f"{size} rollouts of each of {len(problems)} prompts, sampled at temperature {training.temperature:g} with at "
         f"most {training.max_new_tokens} new tokens (seed {seed}); logarithms are natural. A is the advantage in the "

@@ -10,10 +10,9 @@ from ict_core.config.mistakes import shown
 from ict_core.config.study import Study
 from ict_core.tools.plan.assumptions import PlanFile, gpu_device
 from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
-from ict_core.tools.plan.disk import OnDisk, study_disk
 from ict_core.tools.plan.dry_run import RuleRuns
 from ict_core.tools.plan.measured import Rates
-from ict_core.tools.plan.memory import training_memory
+from ict_core.tools.plan.room import OnDisk, study_disk, training_memory
 from ict_core.tools.plan.times import replica_gpus
 from ict_core.tools.plan.transformer import parameters
 from ict_core.tools.plan.work import cells_of, step_work

@@ -11,12 +11,7 @@ from ict_core.store.layout import BASE_VARIANT, CellFiles, StudyFiles, cell_fold
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cell lies.
-
-    Attributes:
-        results: the study's folder.
-        cell: which one.
-    """
+    """Where a cell lies: in the folder of its study's results."""
 
     results: Path
     cell: Cell
@@ -71,8 +66,6 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     """The stages to run again, in their order.
 
     Args:
-        place: of the cell.
-        study: that it belongs to.
         wanted: names with commas between them; None for all that can be rerun, with `steps` the training alone.
         steps: optimiser steps to train; None for all.
 

@@ -31,9 +31,7 @@ class Compared(NamedTuple):
     """One thing that both runs have.
 
     Attributes:
-        what: its name.
-        stored: of the stored run, the beginning of a hash or a number.
-        again: of the rerun.
+        stored, again: of the stored run and the rerun, the beginning of a hash or a number.
         equal: whether both hold the same, bit by bit.
         difference: by how much they differ, in words; empty where they do not.
     """
@@ -49,9 +47,6 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
     """All that a stage wrote and that its inputs determine: no wall time, no manifest.
 
     Args:
-        stage: of both runs.
-        stored: the study's own.
-        again: the rerun.
         steps: optimiser steps that were trained again, whose rows alone are compared; None for a whole training.
     """
     if stage in ("train", "pretrain") and steps is None:
