@@ -186,9 +186,9 @@ def _against(run: Path | None, stored: Path, given: list[str]) -> int:
     if given:
         raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
     results = run or REPOSITORY / "results" / read_manifest(stored / SETTINGS)["study"]
-    found = against(results, stored)
-    print(against_page(found, results, stored), end="")
-    return int(not found.same)
+    outcome = against(results, stored)
+    print(against_page(outcome, results, stored), end="")
+    return int(not outcome.same)
 
 
 def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:

@@ -54,8 +54,8 @@ def doctor(patient: Patient) -> Iterator[tuple[str, Finding]]:
     """The name and the finding of every check, one after the other; none depends on another."""
     for name, check in CHECKS.items():
         try:
-            told = check(patient)
-            yield name, Finding(OK, told) if isinstance(told, str) else told
+            result = check(patient)
+            yield name, Finding(OK, result) if isinstance(result, str) else result
         except UserError as error:
             yield name, Finding(FAULT, " ".join(str(error).split()))
         except Exception as error:  # what is broken may raise anything

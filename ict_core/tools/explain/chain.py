@@ -139,10 +139,10 @@ def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> Walk:
 
 
 def _job(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    told = [f"{job['engine']} {job['engine_version']}"] if "engine" in job else []
+    words = [f"{job['engine']} {job['engine_version']}"] if "engine" in job else []
     hashes = {"weights": "model_sha256", "base": "base_sha256", "completions": "completions_sha256"}
-    told += [f"{word} {_hash(job[key])}" for word, key in hashes.items() if key in job]
-    return f"{', '.join(told)}; {_code({'source': manifest['sources'][job['source']]})}"
+    words += [f"{word} {_hash(job[key])}" for word, key in hashes.items() if key in job]
+    return f"{', '.join(words)}; {_code({'source': manifest['sources'][job['source']]})}"
 
 
 def _code(manifest: Mapping[str, Any]) -> str:
@@ -203,6 +203,6 @@ def _rows(frame: pd.DataFrame, problem: str, where: Path) -> pd.DataFrame:
         names = frame.loc[frame["benchmark"] == benchmark, "problem"].drop_duplicates()
         allowed = [f"{benchmark}/{other}" for other in names.head(5)]
         allowed = allowed or [f"{other}/..." for other in frame["benchmark"].unique()]
-        told = f"{_short(where)} has no such problem; allowed: {', '.join(allowed)}, ..."
-        raise UserError(f"--samples {problem}: {told}")
+        message = f"{_short(where)} has no such problem; allowed: {', '.join(allowed)}, ..."
+        raise UserError(f"--samples {problem}: {message}")
     return chosen

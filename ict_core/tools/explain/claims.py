@@ -78,8 +78,8 @@ def trace(
     claims = read_claims(declared)
     claim = next((c for c in claims if c.id == row["id"]), None)
     if claim is None:
-        told = f"{path} was made by another ledger; name it: --claims FILE"
-        raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {told}")
+        advice = f"{path} was made by another ledger; name it: --claims FILE"
+        raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
     study = Stored(path.parent)
     settings = study.settings
     quantities = run_quantities(list(QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens"))

@@ -205,10 +205,10 @@ def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Pa
     absent = Counter(text for files in walks for text, holds in files.links if holds is None)
     unknown += [f"{text} (of {_count(count, 'run')}; not here)" for text, count in absent.items()]
     if faults:
-        told = f"NOT SOUND: {'; '.join(faults)}"
+        outcome = f"NOT SOUND: {'; '.join(faults)}"
     else:
-        told = f"sound{' as far as it could be checked' if unknown else ''}: {', '.join(checked)}"
-    return told + (f"; not checked: {'; '.join(unknown)}" if unknown else "")
+        outcome = f"sound{' as far as it could be checked' if unknown else ''}: {', '.join(checked)}"
+    return outcome + (f"; not checked: {'; '.join(unknown)}" if unknown else "")
 
 
 def _count(number: int, what: str) -> str:

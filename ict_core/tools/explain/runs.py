@@ -21,7 +21,7 @@ class Entering(NamedTuple):
     Attributes:
         model, variant: which.
         seeds: of the runs, ascending.
-        values: of each run what the number is made from; None where no score enters.
+        values: of each run what the number is made from; None where no score enters, or none has it.
     """
 
     model: str
@@ -72,7 +72,7 @@ def _values(row: Mapping[str, str], scores: pd.DataFrame) -> tuple[float, ...] |
         return None
     runs = run_frame(scores, [row["metric"]])
     runs = runs[runs["benchmark"] == row.get("benchmark", AVERAGE)].sort_values("seed")
-    return tuple(runs["value"].tolist())
+    return tuple(runs["value"].tolist()) or None
 
 
 def recomputed(origin: Origin, row: Mapping[str, str], runs: list[Entering]) -> list[Checked]:

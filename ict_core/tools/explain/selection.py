@@ -65,6 +65,6 @@ def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -
     if len(rows) > 1:
         lines = ["/".join(row) for row in rows[list(origin.keys)].head(_LISTED).itertuples(index=False)]
         lines += [f"and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
-        told = f"{len(rows)} rows of {path}; choose one ({names}):"
-        raise UserError("\n  ".join([f"--cell {selection}: {told}", *lines]))
+        several = f"{len(rows)} rows of {path}; choose one ({names}):"
+        raise UserError("\n  ".join([f"--cell {selection}: {several}", *lines]))
     return rows.iloc[0]

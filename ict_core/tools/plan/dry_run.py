@@ -66,8 +66,8 @@ def _dry_run(study: Path, repository: Path, *options: str) -> str:
         check=False,
     )
     if done.returncode:
-        told = " ".join(done.stdout.split("\n")[-12:]).strip()
-        raise UserError(f"the dry run fails: {told}; the option --no-dag plans without it")
+        last_lines = " ".join(done.stdout.split("\n")[-12:]).strip()
+        raise UserError(f"the dry run fails: {last_lines}; the option --no-dag plans without it")
     return done.stdout
 
 

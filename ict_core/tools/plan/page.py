@@ -144,8 +144,8 @@ def _wall(costs: Sequence[Cost], plan: PlanFile) -> list[str]:
     rows = []
     for gpus in plan.wall_gpus:
         hours = wall_hours(list(costs), gpus)
-        told = "a job takes more GPUs" if hours is None else f"{_number(hours)} h = {_number(hours / 24)} days"
-        rows.append((gpus, told))
+        text = "a job takes more GPUs" if hours is None else f"{_number(hours)} h = {_number(hours / 24)} days"
+        rows.append((gpus, text))
     return [
         "## Shortest wall time\n",
         _table(["GPUs", "wall time, at least"], rows, "rl"),

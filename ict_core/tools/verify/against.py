@@ -78,18 +78,20 @@ def _verdicts(file: Path) -> dict[str, str]:
     return {claim["id"]: claim["verdict"] for claim in json.loads(file.read_bytes())["claims"]}
 
 
-def against_page(found: Against, results: Path, stored: Path) -> str:
+def against_page(outcome: Against, results: Path, stored: Path) -> str:
     """What `ict verify --against` prints."""
     lines = [f"{results} against {stored}"]
-    if found.configuration:
-        lines += ["not of the same configuration:", *listed(found.configuration, _LONGEST)]
-    other = [f"{name} {state}" for name, state in found.files.items() if state != "same"]
-    same = len(found.files) - len(other)
-    lines.append(f"files: {same} of {len(found.files)} are the same bytes (wall times and manifests are not compared)")
+    if outcome.configuration:
+        lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
+    other = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
+    same = len(outcome.files) - len(other)
+    lines.append(
+        f"files: {same} of {len(outcome.files)} are the same bytes (wall times and manifests are not compared)"
+    )
     lines += listed(other, _LONGEST)
-    changed = [f"{name}: {then} -> {now}" for name, (then, now) in found.verdicts.items()]
-    lines.append(f"verdicts: {found.claims - len(changed)} of {found.claims} are the same")
+    changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
+    lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
     lines += listed(changed, _LONGEST)
-    if other and found.kinds:
-        lines += ["what may be the cause:", *listed(found.kinds, _LONGEST)]
+    if other and outcome.kinds:
+        lines += ["what may be the cause:", *listed(outcome.kinds, _LONGEST)]
     return "\n".join(lines) + "\n"

@@ -32,8 +32,8 @@ def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterato
         stored = manifest_of(place, stage)
         config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
         now = manifest(json.loads(json.dumps(config)))
-        found = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
-        yield from (f"{stage}: {line}" for line in [*found, *_inputs(place, stage, stored)])
+        lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
+        yield from (f"{stage}: {line}" for line in [*lines, *_inputs(place, stage, stored)])
 
 
 def _code(loaded: dict[str, str]) -> Iterator[str]:

@@ -136,10 +136,10 @@ def _tokens(stored: pd.DataFrame, again: pd.DataFrame) -> str:
     key = ["step", "group", "rollout"]
     texts = [frame.groupby(key)["token"].apply(tuple) for frame in (stored, again)]
     other = texts[0].ne(texts[1].reindex(texts[0].index))
-    told = f"{100 * float(other.mean()):.1f} % of the rollouts differ"
+    text = f"{100 * float(other.mean()):.1f} % of the rollouts differ"
     if len(stored) == len(again) and not other.any():
-        told += f"; largest H1 {float((stored['h1'] - again['h1']).abs().max()):.3g} nats"
-    return told
+        text += f"; largest H1 {float((stored['h1'] - again['h1']).abs().max()):.3g} nats"
+    return text
 
 
 def _share(column: str, what: str) -> Tell:
@@ -165,9 +165,9 @@ def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
     other = [row.what for row in rows if not row.equal]
     if not other:
         return f"equal: all {len(rows)} are the same, bit by bit"
-    told = f"different: {', '.join(other)}"
+    text = f"different: {', '.join(other)}"
     if changed:
-        told += "; not the same code, configuration, packages or machine made both, as said above"
+        text += "; not the same code, configuration, packages or machine made both, as said above"
     if gpu:
-        told += "; on a GPU the same bits are not promised (docs/statistics.md, 'The same seed again')"
-    return told
+        text += "; on a GPU the same bits are not promised (docs/statistics.md, 'The same seed again')"
+    return text
