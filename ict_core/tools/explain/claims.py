@@ -15,6 +15,7 @@ from ict_core.evidence.stored import Stored
 from ict_core.evidence.values import benchmarks_of, searched, values_of
 from ict_core.statistics.graded import Graded
 from ict_core.statistics.runs import run_frame
+from ict_core.store.layout import StudyFiles
 from ict_core.tables.declaration import Origin
 from ict_core.tools.explain.runs import Checked, Entering, agrees, checked
 
@@ -27,7 +28,6 @@ _ORIGIN = Origin(
     doc="docs/statistics.md#families",
     runs=(),
 )
-_FILES = {"log": "train_log.parquet", "tokens": "tokens.parquet"}  # by the frame of a quantity
 
 
 def claims_of(path: Path) -> tuple[Origin, pd.DataFrame]:
@@ -64,7 +64,6 @@ def trace(
     """What a claim's numbers come from: its origin, the runs that enter, and each number computed from them again.
 
     Args:
-        row: of :func:`claims_of`.
         path: of the claims, beside which the study's stored files lie.
         scores: a frame of `records.SCORES`: the whole study's.
         declared: the ledger by which they were made, `configs/claims.yaml`.
@@ -90,7 +89,8 @@ def trace(
         return _ORIGIN, [], []
     origin = _ORIGIN
     if isinstance(claim.test, Measure):
-        origin = replace(_ORIGIN, source=_FILES[QUANTITIES[claim.test.quantity].frame])
+        measured = StudyFiles(path.parent).frame(QUANTITIES[claim.test.quantity].frame)
+        origin = replace(_ORIGIN, source=measured.name)
     said = "as printed" if describe(claim) == row["test"] else f"NOT the test that was made: {describe(claim)}"
     numbers = [Checked("test", f"declared by {declared}", said, said == "as printed")]
     for name in (*_NUMBERS, "verdict"):

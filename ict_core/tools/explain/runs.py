@@ -16,11 +16,9 @@ _NOTHING = 1e-12  # what a table prints as 0
 
 
 class Entering(NamedTuple):
-    """The runs of one variant.
+    """The runs of one variant, by ascending seed.
 
     Attributes:
-        model, variant: which.
-        seeds: of the runs, ascending.
         values: of each run what the number is made from; None where no score enters, or none has it.
     """
 

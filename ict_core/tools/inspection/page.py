@@ -57,10 +57,8 @@ def page_data(groups: Groups, kept: dict[str, Tensor], title: str, facts: list[s
     """All that the page shows, as JSON-able values.
 
     Args:
-        groups: what was sampled, with alternatives or without.
         kept: by the name of a rule, the tokens that it keeps, (B, T) bool.
-        title: where it was sampled from.
-        facts: how, a sentence each.
+        title, facts: where the groups were sampled from; how, a sentence each.
     """
     used = groups.completion_ids[groups.completion_mask].unique().tolist()
     if groups.alternatives is not None:

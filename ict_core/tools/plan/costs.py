@@ -17,11 +17,8 @@ class Cost:
 
     Attributes:
         stage: `pretrain`, `train`, `generate` or `grade`.
-        jobs: how many.
-        tokens: of one job.
-        seconds: wall time of one job.
-        devices: GPUs or CPU threads that one job takes.
-        kind: which of the two.
+        tokens, seconds: of one job, whose wall time it is.
+        devices: GPUs or CPU threads, by `kind`, that one job takes.
         measured: finished jobs that the seconds come from; 0 where they are an estimate.
         parts: the estimate's seconds by part.
         limit_hours: of one job, that the model's `hardware` gives a scheduler.

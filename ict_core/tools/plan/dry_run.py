@@ -16,13 +16,7 @@ _OLD_AND_NEW = re.compile(r"(?<=Params have changed since last execution): .*?(?
 
 @dataclass
 class RuleRuns:
-    """The jobs of one rule.
-
-    Attributes:
-        jobs: in the whole study.
-        runs: that would run now.
-        reasons: how many of these for which reason; one job may have several.
-    """
+    """The jobs of one rule in the whole study, those that would run now, and how many of these for which reason."""
 
     jobs: int = 0
     runs: int = 0
@@ -30,11 +24,7 @@ class RuleRuns:
 
 
 def rule_runs(study: Path, repository: Path) -> dict[str, RuleRuns]:
-    """Every rule's jobs, in all and such as would run now; the figures' rules count as one.
-
-    Args:
-        study: the study's file.
-        repository: the folder of the Snakefile.
+    """Every rule's jobs of a study's file in the folder of the Snakefile; the figures' rules count as one.
 
     Raises:
         UserError: the dry run fails; with Snakemake's last lines.

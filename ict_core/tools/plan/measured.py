@@ -37,8 +37,7 @@ Rates = dict[tuple[str, str], Rate]
 def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
     """The rates of a results folder; empty where there is none, or nothing has finished there.
 
-    Args:
-        damaged: outputs of jobs that count as not finished.
+    Jobs whose outputs are `damaged` count as not finished.
 
     Raises:
         UserError: a file that stands there cannot be read, or one that belongs to it is missing.

@@ -24,8 +24,8 @@ class Memory:
     """Bytes of one GPU in a training.
 
     Attributes:
-        state: weights, gradients and AdamW's two moments in float32, this GPU's shard.
-        reference: the reference model's float32 weights, this GPU's shard.
+        state, reference: this GPU's shard, in float32, of weights, gradients and AdamW's two moments, and of the
+            reference model's weights.
         activations: what the layers keep for the backward pass of one micro-batch.
         statistics: distributions of some states, scratch for their tiles, hidden states of some groups, and a sharded
             model's whole head.

@@ -11,8 +11,7 @@ from ict_core.tools.plan.work import Work
 def replica_gpus(model: Model, memory: float, assumed: Assumptions) -> int:
     """GPUs over which one vLLM spreads a model: the least power of two that leaves room for keys and values.
 
-    Args:
-        memory: bytes of one GPU that vLLM may take.
+    vLLM may take `memory` bytes of each.
     """
     gpus = 1
     while weight_bytes(model) > gpus * memory * assumed.vllm_weights_share.value:
@@ -21,11 +20,7 @@ def replica_gpus(model: Model, memory: float, assumed: Assumptions) -> int:
 
 
 def in_flight(model: Model, work: Work, room: float, assumed: Assumptions) -> float:
-    """Sequences that one vLLM decodes at once: all that it has, its most, or as many as find room.
-
-    Args:
-        room: bytes that it may take on all its GPUs.
-    """
+    """Sequences that one vLLM decodes at once: all that it has, its most, or as many as `room` bytes hold."""
     held = kv_bytes_per_token(model.architecture, model.dtype) * (work.prompt + work.answer)
     free = room - weight_bytes(model)
     return max(1.0, min(work.answers, assumed.sequences_in_flight.value, free / held))
@@ -35,10 +30,8 @@ def sampling_seconds(model: Model, work: Work, device: Device, gpus: int, share:
     """Wall time of sampling on `gpus` devices, spread evenly over as many vLLMs as fit.
 
     The larger of the products' time and the reads' time, and the steps' own. The steps are at least those of the
-    longest answer. The reads are the weights once a step, and for each token the keys and values before it.
-
-    Args:
-        share: of a device's memory, to vLLM.
+    longest answer. The reads are the weights once a step, and for each token the keys and values before it. `share` is
+    the part of a device's memory that vLLM has.
     """
     a = model.architecture
     replica = min(gpus, replica_gpus(model, device.memory * share, assumed))

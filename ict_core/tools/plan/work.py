@@ -13,7 +13,6 @@ class Work:
     """The answers of one job, or of one training step.
 
     Attributes:
-        answers: how many.
         prompt, answer: tokens, mean.
         longest_prompt: tokens, to which dense passes pad.
         limit: tokens, the longest an answer may be.

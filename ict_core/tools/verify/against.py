@@ -21,12 +21,10 @@ class Against(NamedTuple):
     """What a run and a stored one differ in.
 
     Attributes:
-        files: every stored file but those that hold wall times, by its path from the run's folder: `same`, `differs`
-            or `missing`.
-        verdicts: of the claims with another verdict, the stored one and the run's.
-        claims: how many claims both have.
-        kinds: in words, what of code, packages and hardware is not the same.
-        configuration: the keys of `study.json` that differ, with both values.
+        files: every stored file but those with wall times, by its path from the run's folder: `same`, `differs` or
+            `missing`.
+        verdicts: of the claims with another verdict, the stored one and the run's; `claims` is how many both have.
+        kinds, configuration: in words, what of code, packages and hardware, and which keys of `study.json` differ.
     """
 
     files: dict[str, str]
@@ -42,11 +40,7 @@ class Against(NamedTuple):
 
 
 def against(results: Path, stored: Path) -> Against:
-    """Compare a finished run with a stored one.
-
-    Args:
-        results: the run's folder, ``results/STUDY``.
-        stored: a folder that `make reference` filled, such as ``results/reference/mini``.
+    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``.
 
     Raises:
         UserError: one of them is no study's folder, or the run has no claims yet.

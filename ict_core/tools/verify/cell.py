@@ -43,10 +43,7 @@ class Place:
 
 
 def place_of(folder: Path) -> Place:
-    """What a path of a cell names.
-
-    Args:
-        folder: ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``.
+    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``, names.
 
     Raises:
         UserError: it has another form, or there is no such folder.
