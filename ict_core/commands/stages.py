@@ -1,4 +1,4 @@
-"""The subcommands of the stages that a study runs, from its problems to the collected scores.
+"""The subcommands of the stages that a study runs, from its problems to the report.
 
 A stage's module is imported inside its subcommand, once the study's numerics are set, so that each starts with only
 what it needs.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ict_core.commands.app import command
-from ict_core.commands.options import AnyStudy, Given, HeldOut, Name, OneCell, Results, StudyFile
+from ict_core.commands.options import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.startup import loading
@@ -240,6 +240,57 @@ def regrade(
     from ict_core.stages import regrade
 
     regrade.run(loaded, results, out, stored)
+
+
+# What is shown is made from stored files; these import neither torch nor vLLM.
+
+
+@command("statistics", portable=True, writes="results")
+def statistics(stored: Stored, results: Results, claims: Given) -> None:
+    """Compute runs, levels, contrasts, second views, components and what is said of tokens."""
+    from ict_core.stages import statistics
+
+    statistics.run(stored, results, claims)
+
+
+@command("tables", portable=True, writes="results")
+def tables(stored: Stored, results: Results, paper: Given) -> None:
+    """Make every table."""
+    from ict_core.stages import tables
+
+    tables.run(stored, results, paper)
+
+
+@command("figure", portable=True, writes="results")
+def figure(stored: Stored, results: Results, name: Name) -> None:
+    """Make one figure."""
+    from ict_core.stages import figure
+
+    figure.run(stored, results, name)
+
+
+@command("claims", portable=True, writes="results")
+def claims(stored: Stored, results: Results, claims: Given) -> None:
+    """Test every claim of the ledger."""
+    from ict_core.stages import claims as stage
+
+    stage.run(stored, results, claims)
+
+
+@command("notebook", portable=True, writes="results")
+def notebook(stored: Stored, results: Results, notebook: Given) -> None:
+    """Execute a notebook on the study."""
+    from ict_core.report.notebook import execute
+
+    execute(notebook, stored, results)
+
+
+@command("report", portable=True, writes="results")
+def report(stored: Stored, results: Results) -> None:
+    """Write the overview, the report and the manifests' page."""
+    from ict_core.report.build import write_report
+
+    write_report(stored, results)
 
 
 def _check_model(loaded: "Study", file: Path, model: str) -> None:

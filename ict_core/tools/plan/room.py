@@ -125,8 +125,9 @@ def study_disk(
         if model.dtype != "float32":
             stored.append(OnDisk("float32 weights of a training that ends", name, 1, float32, kept=False))
         if training.checkpoint_every is not None and training.lora is None:
-            resumable = 3 * float32  # weights and Adam's moments; the third is begun
-            stored.append(OnDisk("checkpoints of a training under way", name, 3, resumable, kept=False))
+            resumable = 3 * float32  # weights and Adam's moments
+            begun = 3  # files: two are whole, the third is being written
+            stored.append(OnDisk("checkpoints of a training under way", name, begun, resumable, kept=False))
         estimates = {
             "completions": work.tokens * assumed.completion_bytes_per_token.value,
             "grades": work.answers * assumed.grade_bytes.value,
