@@ -19,7 +19,7 @@ class Entering(NamedTuple):
     """The runs of one variant, by ascending seed.
 
     Attributes:
-        values: of each run what the number is made from; None where no score enters, or none has it.
+        values: of each run what the number is made from; None where no score enters, or none of that benchmark.
     """
 
     model: str
