@@ -21,8 +21,8 @@ from ict_core.config import Study, load_study
 from ict_core.config.models import Architecture, HubModel
 from ict_core.tools.plan.assumptions import PlanFile, gpu_device, read_plan
 from ict_core.tools.plan.costs import Cost, study_costs
-from ict_core.tools.plan.memory import Memory, training_memory
-from ict_core.tools.plan.parameters import BYTES, parameters
+from ict_core.tools.plan.room import Memory, training_memory
+from ict_core.tools.plan.transformer import BYTES, parameters
 from ict_core.tools.plan.work import step_work
 
 REPOSITORY = Path(__file__).resolve().parents[1]

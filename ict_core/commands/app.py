@@ -2,10 +2,12 @@
 
 import functools
 import gc
+import inspect
 import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,18 +31,30 @@ Command = TypeVar("Command", bound=Callable[..., int | None])
 def command(name: str, *, portable: bool = False, writes: str = "out") -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
+    An argument that is a dataclass stands for one option a field.
+
     Args:
         portable: whether its numerics are portable. A command that reads a study takes the study's instead
             (:func:`ict_core.commands.stages.study_to_run`); most others compute nothing.
-        writes: its parameter that names what it writes, for the message where that cannot be written.
+        writes: its option that names what it writes, for the message where that cannot be written.
     """
 
     def declare(function: Command) -> Command:
+        arguments = inspect.signature(function).parameters
+        groups: dict[str, Any] = {k: a.annotation for k, a in arguments.items() if is_dataclass(a.annotation)}
+
         @functools.wraps(function)
         def run(**options: Any) -> None:
-            once = functools.partial(function, **options)
-            raise typer.Exit(_run(once, function.__name__, portable, options.get(writes)))
+            written = options.get(writes)
+            for key, group in groups.items():
+                options[key] = group(**{field.name: options.pop(field.name) for field in fields(group)})
+            raise typer.Exit(_run(functools.partial(function, **options), function.__name__, portable, written))
 
+        single: list[inspect.Parameter] = []
+        for key, argument in arguments.items():
+            single += inspect.signature(groups[key]).parameters.values() if key in groups else [argument]
+        signature = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in single])
+        run.__signature__ = signature  # type: ignore[attr-defined]  # which typer reads
         app.command(name)(run)
         return function
 

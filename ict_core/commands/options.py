@@ -1,12 +1,16 @@
-"""The types of options that several subcommands have."""
+"""The types of options that several subcommands have, and groups of them."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ict_core.errors import UserError
 from ict_core.store.repository import study_file
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell, Study
 
 STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
 CELL = "results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base"
@@ -28,12 +32,43 @@ Stored = Annotated[Path, typer.Option(help="the folder of study.json, scores.par
 Results = Annotated[Path, typer.Option(help="the folder of statistics/, tables/, ...")]
 
 
-def chosen(argument: Path | None, option: Path | None) -> Path:
-    """The study's file, of which one form at most is given; without either that of `mini`.
+@dataclass(frozen=True)
+class AnyStudy:
+    """A study, given as an argument or as an option; without either it is `mini`."""
 
-    Raises:
-        UserError: both are given.
-    """
-    if argument is not None and option is not None:
-        raise UserError(f"--study {option}: not allowed with argument {argument}; name the study once")
-    return argument or option or study_file("mini")
+    argument: StudyArgument = None
+    study: StudyAsOption = None
+
+    @property
+    def file(self) -> Path:
+        """The study's file.
+
+        Raises:
+            UserError: both forms are given.
+        """
+        if self.argument is not None and self.study is not None:
+            told = f"not allowed with argument {self.argument}; name the study once"
+            raise UserError(f"--study {self.study}: {told}")
+        return self.argument or self.study or study_file("mini")
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """A cell of a study."""
+
+    study: StudyFile
+    model: Name
+    variant: Name
+    seed: Seed
+
+    def of(self, loaded: "Study") -> "Cell":
+        """The cell; an error if the study has no such cell."""
+        from ict_core.config import Cell
+
+        cell = Cell(self.model, self.variant, self.seed)
+        known = loaded.evaluated_cells()
+        if cell not in known:
+            seeds = [c.seed for c in known if c[:2] == cell[:2]]
+            hint = f"its seeds there: {seeds}" if seeds else "see the study's grid"
+            raise UserError(f"{self.study}: no cell {cell.folder}; {hint}")
+        return cell

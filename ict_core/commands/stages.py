@@ -1,4 +1,4 @@
-"""The subcommands of the stages that a study runs, from its problems to the collected scores.
+"""The subcommands of the stages that a study runs, from its problems to the report.
 
 A stage's module is imported inside its subcommand, once the study's numerics are set, so that each starts with only
 what it needs.
@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ict_core.commands.app import command
-from ict_core.commands.options import (
-    Given,
-    HeldOut,
-    Name,
-    Results,
-    Seed,
-    StudyArgument,
-    StudyAsOption,
-    StudyFile,
-    chosen,
-)
+from ict_core.commands.options import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.startup import loading
@@ -29,7 +19,7 @@ from ict_core.store.layout import study_folder
 from ict_core.store.repository import REPOSITORY
 
 if TYPE_CHECKING:
-    from ict_core.config import Cell, Study
+    from ict_core.config import Study
     from ict_core.config.training import Training
 
 
@@ -57,22 +47,21 @@ def prepare() -> None:
 
 def repository(study: Path) -> Path:
     """The folder at which the configuration's relative paths start."""
-    from ict_core.config.mistakes import repository as of_study
+    from ict_core.config import mistakes
 
-    return of_study(study)
+    return mistakes.repository(study)
 
 
 @command("check")
-def check(argument: StudyArgument = None, study: StudyAsOption = None) -> None:
+def check(study: AnyStudy) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
-    file = chosen(argument, study)
-    loaded = study_to_run(file)
+    loaded = study_to_run(study.file)
     from ict_core.config.sources import check_sources
     from ict_core.process.environment import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(REPOSITORY / "requirements"))
     check_trackers(loaded.trackers)
-    root = repository(file)
+    root = repository(study.file)
     check_sources(loaded, root, root / study_folder(loaded.name))
     print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
 
@@ -124,10 +113,7 @@ def pretrain(study: StudyFile, model: Name, held_out: HeldOut, out: Given) -> No
 
 @command("train")
 def train(
-    study: StudyFile,
-    model: Name,
-    variant: Name,
-    seed: Seed,
+    cell: OneCell,
     base: Given,
     problems: Given,
     out: Given,
@@ -139,18 +125,18 @@ def train(
     ] = None,
 ) -> None:
     """Train one cell."""
-    loaded = study_to_run(study)
+    loaded = study_to_run(cell.study)
     from ict_core.process.environment import check_trackers
 
     prepare()
-    cell = _cell(loaded, study, model, variant, seed)
+    chosen = cell.of(loaded)
     check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
-        raise UserError(f"{study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
-    with loading(without=_unused(loaded.training_of(model, variant))):
+        raise UserError(f"{cell.study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
+    with loading(without=_unused(loaded.training_of(chosen.model, chosen.variant))):
         from ict_core.stages import train
 
-    train.run(loaded, cell, base, problems, out, trackers if loaded.trackers else None, stop_after)
+    train.run(loaded, chosen, base, problems, out, trackers if loaded.trackers else None, stop_after)
 
 
 def _unused(training: "Training") -> tuple[str, ...]:
@@ -160,10 +146,7 @@ def _unused(training: "Training") -> tuple[str, ...]:
 
 @command("generate")
 def generate(
-    study: StudyFile,
-    model: Name,
-    variant: Name,
-    seed: Seed,
+    cell: OneCell,
     checkpoint: Given,
     problems: Given,
     out: Given,
@@ -173,12 +156,12 @@ def generate(
     ] = None,
 ) -> None:
     """Sample a cell's completions."""
-    loaded = study_to_run(study)
+    loaded = study_to_run(cell.study)
     prepare()
-    cell = _cell(loaded, study, model, variant, seed)
+    chosen = cell.of(loaded)
     from ict_core.stages import generate
 
-    generate.run(loaded, cell, checkpoint, problems, cache, out, manifest)
+    generate.run(loaded, chosen, checkpoint, problems, cache, out, manifest)
 
 
 @command("completion-probe")
@@ -260,20 +243,58 @@ def regrade(
     regrade.run(loaded, results, out, stored)
 
 
+# What is shown is made from stored files; these import neither torch nor vLLM.
+
+
+@command("statistics", portable=True, writes="results")
+def statistics(stored: Stored, results: Results, claims: Given) -> None:
+    """Compute runs, levels, contrasts, second views, components and what is said of tokens."""
+    from ict_core.stages import statistics
+
+    statistics.run(stored, results, claims)
+
+
+@command("tables", portable=True, writes="results")
+def tables(stored: Stored, results: Results, paper: Given) -> None:
+    """Make every table."""
+    from ict_core.stages import tables
+
+    tables.run(stored, results, paper)
+
+
+@command("figure", portable=True, writes="results")
+def figure(stored: Stored, results: Results, name: Name) -> None:
+    """Make one figure."""
+    from ict_core.stages import figure
+
+    figure.run(stored, results, name)
+
+
+@command("claims", portable=True, writes="results")
+def claims(stored: Stored, results: Results, claims: Given) -> None:
+    """Test every claim of the ledger."""
+    from ict_core.stages import claims as stage
+
+    stage.run(stored, results, claims)
+
+
+@command("notebook", portable=True, writes="results")
+def notebook(stored: Stored, results: Results, notebook: Given) -> None:
+    """Execute a notebook on the study."""
+    from ict_core.report.notebook import execute
+
+    execute(notebook, stored, results)
+
+
+@command("report", portable=True, writes="results")
+def report(stored: Stored, results: Results) -> None:
+    """Write the overview, the report and the manifests' page."""
+    from ict_core.report.build import write_report
+
+    write_report(stored, results)
+
+
 def _check_model(loaded: "Study", file: Path, model: str) -> None:
     """An error if the study has no such model."""
     if model not in loaded.models:
         raise UserError(f"{file}: no model {model}; allowed: {', '.join(loaded.models)}")
-
-
-def _cell(loaded: "Study", file: Path, model: str, variant: str, seed: int) -> "Cell":
-    """A cell of the study; an error if it has no such cell."""
-    from ict_core.config import Cell
-
-    cell = Cell(model, variant, seed)
-    known = loaded.evaluated_cells()
-    if cell not in known:
-        alike = [c for c in known if c.model == cell.model and c.variant == cell.variant]
-        hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
-        raise UserError(f"{file}: no cell {cell.folder}; {hint}")
-    return cell

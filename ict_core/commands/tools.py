@@ -1,29 +1,34 @@
-"""The subcommands beside the stages: the machine, cost, state, two arms compared, a number's origin, tokens, leases."""
+"""The subcommands beside the stages: the machine, cost, state, two arms, a number's origin, a rerun, leases."""
 
 import shutil
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ict_core.commands.app import command
-from ict_core.commands.options import CELL, MaybeStudyFile, StudyArgument, StudyAsOption, chosen
-from ict_core.commands.stages import load_study, prepare, repository
+from ict_core.commands.options import CELL, AnyStudy, MaybeStudyFile
+from ict_core.commands.stages import load_study, repository, study_to_run
 from ict_core.errors import Damaged, UserError
 from ict_core.process.supervise import RETRIES
 from ict_core.store.layout import study_folder
-from ict_core.store.repository import CLAIMS
+from ict_core.store.repository import CLAIMS, study_file
+
+if TYPE_CHECKING:
+    from ict_core.config import Study
+    from ict_core.tools.verify.cell import Place
 
 
 @command("doctor")
-def doctor(argument: StudyArgument = None, study: StudyAsOption = None) -> int:
+def doctor(study: AnyStudy) -> int:
     """Check whether this machine can run a study, and say what to do where it cannot; exit status 1 then."""
     from ict_core.tools.doctor import FAULT, Patient, doctor
 
-    file = chosen(argument, study)
     faults = 0
-    for name, finding in doctor(Patient(load_study(file), repository(file))):
+    for name, finding in doctor(Patient(load_study(study.file), repository(study.file))):
         faults += finding.level == FAULT
         print(f"{finding.level:8} {name:9} {finding.text}", flush=True)
     return int(faults > 0)
@@ -31,8 +36,7 @@ def doctor(argument: StudyArgument = None, study: StudyAsOption = None) -> int:
 
 @command("plan")
 def plan(
-    argument: StudyArgument = None,
-    study: StudyAsOption = None,
+    study: AnyStudy,
     gpu: Annotated[str | None, typer.Option(help="a key of gpus in configs/plan.yaml (default: its gpu)")] = None,
     results: Annotated[
         Path | None, typer.Option(help="the folder of finished jobs to measure by (default: the study's)")
@@ -43,11 +47,11 @@ def plan(
     from ict_core.jobs import outputs
     from ict_core.jobs.damage import damaged
     from ict_core.tools.plan.assumptions import gpu_device, read_plan
+    from ict_core.tools.plan.dry_run import rule_runs
     from ict_core.tools.plan.measured import measured_rates
     from ict_core.tools.plan.page import plan_page
-    from ict_core.tools.plan.rerun import rule_runs
 
-    file = chosen(argument, study)
+    file = study.file
     loaded, root = load_study(file), repository(file)
     assumptions = read_plan(root / "configs" / "plan.yaml")
     device = gpu or assumptions.gpu
@@ -63,8 +67,7 @@ def plan(
 
 @command("status")
 def status(
-    argument: StudyArgument = None,
-    study: StudyAsOption = None,
+    study: AnyStudy,
     results: Annotated[
         Path | None, typer.Option(help="its folder (default: results/<study> of its repository)")
     ] = None,
@@ -74,7 +77,7 @@ def status(
     from ict_core.jobs.damage import begun, damaged
     from ict_core.jobs.status import status, status_page, study_status
 
-    file = chosen(argument, study)
+    file = study.file
     loaded, root = load_study(file), repository(file)
     folder = (results or root / study_folder(loaded.name)).absolute()
     if not folder.is_dir():
@@ -91,13 +94,12 @@ def status(
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help="a variant of the study")],
     second: Annotated[str, typer.Argument(metavar="B", help="a variant of the study")],
-    argument: StudyArgument = None,
-    study: StudyAsOption = None,
+    study: AnyStudy,
 ) -> None:
     """Print what the trainings of two variants differ in."""
     from ict_core.config.mistakes import closest
 
-    file = chosen(argument, study)
+    file = study.file
     loaded = load_study(file)
     for variant in (first, second):
         if variant not in loaded.methods:
@@ -140,39 +142,73 @@ def explain(
     return int(not sound)
 
 
-@command("tokens", portable=True)
-def tokens(
-    cell: Annotated[Path, typer.Argument(help=CELL)],
+@command("verify")
+def verify(
+    cell: Annotated[
+        Path | None, typer.Argument(help=f"{CELL}; with --against results/STUDY (default: the stored study's)")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="STORED", help="run nothing: compare with this stored run")
+    ] = None,
     study: MaybeStudyFile = None,
-    problems: Annotated[
-        Path | None, typer.Option(help="a file of problems (default: the study's data/eval.parquet)")
+    stages: Annotated[
+        str | None, typer.Option(help="with commas: pretrain or train, generate, grade (default: all)")
     ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="problems of this benchmark only")] = None,
-    count: Annotated[int, typer.Option(help="prompts, drawn at random")] = 4,
-    seed: Annotated[int, typer.Option(help="of the draw and the rollouts")] = 0,
-    method: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="configs/methods/<variant>.yaml: mark what this rule keeps as well; may be given several times"
-        ),
+    steps: Annotated[int | None, typer.Option(help="train so many optimiser steps only, and compare these")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="an empty folder that receives the rerun (default: none is left)")
     ] = None,
-    alternatives: Annotated[int, typer.Option(help="likeliest tokens at each position")] = 5,
-    out: Annotated[Path | None, typer.Option(help="the page (default: CELL/tokens.html)")] = None,
-) -> None:
-    """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
-    from ict_core.tools.inspection.cell import inspected
+) -> int:
+    """Run a cell again, or hold a whole run against a stored one: status 0 if all is equal bit by bit, else 1."""
+    if against is not None:
+        given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
+        return _against(cell, against, [name for name, value in given.items() if value is not None])
+    from ict_core.tools.verify.cell import chosen_stages, place_of
 
-    model = inspected(cell, study)
-    prepare()
-    from ict_core.store.files import write_text
-    from ict_core.store.layout import CellFiles, StudyFiles
-    from ict_core.tools.inspection.tokens import chosen_problems, tokens_page, with_rules
+    if cell is None:
+        raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
+    place = place_of(cell)
+    file = study or study_file(place.results.name)
+    loaded = study_to_run(file)
+    if place.cell not in loaded.evaluated_cells():
+        raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
+    chosen = chosen_stages(place, loaded, stages, steps)
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        raise UserError(f"--keep {keep}: there are files in it; allowed: a new or an empty folder")
+    with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
+        return _verify(place, loaded, file, chosen, steps, keep or Path(folder))
 
-    rules = with_rules(model, method or [])
-    asked = chosen_problems(problems or StudyFiles(model.study).eval_problems, benchmark, count, seed)
-    page = out or CellFiles(cell).token_page
-    write_text(page, tokens_page(model, rules, asked, seed, alternatives))
-    print(page)
+
+def _against(run: Path | None, stored: Path, given: list[str]) -> int:
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import read_manifest
+    from ict_core.store.repository import REPOSITORY
+    from ict_core.tools.verify.against import against, against_page
+
+    if given:
+        raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
+    results = run or REPOSITORY / study_folder(read_manifest(StudyFiles(stored).settings)["study"])
+    outcome = against(results, stored)
+    print(against_page(outcome, results, stored), end="")
+    return int(not outcome.same)
+
+
+def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
+    from ict_core.tools.verify.changes import changes_after, changes_before, changes_page, on_gpu
+    from ict_core.tools.verify.compare import compare_stage, verdict, verify_page
+    from ict_core.tools.verify.rerun import rerun
+
+    again = replace(place, results=out)
+    before = list(changes_before(place, study, stages))
+    print(changes_page(before), end="", flush=True)
+    for stage, seconds in rerun(place, study, file, stages, steps, out):
+        print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
+    after = list(changes_after(place, again, stages))
+    rows = [row for stage in stages for row in compare_stage(stage, place, again, steps)]
+    print(changes_page(after), end="")
+    print(verify_page(rows), end="")
+    print(verdict(rows, changed=bool(before or after), gpu=on_gpu(place, again, stages)))
+    return int(not all(row.equal for row in rows))
 
 
 @command("lease")

@@ -27,19 +27,14 @@ _SAMPLE = "import sys; from ict_core.tools.doctor import sample_one_token; sampl
 
 
 class Finding(NamedTuple):
-    """What a check found: how bad it is, and in words, with the mend."""
+    """What a check found: how bad it is, and in words, with what to do about it."""
 
     level: str
     text: str
 
 
 class Patient(NamedTuple):
-    """A study on this machine.
-
-    Attributes:
-        study: what is to be run.
-        root: the repository's folder.
-    """
+    """A study on this machine, and the repository's folder."""
 
     study: Study
     root: Path
@@ -59,62 +54,60 @@ def doctor(patient: Patient) -> Iterator[tuple[str, Finding]]:
     """The name and the finding of every check, one after the other; none depends on another."""
     for name, check in CHECKS.items():
         try:
-            yield name, check(patient)
+            result = check(patient)
+            yield name, Finding(OK, result) if isinstance(result, str) else result
         except UserError as error:
             yield name, Finding(FAULT, " ".join(str(error).split()))
         except Exception as error:  # what is broken may raise anything
             yield name, Finding(FAULT, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
 
 
-def packages(patient: Patient) -> Finding:
+def packages(patient: Patient) -> str:
     """The installed packages are the lock's."""
     lock = applicable_lock(patient.root / "requirements")
     check_environment(lock)
-    return Finding(OK, f"{len(locked_versions(lock))} packages are those of {lock.name}")
+    return f"{len(locked_versions(lock))} packages are those of {lock.name}"
 
 
-def python(_: Patient) -> Finding:
+def python(_: Patient) -> str:
     """Python is one that the locks are made for."""
-    found, (least, below) = sys.version_info[:2], _PYTHON
     text = ".".join(map(str, sys.version_info[:3]))
-    if least <= found < below:
-        return Finding(OK, text)
-    return Finding(
-        FAULT, f"{text}; allowed: from {least[0]}.{least[1]}, below {below[0]}.{below[1]}: make env PYTHON=..."
-    )
+    if not _PYTHON[0] <= sys.version_info[:2] < _PYTHON[1]:
+        least, below = (f"{major}.{minor}" for major, minor in _PYTHON)
+        raise UserError(f"{text}; allowed: from {least}, below {below}: make env PYTHON=...")
+    return text
 
 
-def cpu(patient: Patient) -> Finding:
+def cpu(patient: Patient) -> str:
     """The CPU can hold to the study's numerics."""
     numerics.use(patient.study.numerics)
     has = ", ".join(flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_tile") if flag in numerics.cpu_flags())
-    return Finding(OK, f"numerics: {patient.study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}")
+    return f"numerics: {patient.study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}"
 
 
-def devices(patient: Patient) -> Finding:
+def devices(patient: Patient) -> str:
     """There are as many GPUs as the study's largest training holds."""
     import torch
 
     needed = max((model.hardware.gpus for model in patient.study.models.values() if model.hardware), default=0)
-    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if found < needed:
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if there < needed:
         build = torch.version.cuda or "none: a CPU build; make env LOCK=gpu"
-        return Finding(
-            FAULT,
-            f"{found} GPU(s), and a training needs {needed} (torch {torch.__version__}, its CUDA {build}); "
-            "nvidia-smi tells whether the driver sees them; other machines: docs/clusters.md",
+        raise UserError(
+            f"{there} GPU(s), and a training needs {needed} (torch {torch.__version__}, its CUDA {build}); "
+            "nvidia-smi tells whether the driver sees them; other machines: docs/clusters.md"
         )
-    if torch.version.cuda and not found:
-        return Finding(FAULT, "torch is built for CUDA and sees no GPU: check nvidia-smi, or install with LOCK=cpu")
-    if not found:
-        return Finding(OK, f"CPU only, which is all that the study needs (torch {torch.__version__})")
+    if torch.version.cuda and not there:
+        raise UserError("torch is built for CUDA and sees no GPU: check nvidia-smi, or install with LOCK=cpu")
+    if not there:
+        return f"CPU only, which is all that the study needs (torch {torch.__version__})"
     driver = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     version = subprocess.run(driver, capture_output=True, text=True, check=True).stdout.split()[0]
-    names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(found)}))
-    return Finding(OK, f"{found} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}")
+    names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(there)}))
+    return f"{there} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}"
 
 
-def engine(patient: Patient) -> Finding:
+def engine(patient: Patient) -> str:
     """The engine loads a tiny random model and samples one token from it."""
     name = patient.study.evaluation.engine
     command = [sys.executable, "-c", _SAMPLE, name]
@@ -123,11 +116,11 @@ def engine(patient: Patient) -> Finding:
             command, capture_output=True, text=True, check=False, timeout=_SAMPLE_SECONDS, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        return Finding(FAULT, f"{name}: no token within {_SAMPLE_SECONDS} s; is the machine busy, or a GPU hung?")
+        raise UserError(f"{name}: no token within {_SAMPLE_SECONDS} s; is the machine busy, or a GPU hung?") from None
     if done.returncode:
         last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
-        return Finding(FAULT, f"{name}: no token (exit status {done.returncode}): {last.strip()[:300]}; try: make env")
-    return Finding(OK, f"{name} {done.stdout.split()[-1]} sampled a token from a random model")
+        raise UserError(f"{name}: no token (exit status {done.returncode}): {last.strip()[:300]}; try: make env")
+    return f"{name} {done.stdout.split()[-1]} sampled a token from a random model"
 
 
 def sample_one_token(name: str) -> None:
@@ -150,38 +143,33 @@ def sample_one_token(name: str) -> None:
     print(engine_version(name))
 
 
-def locks(patient: Patient) -> Finding:
+def locks(patient: Patient) -> str | Finding:
     """The results' file system locks files for one process at a time."""
     folder = _existing(patient.results)
     with tempfile.NamedTemporaryFile(dir=folder) as first, Path(first.name).open("rb+") as second:
         try:
             fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fault: str | None = "two processes get the same lock"
         except BlockingIOError:
-            return Finding(OK, f"{folder} has file locks")
+            return f"{folder} has file locks"
         except OSError as error:
             fault = error.strerror
-        else:
-            fault = "two processes get the same lock"
-    return Finding(
-        WARNING,
-        f"{folder} has no file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
-        "`ict status` shows jobs as started, not as running",
-    )
+    text = f"{folder} has no file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
+    return Finding(WARNING, text + "`ict status` shows jobs as started, not as running")
 
 
-def disk(patient: Patient) -> Finding:
+def disk(patient: Patient) -> str:
     """The results' folder can be written and has room for what the plan says is still to come."""
     from ict_core.jobs import outputs
     from ict_core.jobs.damage import damaged
     from ict_core.tools.plan.assumptions import read_plan
-    from ict_core.tools.plan.disk import study_disk
     from ict_core.tools.plan.measured import measured_rates
+    from ict_core.tools.plan.room import study_disk
 
-    results = patient.results
+    results, study = patient.results, patient.study
     check_room(results)
     assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
-    study = patient.study
     faults = damaged(patient.root, outputs.all_jobs(results, study.base_cells(), study.cells()))
     stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
     there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
@@ -190,54 +178,54 @@ def disk(patient: Patient) -> Finding:
     free = space.f_bavail * space.f_frsize / 1e9
     text = f"{free:.1f} GB are free in {_existing(results)}, the study needs {needed:.1f} GB more"
     if free < needed:
-        return Finding(FAULT, f"{text}; free some, or make results a link to a larger disk")
-    return Finding(OK, text)
+        raise UserError(f"{text}; free some, or make results a link to a larger disk")
+    return text
 
 
-def memory(patient: Patient) -> Finding:
+def memory(patient: Patient) -> str | Finding:
     """The machine has the memory that the largest job asks for."""
     stated = [model.hardware.memory_gib for model in patient.study.models.values() if model.hardware]
-    found = _memory_gib()
-    if stated and found < max(stated):
-        return Finding(FAULT, f"{found:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
-    if found < _LEAST_GIB * 0.9:  # what the kernel keeps for itself
-        return Finding(WARNING, f"{found:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
-    return Finding(OK, f"{found:.0f} GiB")
+    there = _memory_gib()
+    if stated and there < max(stated):
+        raise UserError(f"{there:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
+    if there < _LEAST_GIB * 0.9:  # what the kernel keeps for itself
+        return Finding(WARNING, f"{there:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
+    return f"{there:.0f} GiB"
 
 
-def cores(patient: Patient) -> Finding:
+def cores(patient: Patient) -> str | Finding:
     """There are as many cores as a job has threads."""
-    study, found = patient.study, len(os.sched_getaffinity(0))
+    study, there = patient.study, len(os.sched_getaffinity(0))
     threads = max(study.training.threads, study.evaluation.threads)
-    if found < threads:
+    if there < threads:
         keys = "training.threads, evaluation.threads"
-        return Finding(WARNING, f"{found} core(s) for jobs of {threads} threads ({keys}): they will be slow")
-    return Finding(OK, f"{found} core(s), jobs of up to {threads} thread(s)")
+        return Finding(WARNING, f"{there} core(s) for jobs of {threads} threads ({keys}): they will be slow")
+    return f"{there} core(s), jobs of up to {threads} thread(s)"
 
 
-def access(patient: Patient) -> Finding:
+def access(patient: Patient) -> str:
     """Mirror and local models are there; gated sets can be read: by the mirror, or with a token."""
     from ict_core.problems.assemble import check_study_access
 
-    check_sources(patient.study, patient.root, patient.results)
-    if has_problems(patient.results):
-        return Finding(OK, "the problems are made")
-    check_study_access(patient.study, patient.mirror)
     study = patient.study
+    check_sources(study, patient.root, patient.results)
+    if has_problems(patient.results):
+        return "the problems are made"
+    check_study_access(study, patient.mirror)
     gated = [name for name, b in study.benchmarks.items() if b.kind == "published" and b.gated]
     if not gated or patient.mirror:
-        return Finding(OK, "no gated set is read from the hub")
-    return Finding(OK, f"HF_TOKEN is set for {', '.join(gated)}; whether it may read them shows when they are fetched")
+        return "no gated set is read from the hub"
+    return f"HF_TOKEN is set for {', '.join(gated)}; whether it may read them shows when they are fetched"
 
 
-def hub(patient: Patient) -> Finding:
+def hub(patient: Patient) -> str:
     """The hub can be reached where something is still to be fetched."""
     missing = _to_fetch(patient)
     if not missing:
-        return Finding(OK, "nothing is to be fetched")
+        return "nothing is to be fetched"
     what = f"needed for {', '.join(missing)}"
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return Finding(FAULT, f"HF_HUB_OFFLINE is set, and the hub is {what}; unset it, or name local copies")
+        raise UserError(f"HF_HUB_OFFLINE is set, and the hub is {what}; unset it, or name local copies")
     import httpx
     from huggingface_hub.constants import ENDPOINT
 
@@ -246,17 +234,17 @@ def hub(patient: Patient) -> Finding:
     except httpx.HTTPError as error:
         if not lost_connection(error):
             raise
-        return Finding(
-            FAULT,
+        raise UserError(
             f"the hub cannot be reached ({type(error).__name__}) and is {what}; run `snakemake --cores 1 prefetch` "
-            "where there is a network, or name a data.mirror and models of kind: local",
-        )
-    return Finding(OK, f"the hub answers; {what}")
+            "where there is a network, or name a data.mirror and models of kind: local"
+        ) from error
+    return f"the hub answers; {what}"
 
 
-CHECKS: dict[str, Callable[[Patient], Finding]] = {
+CHECKS: dict[str, Callable[[Patient], str | Finding]] = {
     check.__name__: check for check in (packages, python, cpu, devices, engine, locks, disk, memory, cores, access, hub)
 }
+"""By name; each returns what it found in order or warns of, and raises what is a fault."""
 
 
 def _to_fetch(patient: Patient) -> list[str]:
@@ -274,12 +262,11 @@ def _to_fetch(patient: Patient) -> list[str]:
 
 def _memory_gib() -> float:
     """Of the machine, or of the control group that this process is limited to."""
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        limit = Path(file).read_text().strip() if Path(file).exists() else "max"
-        if limit != "max":
-            found = min(found, int(limit))
-    return found / 2**30
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        limit = file.read_text().strip() if file.exists() else "max"
+        there = there if limit == "max" else min(there, int(limit))
+    return there / 2**30
 
 
 def _existing(folder: Path) -> Path:

@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, Test, read_claims
+from ict_core.evidence.claims import DifferenceTest, Largest, Measure, Test, read_claims
 from ict_core.evidence.ledger import LedgerFrames, as_json, describe, ledger, variants_of
 from ict_core.evidence.measures import QUANTITIES, run_quantities, runs_of
 from ict_core.evidence.stored import Stored
@@ -63,7 +62,6 @@ def trace(
     """What a claim's numbers come from: its origin, the runs that enter, and each number computed from them again.
 
     Args:
-        row: of :func:`claims_of`.
         path: of the claims, beside which the study's stored files lie.
         scores: a frame of `records.SCORES`: the whole study's.
         declared: the ledger by which they were made, `configs/claims.yaml`.
@@ -77,8 +75,8 @@ def trace(
     claims = read_claims(declared)
     claim = next((c for c in claims if c.id == row["id"]), None)
     if claim is None:
-        told = f"{path} was made by another ledger; name it: --claims FILE"
-        raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {told}")
+        advice = f"{path} was made by another ledger; name it: --claims FILE"
+        raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
     study = Stored(path.parent)
     settings = study.settings
     quantities = run_quantities(list(QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens"))
@@ -90,19 +88,13 @@ def trace(
     origin = _ORIGIN
     if isinstance(claim.test, Measure):
         origin = replace(origin, source=QUANTITIES[claim.test.quantity].frame)
-    found = list(_entering(claim.test, evidence)) if claim.test and again["models"] else []
-    return origin, found, list(_checked(claim, row, again, origin.file, declared))
-
-
-def _checked(
-    claim: Claim, row: Mapping[str, str], again: Mapping[str, Any], source: str, declared: Path
-) -> Iterator[Checked]:
     said = "as printed" if describe(claim) == row["test"] else f"NOT the test that was made: {describe(claim)}"
-    yield Checked("test", f"declared by {declared}", said, said == "as printed")
+    numbers = [Checked("test", f"declared by {declared}", said, said == "as printed")]
     for name in (*_NUMBERS, "verdict"):
         text, printed = _text(again[name]), row[name]
         equal = agrees(printed, again[name]) if isinstance(again[name], float) else text == printed
-        yield checked(name, text or "—", source, printed, equal=equal)
+        numbers.append(checked(name, text or "—", origin.file, printed, equal=equal))
+    return origin, list(_entering(claim.test, evidence)) if claim.test and again["models"] else [], numbers
 
 
 def _entering(test: Test, evidence: LedgerFrames) -> Iterator[Entering]:
@@ -115,12 +107,12 @@ def _entering(test: Test, evidence: LedgerFrames) -> Iterator[Entering]:
     else:
         values = values_of(test, evidence.runs, evidence.quantities, evidence.mirrors)
         benchmarks = benchmarks_of(test, evidence.mirrors) if isinstance(test, DifferenceTest) else []
-    for model, of_model in values.items():
+    for model, tested in values.items():
         for variant in variants:
-            found = _arm(test, model, variant, benchmarks, evidence)
-            paired = found[found.index.isin(of_model.index)]
-            found = paired if len(paired) else found  # the base model, evaluated once, stands against each seed
-            yield Entering(model, variant, tuple(map(int, found.index)), tuple(found.tolist()))
+            arm = _arm(test, model, variant, benchmarks, evidence)
+            paired = arm[arm.index.isin(tested.index)]
+            arm = paired if len(paired) else arm  # the base model, evaluated once, stands against each seed
+            yield Entering(model, variant, tuple(map(int, arm.index)), tuple(arm.tolist()))
 
 
 def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: LedgerFrames) -> pd.Series:
@@ -129,9 +121,6 @@ def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: 
         return runs_of(evidence.quantities, test.quantity, variant).loc[model].sort_index()
     runs = evidence.runs
     runs = runs[(runs["model"] == model) & (runs["variant"] == variant) & runs["benchmark"].isin(benchmarks)]
-
-    def mean(metric: str) -> pd.Series:
-        return runs[runs["metric"] == metric].groupby("seed")["value"].mean()
-
-    less = test.minus_metric if isinstance(test, DifferenceTest) else None
-    return mean(test.metric) - (mean(less) if less else 0.0)
+    metrics = [test.metric, test.minus_metric] if isinstance(test, DifferenceTest) else [test.metric]
+    means = [runs[runs["metric"] == metric].groupby("seed")["value"].mean() for metric in metrics if metric]
+    return means[0] - means[1] if len(means) > 1 else means[0]

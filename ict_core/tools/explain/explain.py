@@ -45,31 +45,31 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         UserError: no such table, row, claim or problem.
         Damaged: the study's own files are damaged or missing.
     """
-    of_claims = table.name == _CLAIMS
-    origin, rows = (claims_of if of_claims else table_of)(table)
+    is_claim = table.name == _CLAIMS
+    origin, rows = (claims_of if is_claim else table_of)(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
-    results = Path(os.path.normpath(table.parent / ("." if of_claims else "..")))
+    results = Path(os.path.normpath(table.parent / ("." if is_claim else "..")))
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
     file = StudyFiles(results).frame("scores")
     if not file.exists() and (missing := lost(results, _stages(results, table, [])).get(file)):
         raise Damaged(missing, file)
     scores = records.read_frame(file, records.SCORES)
-    if of_claims:
-        origin, found, numbers = trace(row, table, scores, ledger)
+    if is_claim:
+        origin, runs, numbers = trace(row, table, scores, ledger)
     else:
-        found = entering(origin, row, scores)
-        numbers = recomputed(origin, row, found)
-    lines = [*_number(table, row), *_made(results, origin, row), *_runs(found, numbers), *_question(results, problem)]
+        runs = entering(origin, row, scores)
+        numbers = recomputed(origin, row, runs)
+    lines = [*_number(table, row), *_made(results, origin, row), *_runs(runs, numbers), *_question(results, problem)]
     walks = []
-    cells = [Cell(runs.model, runs.variant, seed) for runs in found for seed in runs.seeds]
+    cells = [Cell(arm.model, arm.variant, seed) for arm in runs for seed in arm.seeds]
     for cell in cells:
-        of_cell = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
-        walks.append(_walk(results, cell, of_cell))
-        lines += [*_run(cell, of_cell, row, walks[-1]), *_samples(results, cell, problem)]
+        counted = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
+        walks.append(_walk(results, cell, counted))
+        lines += [*_run(cell, counted, row, walks[-1]), *_samples(results, cell, problem)]
     anew = lost(results, _stages(results, table, cells))
     lines += [f"  [{_MARKS[False]}] {fault}" for fault in anew.values() if not any(fault in line for line in lines)]
-    sound = not anew and all(number.equal for number in numbers) and all(of_run.whole for of_run in walks)
+    sound = not anew and all(number.equal for number in numbers) and all(one.whole for one in walks)
     return "\n".join([*lines, "", _verdict(numbers, walks, anew)]) + "\n", sound
 
 
@@ -98,46 +98,40 @@ def _made(results: Path, origin: Origin, row: Mapping[str, str]) -> Iterator[str
     yield f"  {origin.words}"
     yield f"  ict_core/{origin.module}; {origin.doc}"
     yield f"  from {results / origin.file}"
-    for name in _frames(origin, row):
+    frames = [origin.statistics] if origin.statistics and row.get("source") != "paper" else []
+    if frames == ["levels"] and row.get("family"):  # it was compared, too
+        frames.append("contrasts")
+    for name in frames:
         file = StudyFiles(results).statistics(name)
         if not file.exists():
             yield f"  {file}: not here; the workflow makes it anew from scores.parquet"
             continue
-        frame = records.read_frame(file, STATISTICS[name])
-        for values in _matching(frame, row).to_dict("records"):
+        for values in _matching(records.read_frame(file, STATISTICS[name]), row).to_dict("records"):
             yield f"  {file}:"
             yield f"    {', '.join(f'{k} {v:.10g}' if isinstance(v, float) else f'{k} {v}' for k, v in values.items())}"
     yield ""
 
 
-def _frames(origin: Origin, row: Mapping[str, str]) -> list[str]:
-    """The statistics' frames whose rows enter."""
-    if origin.statistics is None or row.get("source") == "paper":
-        return []
-    return [origin.statistics, *(["contrasts"] if row.get("family") and origin.statistics == "levels" else [])]
-
-
 def _matching(frame: pd.DataFrame, row: Mapping[str, str]) -> pd.DataFrame:
     """The frame's rows of the same model, variant, ...; of a table without a benchmark those of the average."""
     wanted = {"benchmark": AVERAGE, **row}
-    if "baseline" in frame.columns and "baseline" not in row and "reference" in row:  # either way round
-        wanted["baseline"] = row["reference"]
     keys = [c for c in ("model", "benchmark", "metric", "view", "source") if c in frame.columns and wanted.get(c)]
-    found = frame[(frame[keys] == [wanted[key] for key in keys]).all(axis=1)]
-    arms = {wanted[c] for c in ("variant", "baseline") if wanted.get(c)}
+    frame = frame[(frame[keys] == [wanted[key] for key in keys]).all(axis=1)]
+    variant, other = row["variant"], row.get("baseline", row.get("reference"))
     if "baseline" not in frame.columns:
-        return found[found["variant"] == row["variant"]]
-    if len(arms) > 1:
-        return found[[{v, b} == arms for v, b in zip(found["variant"], found["baseline"], strict=True)]]
-    return found[(found["variant"] == row["variant"]) | (found["baseline"] == row["variant"])]
+        return frame[frame["variant"] == variant]
+    either = (frame["variant"] == variant) | (frame["baseline"] == variant)  # either way round
+    if other and other != variant:
+        either &= (frame["variant"] == other) | (frame["baseline"] == other)
+    return frame[either]
 
 
-def _runs(found: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:
+def _runs(runs: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:
     """The runs' values, and whether the printed numbers are what they give."""
-    yield "The runs that enter" if found else "No training run enters it."
-    for runs in found:
-        values = "" if runs.values is None else ": " + ", ".join(f"{value:.10g}" for value in runs.values)
-        yield f"  {runs.model}/{runs.variant}, seeds {', '.join(map(str, runs.seeds))}{values}"
+    yield "The runs that enter" if runs else "No training run enters it."
+    for arm in runs:
+        values = "" if arm.values is None else ": " + ", ".join(f"{value:.10g}" for value in arm.values)
+        yield f"  {arm.model}/{arm.variant}, seeds {', '.join(map(str, arm.seeds))}{values}"
     for number in numbers:
         yield f"  {number.name}, {number.done}, {number.said}"
 
@@ -150,7 +144,7 @@ def _walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
     return stored_walk(read_manifest(manifest), manifest, cell)
 
 
-def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], of_run: Walk) -> Iterator[str]:
+def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], files: Walk) -> Iterator[str]:
     benchmark = row.get("benchmark", AVERAGE)
     counted = scores if benchmark == AVERAGE else scores[scores["benchmark"] == benchmark]
     yield ""
@@ -158,11 +152,11 @@ def _run(cell: Cell, scores: pd.DataFrame, row: Mapping[str, str], of_run: Walk)
         f"{cell.folder}: {len(counted)} problems, {counted['sampled'].sum()} samples, "
         f"{counted['correct'].sum()} correct, {counted['sampled'].sum() - counted['n'].sum()} not graded"
     )
-    for file, text in of_run.steps:
+    for file, text in files.steps:
         yield f"  {file}" if file else f"    {text}"
         if file:
             yield f"    {text}"
-    for text, holds in of_run.links:
+    for text, holds in files.links:
         yield f"  [{_MARKS[holds]}] {text}"
 
 
@@ -187,8 +181,7 @@ def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
     if not (results / cell.folder).is_dir():
         yield f"  {problem}: the completions are not here"
         return
-    benchmark, _, name = problem.partition("/")
-    for number, status, text in samples(results, cell, benchmark, name):
+    for number, status, text in samples(results, cell, problem):
         yield f"  {problem}, sample {number}: {status}"
         yield from _quoted(text)
 
@@ -201,7 +194,7 @@ def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Pa
     """What was checked with which outcome, what could not be, and the mend; `anew` is what snakemake makes again."""
     if not (walks or numbers or anew):
         return "nothing to check: no training run enters it"
-    links = [holds for of_run in walks for _, holds in of_run.links]
+    links = [holds for files in walks for _, holds in files.links]
     wrong = [number.name for number in numbers if not number.equal]
     faults = [f"the printed {', '.join(wrong)} {'do' if len(wrong) > 1 else 'does'} not follow"] if wrong else []
     if anew or False in links:
@@ -212,13 +205,13 @@ def _verdict(numbers: Sequence[Checked], walks: Sequence[Walk], anew: Mapping[Pa
     checked += [f"{', '.join(right)} as printed"] if right else []
     checked += [f"{_count(links.count(True), 'link')} {'holds' if links.count(True) == 1 else 'hold'}"]
     unknown = [] if numbers else ["the number itself, which this command does not compute"]
-    absent = Counter(text for of_run in walks for text, holds in of_run.links if holds is None)
+    absent = Counter(text for files in walks for text, holds in files.links if holds is None)
     unknown += [f"{text} (of {_count(count, 'run')}; not here)" for text, count in absent.items()]
     if faults:
-        told = f"NOT SOUND: {'; '.join(faults)}"
+        outcome = f"NOT SOUND: {'; '.join(faults)}"
     else:
-        told = f"sound{' as far as it could be checked' if unknown else ''}: {', '.join(checked)}"
-    return told + (f"; not checked: {'; '.join(unknown)}" if unknown else "")
+        outcome = f"sound{' as far as it could be checked' if unknown else ''}: {', '.join(checked)}"
+    return outcome + (f"; not checked: {'; '.join(unknown)}" if unknown else "")
 
 
 def _count(number: int, what: str) -> str:

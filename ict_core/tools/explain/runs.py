@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
@@ -16,14 +15,11 @@ _DIGITS = 1e-9  # relative: a table has ten significant digits
 _NOTHING = 1e-12  # what a table prints as 0
 
 
-@dataclass(frozen=True)
-class Entering:
-    """The runs of one variant.
+class Entering(NamedTuple):
+    """The runs of one variant, by ascending seed.
 
     Attributes:
-        model, variant: which.
-        seeds: of the runs, ascending.
-        values: of each run what the number is made from; None where no score enters.
+        values: of each run what the number is made from; None where no score enters, or none of that benchmark.
     """
 
     model: str
@@ -45,55 +41,46 @@ def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> li
     """The runs behind a row of a table, those of the compared variant last.
 
     Args:
-        origin: of the table.
         row: its texts.
         scores: a frame of `records.SCORES`: the whole study's.
     """
     model = row.get("model") or row.get("states") or ""
     if row.get("source") == "paper":  # of the table `paper`
         return []
+    scores = scores[scores["model"] == model]
     variants = list(dict.fromkeys(row[column] for column in origin.runs))
-    if not origin.runs and model in set(scores["model"]):  # states of all the model's token samples
-        variants = [v for v in dict.fromkeys(scores.loc[scores["model"] == model, "variant"]) if v != "base"]
-    found = []
-    for variant in variants:
-        of_variant = scores[(scores["model"] == model) & (scores["variant"] == variant)]
-        if row.get("seed"):
-            of_variant = of_variant[of_variant["seed"] == int(row["seed"])]
-        seeds = tuple(sorted(int(seed) for seed in of_variant["seed"].unique()))
-        if not seeds:  # not run on this model
-            return []
-        found.append(Entering(model, variant, seeds, _values(row, of_variant)))
-    if len(found) > 1 and len(origin.runs) > 1:  # paired: the runs of the seeds that both have
-        shared = shared_seeds(found[0].seeds, found[1].seeds)
-        found = [_only(runs, shared) for runs in found]
-    return found
+    if not origin.runs:  # states of all the model's token samples
+        variants = [variant for variant in scores["variant"].unique() if variant != "base"]
+    if row.get("seed"):
+        scores = scores[scores["seed"] == int(row["seed"])]
+    frames = [scores[scores["variant"] == variant] for variant in variants]
+    seeds = [sorted(map(int, frame["seed"].unique())) for frame in frames]
+    if not all(seeds):  # one was not run on this model
+        return []
+    if len(frames) > 1 and len(origin.runs) > 1:  # paired: the runs of the seeds that both have
+        seeds = [shared_seeds(seeds[0], seeds[1])] * 2
+        frames = [frame[frame["seed"].isin(seeds[0])] for frame in frames]
+    values = [_values(row, frame) for frame in frames]
+    return [Entering(model, *runs) for runs in zip(variants, map(tuple, seeds), values, strict=True)]
 
 
 def _values(row: Mapping[str, str], scores: pd.DataFrame) -> tuple[float, ...] | None:
     """Of each run, by ascending seed, the row's metric on its benchmark."""
-    if "metric" not in row:
+    if "metric" not in row or scores.empty:
         return None
-    benchmark = row.get("benchmark", AVERAGE)
     runs = run_frame(scores, [row["metric"]])
-    of_benchmark = runs[runs["benchmark"] == benchmark].sort_values("seed")
-    return tuple(of_benchmark["value"].tolist())
+    runs = runs[runs["benchmark"] == row.get("benchmark", AVERAGE)].sort_values("seed")
+    return tuple(runs["value"].tolist()) or None
 
 
-def _only(runs: Entering, seeds: list[int]) -> Entering:
-    at = [runs.seeds.index(seed) for seed in seeds]
-    values = None if runs.values is None else tuple(runs.values[i] for i in at)
-    return Entering(runs.model, runs.variant, tuple(seeds), values)
-
-
-def recomputed(origin: Origin, row: Mapping[str, str], found: list[Entering]) -> list[Checked]:
+def recomputed(origin: Origin, row: Mapping[str, str], runs: list[Entering]) -> list[Checked]:
     """What of a row's numbers the runs give: `mean` and `difference`, as far as it has them."""
-    if not origin.follow or not found:
+    if not origin.follow or not runs or not runs[0].values:
         return []
-    ours, *theirs = (runs.values or () for runs in found)
+    ours = runs[0].values
     values = {"mean": math.fsum(ours) / len(ours)}
-    if theirs:
-        gaps = [a - b for a, b in zip(ours, theirs[0], strict=True)]
+    if len(runs) > 1:
+        gaps = [a - b for a, b in zip(ours, runs[1].values or (), strict=True)]
         values["difference"] = math.fsum(gaps) / len(gaps)
     return [
         checked(name, f"{value:.10g}", origin.file, row[name], equal=agrees(row[name], value))

@@ -41,41 +41,30 @@ def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -
 
     Args:
         path: of the table, for messages.
-        origin: of the table.
-        rows: all of it.
         selection: ``value/value/...`` in the order of the key columns, or ``column=value,...`` of any columns.
 
     Raises:
         UserError: no row has these values, or several have; the message lists candidates.
     """
-    wanted = _wanted(path, origin, rows, selection)
-    found = rows
-    for column, value in wanted.items():
-        narrower = found[found[column] == value]
-        if narrower.empty:
-            values = ", ".join(dict.fromkeys(map(repr, found[column].head(1000))))
-            raise UserError(f"{path}: no row with {column} {value!r} among these; allowed: {values}")
-        found = narrower
-    if len(found) > 1:
-        lines = ["/".join(row) for row in found[list(origin.keys)].head(_LISTED).itertuples(index=False)]
-        more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        listed = "".join(f"\n  {line}" for line in lines)
-        raise UserError(
-            f"--cell {selection}: {len(found)} rows of {path}; choose one ({'/'.join(origin.keys)}):{listed}{more}"
-        )
-    return found.iloc[0]
-
-
-def _wanted(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -> dict[str, str]:
+    names = "/".join(origin.keys)
     if "=" in selection:
         pairs = [part.partition("=") for part in re.split(r",(?=[^,=]+=)", selection)]  # a value may hold a comma
         wanted = {column.strip(): value.strip() for column, _, value in pairs}
+    elif selection.count("/") < len(origin.keys):
+        wanted = dict(zip(origin.keys, selection.split("/"), strict=False))
     else:
-        values = selection.split("/")
-        if len(values) > len(origin.keys):
-            raise UserError(f"--cell {selection}: more values than key columns; allowed: {'/'.join(origin.keys)}")
-        wanted = dict(zip(origin.keys, values, strict=False))
+        raise UserError(f"--cell {selection}: more values than key columns; allowed: {names}")
     unknown = [column for column in wanted if column not in rows.columns]
     if unknown:
         raise UserError(f"--cell {selection}: no column {', '.join(unknown)}; {path} has {', '.join(rows.columns)}")
-    return wanted
+    for column, value in wanted.items():
+        allowed, rows = rows[column], rows[rows[column] == value]
+        if rows.empty:
+            values = ", ".join(dict.fromkeys(map(repr, allowed.head(1000))))
+            raise UserError(f"{path}: no row with {column} {value!r} among these; allowed: {values}")
+    if len(rows) > 1:
+        lines = ["/".join(row) for row in rows[list(origin.keys)].head(_LISTED).itertuples(index=False)]
+        lines += [f"and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
+        several = f"{len(rows)} rows of {path}; choose one ({names}):"
+        raise UserError("\n  ".join([f"--cell {selection}: {several}", *lines]))
+    return rows.iloc[0]

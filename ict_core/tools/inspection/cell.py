@@ -24,8 +24,6 @@ class Inspected:
         name: its place in the results, ``study/model/variant/seed-n``.
         study: the folder of its study's results.
         checkpoint: the model's folder.
-        template: the model's prompt template.
-        training: the recipe.
         grading: the limits of the verifier, as keywords of ``GradingPool``.
         known_forks: whether the training problems are the mini world's.
         rules: the rule that trained it, by its name; of a base model none.
@@ -45,7 +43,6 @@ def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
     """A trained cell or a base model of a study's results.
 
     Args:
-        folder: ``results/<study>/<model>/<variant>/seed-<n>``, or ``results/<study>/<model>/base``.
         study_file: ``configs/studies/<study>.yaml``, for a base model and only there.
 
     Raises:

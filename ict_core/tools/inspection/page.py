@@ -57,10 +57,8 @@ def page_data(groups: Groups, kept: dict[str, Tensor], title: str, facts: list[s
     """All that the page shows, as JSON-able values.
 
     Args:
-        groups: what was sampled, with alternatives or without.
         kept: by the name of a rule, the tokens that it keeps, (B, T) bool.
-        title: where it was sampled from.
-        facts: how, a sentence each.
+        title, facts: where the groups were sampled from; how, a sentence each.
     """
     used = groups.completion_ids[groups.completion_mask].unique().tolist()
     if groups.alternatives is not None:
@@ -87,6 +85,7 @@ def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any
     on, tokens, reward = groups.completion_mask[row], groups.statistics, groups.rewards[row]
     forks = groups.forks[row][on]
     likeliest = groups.alternatives
+    probabilities = [] if likeliest is None else likeliest.probs[row][on].tolist()
     return {
         "reward": None if reward.isnan() else reward.item(),
         "advantage": _short(groups.advantages[row].item()),
@@ -95,9 +94,7 @@ def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any
         "kept": [mask[row].nonzero().flatten().tolist() for mask in kept.values()],
         "forks": None if forks.isnan().any() else forks.nonzero().flatten().tolist(),
         "likeliest": [] if likeliest is None else likeliest.ids[row][on].tolist(),
-        "probabilities": []
-        if likeliest is None
-        else [[_short(p) for p in at] for at in likeliest.probs[row][on].tolist()],
+        "probabilities": [[_short(p) for p in at] for at in probabilities],
     }
 
 

@@ -66,7 +66,6 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
 
     Args:
         problems: ``records.PROBLEMS``, without the model's template.
-        seed: of the rollouts.
         alternatives: how many of the likeliest tokens are shown at each position.
 
     Raises:

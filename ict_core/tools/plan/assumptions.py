@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -10,9 +11,6 @@ from ict_core.config.models import Dtype
 from ict_core.config.section import Count, Name, Section
 from ict_core.config.yaml_file import read_section
 from ict_core.errors import UserError
-
-CPU = "cpu"
-"""The name of the device that is a thread of a CPU."""
 
 
 class Gpu(Section):
@@ -97,10 +95,11 @@ class Device:
         flop_s: FLOP/s in large products, by dtype.
         bytes_s: bytes/s of its memory.
         link_s, network_s: bytes/s to a device of the same node and of another.
+        memory: bytes.
         start_seconds: from a job's start to its first token.
     """
 
-    name: str
+    kind: Literal["GPU", "CPU"]
     flop_s: dict[Dtype, float]
     bytes_s: float
     link_s: float
@@ -120,8 +119,7 @@ def read_plan(path: Path) -> PlanFile:
     if plan is not None and plan.gpu not in plan.gpus:
         mistakes.add(path, "gpu", f"{plan.gpu!r} is unknown; {closest(plan.gpu, plan.gpus)}")
     mistakes.raise_if_any()
-    if plan is None:
-        raise AssertionError("a file that was not read has a problem")
+    assert plan is not None  # a file that was not read has a problem
     return plan
 
 
@@ -135,7 +133,7 @@ def gpu_device(plan: PlanFile, name: str) -> Device:
         raise UserError(f"configs/plan.yaml: gpus: {name!r} is unknown; {closest(name, plan.gpus)}")
     gpu, assumed = plan.gpus[name], plan.assumptions
     return Device(
-        name,
+        "GPU",
         {
             "bfloat16": gpu.bfloat16_tflops * 1e12 * assumed.mfu.value,
             "float32": gpu.float32_tflops * 1e12 * assumed.mfu.value,
@@ -153,12 +151,5 @@ def cpu_device(plan: PlanFile) -> Device:
     cpu, assumed = plan.cpu, plan.assumptions
     flop_s = cpu.float32_tflops * 1e12 * assumed.mfu.value
     bytes_s = cpu.bandwidth_gb_s * 1e9 * assumed.bandwidth_share.value
-    return Device(
-        CPU,
-        {"bfloat16": flop_s, "float32": flop_s},
-        bytes_s,
-        bytes_s,
-        bytes_s,
-        float("inf"),
-        assumed.cpu_start_seconds.value,
-    )
+    by_dtype: dict[Dtype, float] = {"bfloat16": flop_s, "float32": flop_s}
+    return Device("CPU", by_dtype, bytes_s, bytes_s, bytes_s, float("inf"), assumed.cpu_start_seconds.value)

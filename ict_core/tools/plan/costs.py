@@ -1,15 +1,14 @@
 """What every stage of every model takes: jobs, tokens, and hours of GPUs or CPU threads."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ict_core.config.models import ScratchModel
 from ict_core.config.study import Study
-from ict_core.tools.plan.assumptions import CPU, Device, PlanFile, cpu_device, gpu_device
+from ict_core.tools.plan.assumptions import Device, PlanFile, cpu_device, gpu_device
 from ict_core.tools.plan.measured import Rate, Rates
-from ict_core.tools.plan.sampling import replica_gpus, sampling_seconds
-from ict_core.tools.plan.training import pretraining_seconds, step_seconds
-from ict_core.tools.plan.work import cells_of, evaluation_work, pretraining_documents, step_work
+from ict_core.tools.plan.times import pretraining_seconds, replica_gpus, sampling_seconds, step_seconds
+from ict_core.tools.plan.work import cells_of, evaluation_work, step_work
 
 
 @dataclass(frozen=True)
@@ -18,11 +17,8 @@ class Cost:
 
     Attributes:
         stage: `pretrain`, `train`, `generate` or `grade`.
-        jobs: how many.
-        tokens: of one job.
-        seconds: wall time of one job.
-        devices: GPUs or CPU threads that one job takes.
-        kind: which of the two.
+        tokens, seconds: of one job, whose wall time it is.
+        devices: GPUs or CPU threads, by `kind`, that one job takes.
         measured: finished jobs that the seconds come from; 0 where they are an estimate.
         parts: the estimate's seconds by part.
         limit_hours: of one job, that the model's `hardware` gives a scheduler.
@@ -57,11 +53,13 @@ def study_costs(study: Study, plan: PlanFile, gpu: str, rates: Rates) -> list[Co
         device = cpu_device(plan) if model.hardware is None else gpu_device(plan, gpu)
         if isinstance(model, ScratchModel):
             costs.append(_pretraining(name, model, plan, device, rates.get(("pretrain", name))))
-        costs.append(_training(study, name, plan, device, rates.get(("train", name))))
         generation = _generation(study, name, plan, device, rates.get(("generate", name)))
-        work = evaluation_work(study, model.architecture, plan.assumptions)
-        grading = work.answers * plan.assumptions.grading_seconds.value
-        costs += [generation, Cost("grade", name, generation.jobs, generation.tokens, grading, 1, "CPU")]
+        grading = evaluation_work(study, name, plan.assumptions).answers * plan.assumptions.grading_seconds.value
+        costs += [
+            _training(study, name, plan, device, rates.get(("train", name))),
+            generation,
+            Cost("grade", name, generation.jobs, generation.tokens, grading, 1, "CPU"),
+        ]
     return costs
 
 
@@ -80,51 +78,40 @@ def wall_hours(costs: list[Cost], gpus: int) -> float | None:
     return max([sum(cost.hours for cost in on_gpus) / gpus, *chains.values()], default=0.0)
 
 
+def _by_rate(cost: Cost, rate: Rate | None) -> Cost:
+    """The cost by what finished jobs took, where there are any."""
+    if rate is None:
+        return cost
+    return replace(cost, seconds=cost.tokens * rate.seconds_per_token, measured=rate.jobs, parts={})
+
+
 def _pretraining(name: str, model: ScratchModel, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
     length = rate.answer if rate else plan.assumptions.document_tokens.value
-    tokens = pretraining_documents(model) * length
+    tokens = model.pretraining.steps * model.pretraining.batch_sequences * length  # each document is read once
     parts = {"start": device.start_seconds, "steps": pretraining_seconds(model, tokens, length, device)}
-    return _cost("pretrain", name, 1, tokens, 1, device, rate, parts)
+    return _by_rate(Cost("pretrain", name, 1, tokens, sum(parts.values()), 1, device.kind, parts=parts), rate)
 
 
 def _training(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
     model, training, hardware = study.models[name], study.training_of(name), study.models[name].hardware
     jobs, _ = cells_of(study, name)
     devices = hardware.gpus if hardware else training.threads
-    work = step_work(study, name, plan.assumptions, rate.answer if rate else None)
+    work = step_work(study, name, plan.assumptions, rate)
     step = step_seconds(model, training, work, device, devices, plan.node_gpus, plan.assumptions)
     parts = {"start": device.start_seconds, **{part: s * training.steps for part, s in step.items()}}
-    limit = hardware.train_hours if hardware else None
-    return _cost("train", name, jobs, training.steps * work.tokens, devices, device, rate, parts, limit)
+    tokens, limit = training.steps * work.tokens, hardware.train_hours if hardware else None
+    cost = Cost("train", name, jobs, tokens, sum(parts.values()), devices, device.kind, 0, parts, limit)
+    return _by_rate(cost, rate)
 
 
 def _generation(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
     model, assumed, hardware = study.models[name], plan.assumptions, study.models[name].hardware
-    a, tied, share = model.architecture, model.tied_embeddings, assumed.vllm_memory_share.value
+    share = assumed.vllm_memory_share.value
     _, jobs = cells_of(study, name)
-    gpus = replica_gpus(a, tied, model.dtype, device.memory * share, assumed)
-    devices = gpus if hardware else study.evaluation.threads
-    work = evaluation_work(study, a, assumed, rate.answer if rate else None)
-    sampling = sampling_seconds(a, tied, model.dtype, work, device, devices, share, assumed)
+    devices = replica_gpus(model, device.memory * share, assumed) if hardware else study.evaluation.threads
+    work = evaluation_work(study, name, assumed, rate)
+    sampling = sampling_seconds(model, work, device, devices, share, assumed)
     parts = {"start": device.start_seconds, "sampling": sampling}
     limit = hardware.generate_hours if hardware else None
-    return _cost("generate", name, jobs, work.tokens, devices, device, rate, parts, limit)
-
-
-def _cost(
-    stage: str,
-    model: str,
-    jobs: int,
-    tokens: float,
-    devices: int,
-    device: Device,
-    rate: Rate | None,
-    parts: dict[str, float],
-    limit_hours: float | None = None,
-) -> Cost:
-    """With the measured rate where there is one, else from the estimate's parts."""
-    kind: Literal["GPU", "CPU"] = "CPU" if device.name == CPU else "GPU"
-    if rate:
-        seconds = tokens * rate.seconds_per_token
-        return Cost(stage, model, jobs, tokens, seconds, devices, kind, rate.jobs, limit_hours=limit_hours)
-    return Cost(stage, model, jobs, tokens, sum(parts.values()), devices, kind, 0, parts, limit_hours)
+    cost = Cost("generate", name, jobs, work.tokens, sum(parts.values()), devices, device.kind, 0, parts, limit)
+    return _by_rate(cost, rate)

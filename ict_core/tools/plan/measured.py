@@ -1,6 +1,6 @@
 """What finished jobs took: from the manifests of cells, or from a collected study's files."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,65 +37,57 @@ Rates = dict[tuple[str, str], Rate]
 def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
     """The rates of a results folder; empty where there is none, or nothing has finished there.
 
-    Args:
-        damaged: outputs of jobs that count as not finished.
+    Jobs whose outputs are `damaged` count as not finished.
 
     Raises:
         UserError: a file that stands there cannot be read, or one that belongs to it is missing.
     """
     jobs = pd.DataFrame([*_cells(results, damaged)], columns=_COLUMNS)
-    if (
-        jobs.empty
-        and (StudyFiles(results).frame("compute")).exists()
-        and StudyFiles(results).frame("compute") not in damaged
-    ):
-        jobs = _collected(results)
-    jobs = jobs[(jobs["tokens"] > 0) & (jobs["seconds"] > 0)]
-    return {
-        (str(stage), str(model)): Rate(
-            len(of), float(of["seconds"].sum() / of["tokens"].sum()), float(of["tokens"].sum() / of["answers"].sum())
-        )
-        for (stage, model), of in jobs.groupby(["stage", "model"])
-    }
+    compute = StudyFiles(results).frame("compute")
+    if jobs.empty and compute.exists() and compute not in damaged:
+        jobs = _collected(StudyFiles(results))
+    rates = {}
+    for (stage, model), took in jobs[(jobs["tokens"] > 0) & (jobs["seconds"] > 0)].groupby(["stage", "model"]):
+        seconds, tokens, answers = (took[column].sum() for column in ("seconds", "tokens", "answers"))
+        rates[str(stage), str(model)] = Rate(len(took), float(seconds / tokens), float(tokens / answers))
+    return rates
 
 
 def _cells(results: Path, damaged: Container[Path]) -> Iterator[dict[str, Any]]:
     """One row a finished job, from its manifest."""
-
-    def manifests(pattern: Path) -> list[Path]:
-        return [p for p in sorted(results.glob(pattern.as_posix())) if p not in damaged and p.parent not in damaged]
-
-    files = StudyFiles(Path())
+    files = StudyFiles(results)
     cell = files.cell(cell_folder("*", "*", "*"))
-    for path in manifests(files.base_model("*") / MANIFEST):
-        if read_manifest(path).get("stage") == "pretrain":  # else it was downloaded
-            yield _row(path, path.parts[-4], lambda manifest: _documents(manifest["config"]["model"]["pretraining"]))
-    for path in manifests(cell.train / MANIFEST):
-        yield _row(path, path.parts[-5], lambda manifest: _rollouts(manifest["config"]["training"]))
-    for path in manifests(cell.generation):
-        yield _row(path, path.parts[-4], lambda manifest: manifest["completions"])
+    for pattern in (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation):
+        for path in sorted(results.glob(pattern.relative_to(results).as_posix())):
+            if path in damaged or path.parent in damaged:
+                continue
+            manifest = read_manifest(path)
+            if path.parent.name == "model" and manifest.get("stage") != "pretrain":  # it was downloaded
+                continue
+            try:
+                took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
+                yield took | {"model": path.relative_to(results).parts[0], "answers": _answers(manifest)}
+            except KeyError as error:
+                raise UserError(f"{path}: has no {error}; rerun the stage that writes it") from error
 
 
-def _row(path: Path, model: str, answers: Callable[[dict[str, Any]], int]) -> dict[str, Any]:
-    """A job's row from its manifest; `answers` reads from it how many it sampled."""
-    manifest = read_manifest(path)
-    try:
-        took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
-        return took | {"model": model, "answers": answers(manifest)}
-    except KeyError as error:
-        raise UserError(f"{path}: has no {error}; rerun the stage that writes it") from error
+def _answers(manifest: dict[str, Any]) -> int:
+    """How many documents or answers a job read or sampled, by its manifest."""
+    if manifest["stage"] == "generate":
+        return int(manifest["completions"])
+    config = manifest["config"]
+    if manifest["stage"] == "pretrain":
+        return _documents(config["model"]["pretraining"])
+    return _rollouts(config["training"])
 
 
-def _collected(results: Path) -> pd.DataFrame:
+def _collected(files: StudyFiles) -> pd.DataFrame:
     """One row a job of a collected study; the answers that a job sampled are as long as the model's evaluated ones."""
-    jobs = records.read_frame(StudyFiles(results).frame("compute"), records.COMPUTE)
-    evaluated = (
-        records.read_frame(StudyFiles(results).frame("scores"), records.SCORES)
-        .groupby("model")[["sampled", "tokens"]]
-        .sum()
-    )
+    jobs = records.read_frame(files.frame("compute"), records.COMPUTE)
+    scores = records.read_frame(files.frame("scores"), records.SCORES)
+    evaluated = scores.groupby("model")[["sampled", "tokens"]].sum()
     length = evaluated["tokens"] / evaluated["sampled"]
-    settings = read_manifest(StudyFiles(results).settings)
+    settings = read_manifest(files.settings)
 
     def answers(stage: str, model: str, tokens: int) -> float:
         if stage == "pretrain":

@@ -9,12 +9,11 @@ from ict_core.config.study import Study
 from ict_core.markdown import markdown_table
 from ict_core.tools.plan.assumptions import PlanFile, gpu_device
 from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
-from ict_core.tools.plan.disk import OnDisk, study_disk
+from ict_core.tools.plan.dry_run import RuleRuns
 from ict_core.tools.plan.measured import Rates
-from ict_core.tools.plan.memory import training_memory
-from ict_core.tools.plan.parameters import parameters
-from ict_core.tools.plan.rerun import RuleRuns
-from ict_core.tools.plan.sampling import replica_gpus
+from ict_core.tools.plan.room import OnDisk, study_disk, training_memory
+from ict_core.tools.plan.times import replica_gpus
+from ict_core.tools.plan.transformer import parameters
 from ict_core.tools.plan.work import cells_of, step_work
 
 GB = 1e9
@@ -73,19 +72,16 @@ def _jobs(study: Study, rules: dict[str, RuleRuns] | None) -> list[str]:
     head = "## Jobs by stage, and what would run now\n"
     if rules is None:
         return [head, "Not asked (--no-dag).\n"]
-    total = ("total", sum(r.jobs for r in rules.values()), sum(r.runs for r in rules.values()), "")
-    rows = [
-        (rule, runs.jobs, runs.runs, "; ".join(f"{why.lower()} ({n})" for why, n in sorted(runs.reasons.items())))
-        for rule, runs in rules.items()
-    ]
-    table = _table(["rule", "jobs", "would run", "because"], [*rows, total], "lrrl")
-    if not any(runs.runs for runs in rules.values()):
-        return [head, table, f"Nothing would run: results/{study.name} is complete and up to date.\n"]
-    return [
-        head,
-        table,
-        f"Snakemake's reasons, against what lies in results/{study.name}; (n): jobs with that reason.\n",
-    ]
+    rows: list[tuple[object, ...]] = []
+    for rule, runs in rules.items():
+        reasons = "; ".join(f"{why.lower()} ({n})" for why, n in sorted(runs.reasons.items()))
+        rows.append((rule, runs.jobs, runs.runs, reasons))
+    would_run = sum(runs.runs for runs in rules.values())
+    rows.append(("total", sum(runs.jobs for runs in rules.values()), would_run, ""))
+    note = f"Nothing would run: results/{study.name} is complete and up to date.\n"
+    if would_run:
+        note = f"Snakemake's reasons, against what lies in results/{study.name}; (n): jobs with that reason.\n"
+    return [head, _table(["rule", "jobs", "would run", "because"], rows, "lrrl"), note]
 
 
 def _damaged(results: Path, damaged: Mapping[Path, str]) -> list[str]:
@@ -113,17 +109,15 @@ def _costs(study: Study, costs: Sequence[Cost], gpu: str, results: Path) -> list
     totals = [_number(of_kind) if of_kind else "" for of_kind in hours.values()]
     heads = ["stage", "model", "source", "jobs", "a job takes", "10^6 tokens a job", "hours a job", "limit, h"]
     table = _table([*heads, "GPU-hours", "CPU-hours"], [*rows, ("total", *[""] * 7, *totals)], "lllrlrrrrr")
-    measured = any(cost.measured for cost in costs)
-    source = (
-        f"Measured (n): seconds a token and tokens an answer of n finished jobs in {shown(results)}. "
-        if measured
-        else ""
-    )
-    on_gpus = f" GPU: {gpu}." if any(cost.kind == "GPU" for cost in costs) else ""
-    apart = study.training.rollouts and study.training.rollouts.engine == "vllm-server"
-    server = " The GPUs of the vLLM server are not counted." if apart else ""
-    note = f"{source}Estimated: from FLOPs, bytes and the assumptions below; nothing was run for it.{on_gpus}{server}\n"
-    return ["## Hours\n", table, note]
+    note = "Estimated: from FLOPs, bytes and the assumptions below; nothing was run for it."
+    if any(cost.measured for cost in costs):
+        jobs = f"n finished jobs in {shown(results)}"
+        note = f"Measured (n): seconds a token and tokens an answer of {jobs}. {note}"
+    if any(cost.kind == "GPU" for cost in costs):
+        note += f" GPU: {gpu}."
+    if study.training.rollouts and study.training.rollouts.engine == "vllm-server":
+        note += " The GPUs of the vLLM server are not counted."
+    return ["## Hours\n", table, note + "\n"]
 
 
 def _limit(cost: Cost) -> str:
@@ -147,9 +141,8 @@ def _wall(costs: Sequence[Cost], plan: PlanFile) -> list[str]:
     rows = []
     for gpus in plan.wall_gpus:
         hours = wall_hours(list(costs), gpus)
-        rows.append(
-            (gpus, "a job takes more GPUs" if hours is None else f"{_number(hours)} h = {_number(hours / 24)} days")
-        )
+        text = "a job takes more GPUs" if hours is None else f"{_number(hours)} h = {_number(hours / 24)} days"
+        rows.append((gpus, text))
     return [
         "## Shortest wall time\n",
         _table(["GPUs", "wall time, at least"], rows, "rl"),
@@ -164,11 +157,11 @@ def _memory(study: Study, plan: PlanFile, gpu: str) -> list[str]:
             continue
         work = step_work(study, name, plan.assumptions)
         held = training_memory(model, study.training_of(name), work, device.memory, plan.assumptions)
-        a, tied = model.architecture, model.tied_embeddings
-        over = replica_gpus(a, tied, model.dtype, held.vllm, plan.assumptions) if held.vllm else 1
+        over = replica_gpus(model, held.vllm, plan.assumptions) if held.vllm else 1
+        count = parameters(model.architecture, model.tied_embeddings)
         values = (held.state, held.reference, held.activations, held.statistics, held.vllm, held.peak, device.memory)
         fits = "NO" if held.peak > device.memory else "yes" if over == 1 else f"NO: vLLM needs {over} GPUs"
-        rows.append((name, f"{parameters(a, tied):,}", model.hardware.gpus, *(_number(v / GB) for v in values), fits))
+        rows.append((name, f"{count:,}", model.hardware.gpus, *(_number(v / GB) for v in values), fits))
     if not rows:
         return []
     heads = ["model", "parameters", "GPUs", "state", "reference", "activations", "statistics", "vLLM", "peak"]

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from ict_core.config.models import Architecture, ScratchModel
 from ict_core.config.study import Study
 from ict_core.tools.plan.assumptions import Assumptions
+from ict_core.tools.plan.measured import Rate
 
 
 @dataclass(frozen=True)
@@ -13,10 +13,8 @@ class Work:
     """The answers of one job, or of one training step.
 
     Attributes:
-        answers: how many.
-        prompt: tokens, mean.
+        prompt, answer: tokens, mean.
         longest_prompt: tokens, to which dense passes pad.
-        answer: tokens, mean.
         limit: tokens, the longest an answer may be.
     """
 
@@ -48,31 +46,20 @@ def cells_of(study: Study, model: str) -> tuple[int, int]:
     return trained, evaluated
 
 
-def step_work(study: Study, model: str, assumed: Assumptions, answer: float | None = None) -> Work:
-    """One training step of a model; `answer` is a measured mean length in place of the assumed one."""
+def step_work(study: Study, model: str, assumed: Assumptions, rate: Rate | None = None) -> Work:
+    """One training step of a model; its answers are as long as the measured ones where there are such."""
     training = study.training
     room = study.models[model].architecture.max_positions - training.max_new_tokens
     longest = min(assumed.longest_prompt_tokens.value, training.max_prompt_tokens or room, room)
-    return Work(
-        training.sequences_per_step,
-        min(assumed.prompt_tokens.value, longest),
-        longest,
-        answer or assumed.train_answer_share.value * training.max_new_tokens,
-        training.max_new_tokens,
-    )
+    prompt = min(assumed.prompt_tokens.value, longest)
+    answer = rate.answer if rate else assumed.train_answer_share.value * training.max_new_tokens
+    return Work(training.sequences_per_step, prompt, longest, answer, training.max_new_tokens)
 
 
-def evaluation_work(
-    study: Study, architecture: Architecture, assumed: Assumptions, answer: float | None = None
-) -> Work:
-    """One cell's answers to all benchmarks."""
+def evaluation_work(study: Study, model: str, assumed: Assumptions, rate: Rate | None = None) -> Work:
+    """One cell's answers to all benchmarks, likewise."""
     evaluation = study.evaluation
-    room = architecture.max_positions - evaluation.max_new_tokens
+    room = study.models[model].architecture.max_positions - evaluation.max_new_tokens
     prompt = min(assumed.prompt_tokens.value, room)
-    mean = answer or assumed.evaluation_answer_share.value * evaluation.max_new_tokens
-    return Work(study.answers(), prompt, prompt, mean, evaluation.max_new_tokens)
-
-
-def pretraining_documents(model: ScratchModel) -> int:
-    """Documents that a pretraining reads, each once."""
-    return model.pretraining.steps * model.pretraining.batch_sequences
+    answer = rate.answer if rate else assumed.evaluation_answer_share.value * evaluation.max_new_tokens
+    return Work(study.answers(), prompt, prompt, answer, evaluation.max_new_tokens)

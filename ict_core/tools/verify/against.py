@@ -1,9 +1,8 @@
 """A whole run of a study beside a stored one: which files are the same bytes, and which verdicts are not the same."""
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ict_core.config.differences import compare
 from ict_core.errors import UserError
@@ -11,23 +10,22 @@ from ict_core.evidence.origins import kinds
 from ict_core.store.hashes import hash_file
 from ict_core.store.layout import TABLE_KINDS, StudyFiles
 from ict_core.store.manifests import read_manifest
+from ict_core.tools.verify.changes import listed
 
 _RUN = StudyFiles(Path())
 _TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in TABLE_KINDS), _RUN.manifest)
 """They hold wall times."""
-_LISTED, _LONGEST = 20, 200  # lines of a list, characters of a line
+_LONGEST = 200  # characters of a line of a list
 
 
 class Against(NamedTuple):
     """What a run and a stored one differ in.
 
     Attributes:
-        files: every stored file but those that hold wall times, by its path from the run's folder: `same`, `differs`
-            or `missing`.
-        verdicts: of the claims with another verdict, the stored one and the run's.
-        claims: how many claims both have.
-        kinds: in words, what of code, packages and hardware is not the same.
-        configuration: the keys of `study.json` that differ, with both values.
+        files: every stored file but those with wall times, by its path from the run's folder: `same`, `differs` or
+            `missing`.
+        verdicts: of the claims with another verdict, the stored one and the run's; `claims` is how many both have.
+        kinds, configuration: in words, what of code, packages and hardware, and which keys of `study.json` differ.
     """
 
     files: dict[str, str]
@@ -43,11 +41,7 @@ class Against(NamedTuple):
 
 
 def against(results: Path, stored: Path) -> Against:
-    """Compare a finished run with a stored one.
-
-    Args:
-        results: the run's folder, ``results/STUDY``.
-        stored: a folder that `make reference` filled, such as ``results/reference/mini``.
+    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``.
 
     Raises:
         UserError: one of them is no study's folder, or the run has no claims yet.
@@ -62,11 +56,12 @@ def against(results: Path, stored: Path) -> Against:
     files = {name: _compared(results / name, stored / name) for name in names if name not in timed}
     theirs, ours = (_verdicts(study.claims) for study in studies)
     both = [name for name in theirs if name in ours]
-    other = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
+    verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
     settings = [read_manifest(study.settings) for study in studies]
     keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
-    manifests = [read_manifest(study.manifest) for study in studies]
-    return Against(files, other, len(both), list(_kinds(*map(kinds, manifests))), keys)
+    then_kinds, now_kinds = (kinds(read_manifest(study.manifest)) for study in studies)
+    other = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
+    return Against(files, verdicts, len(both), other, keys)
 
 
 def _compared(ours: Path, theirs: Path) -> str:
@@ -79,30 +74,20 @@ def _verdicts(file: Path) -> dict[str, str]:
     return {claim["id"]: claim["verdict"] for claim in json.loads(file.read_bytes())["claims"]}
 
 
-def _kinds(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Each kind of thing that is another one, from the stored to the run's."""
-    for kind, then in stored.items():
-        if now[kind] != then:
-            yield f"{kind}: {then} -> {now[kind]}"
-
-
-def against_page(found: Against, results: Path, stored: Path) -> str:
+def against_page(outcome: Against, results: Path, stored: Path) -> str:
     """What `ict verify --against` prints."""
     lines = [f"{results} against {stored}"]
-    if found.configuration:
-        lines += ["not of the same configuration:", *_listed(found.configuration)]
-    other = [f"{name} {state}" for name, state in found.files.items() if state != "same"]
-    same = len(found.files) - len(other)
-    lines.append(f"files: {same} of {len(found.files)} are the same bytes (wall times and manifests are not compared)")
-    lines += _listed(other)
-    changed = [f"{name}: {then} -> {now}" for name, (then, now) in found.verdicts.items()]
-    lines.append(f"verdicts: {found.claims - len(changed)} of {found.claims} are the same")
-    lines += _listed(changed)
-    if other and found.kinds:
-        lines += ["what may be the cause:", *_listed(found.kinds)]
+    if outcome.configuration:
+        lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
+    other = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
+    same = len(outcome.files) - len(other)
+    lines.append(
+        f"files: {same} of {len(outcome.files)} are the same bytes (wall times and manifests are not compared)"
+    )
+    lines += listed(other, _LONGEST)
+    changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
+    lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
+    lines += listed(changed, _LONGEST)
+    if other and outcome.kinds:
+        lines += ["what may be the cause:", *listed(outcome.kinds, _LONGEST)]
     return "\n".join(lines) + "\n"
-
-
-def _listed(texts: list[str]) -> list[str]:
-    more = [f"  and {len(texts) - _LISTED} more"] if len(texts) > _LISTED else []
-    return [*(f"  {text[:_LONGEST]}" for text in texts[:_LISTED]), *more]

@@ -8,18 +8,10 @@ from ict_core.config.models import ScratchModel
 from ict_core.errors import UserError
 from ict_core.store.layout import BASE_VARIANT, CellFiles, StudyFiles, cell_folder, seed_of
 
-TRAINED_STAGES = ("train", "generate", "grade")
-BASE_STAGES = ("pretrain", "generate", "grade")
-
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cell lies.
-
-    Attributes:
-        results: the study's folder.
-        cell: which one.
-    """
+    """Where a cell lies: in the folder of its study's results."""
 
     results: Path
     cell: Cell
@@ -51,10 +43,7 @@ class Place:
 
 
 def place_of(folder: Path) -> Place:
-    """What a path of a cell names.
-
-    Args:
-        folder: ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``.
+    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``, names.
 
     Raises:
         UserError: it has another form, or there is no such folder.
@@ -74,8 +63,6 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     """The stages to run again, in their order.
 
     Args:
-        place: of the cell.
-        study: that it belongs to.
         wanted: names with commas between them; None for all that can be rerun, with `steps` the training alone.
         steps: optimiser steps to train; None for all.
 
@@ -83,9 +70,10 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
         UserError: a name that is no stage of the cell, a fetched model's `pretrain`, or `steps` without a training or
             not between 1 and the recipe's.
     """
-    known: tuple[str, ...] = BASE_STAGES if place.is_base else TRAINED_STAGES
-    if place.is_base and not isinstance(study.models[place.cell.model], ScratchModel):
-        known = known[1:]  # fetched, not made
+    known: tuple[str, ...] = ("train", "generate", "grade")
+    if place.is_base:  # pretrained, or fetched and not made
+        made = isinstance(study.models[place.cell.model], ScratchModel)
+        known = ("pretrain", *known[1:]) if made else known[1:]
     chosen = known[:1] if steps is not None and wanted is None else known
     if wanted is not None:
         names = [name.strip() for name in wanted.split(",")]
@@ -93,10 +81,8 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
         if unknown:
             raise UserError(f"--stages {wanted}: {', '.join(unknown)} cannot be rerun; allowed: {','.join(known)}")
         chosen = tuple(name for name in known if name in names)
-    if steps is not None:
-        if chosen != ("train",):
-            raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
-        whole = study.training.steps
-        if not 1 <= steps <= whole:
-            raise UserError(f"--steps {steps}: allowed: 1 to {whole}, the recipe's steps")
+    if steps is not None and chosen != ("train",):
+        raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
+    if steps is not None and not 1 <= steps <= study.training.steps:
+        raise UserError(f"--steps {steps}: allowed: 1 to {study.training.steps}, the recipe's steps")
     return chosen

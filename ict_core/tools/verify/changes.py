@@ -16,23 +16,24 @@ from ict_core.tools.verify.cell import Place
 
 _LIBRARY = Path(__file__).parents[2]
 _BEFORE = ("config", "packages", "python")
+_LISTED = 20  # lines of a list
 _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
 
 
-def manifest_of(place: Place, stage: str) -> Path:
+def manifest_of(place: Place, stage: str) -> dict[str, Any]:
     """The manifest that a stage wrote."""
     named = {"generate": place.files.generation, "grade": place.files.grading}
-    return named.get(stage, place.trained / MANIFEST)
+    return read_manifest(named.get(stage, place.trained / MANIFEST))
 
 
 def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
     """What configuration, packages, code and inputs differ in from those that made the stored cell, a line each."""
     for stage in stages:
-        stored = read_manifest(manifest_of(place, stage))
+        stored = manifest_of(place, stage)
         config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
         now = manifest(json.loads(json.dumps(config)))
-        found = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
-        yield from (f"{stage}: {line}" for line in [*found, *_inputs(place, stage, stored)])
+        lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
+        yield from (f"{stage}: {line}" for line in [*lines, *_inputs(place, stage, stored)])
 
 
 def _code(loaded: dict[str, str]) -> Iterator[str]:
@@ -60,7 +61,7 @@ def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator
     Where the numerics make two CPUs one (:func:`~ict_core.process.machine.hardware_class`), another CPU is no change.
     """
     for stage in stages:
-        stored, now = (read_manifest(manifest_of(p, stage)) for p in (place, again))
+        stored, now = (manifest_of(p, stage) for p in (place, again))
         if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
             continue
         if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
@@ -71,10 +72,24 @@ def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator
 
 def on_gpu(place: Place, again: Place, stages: Sequence[str]) -> bool:
     """Whether a GPU took part, then or now."""
-    return any(read_manifest(manifest_of(p, stage))["platform"]["gpus"] for p in (place, again) for stage in stages)
+    return any(manifest_of(p, stage)["platform"]["gpus"] for p in (place, again) for stage in stages)
 
 
 def _differences(stored: dict[str, Any], now: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
     ours, theirs = ({key: content[key] for key in keys if key in content} for content in (stored, now))
     for key, then, today in compare(ours, theirs).different:
         yield f"{key}: {then} -> {today}"
+
+
+def listed(lines: Sequence[str], longest: int | None = None) -> list[str]:
+    """The first lines of a list, indented and none longer than `longest`, and how many more there are."""
+    more = [f"  and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return [*(f"  {line[:longest]}" for line in lines[:_LISTED]), *more]
+
+
+def changes_page(changes: Sequence[str]) -> str:
+    """What has changed since the cell was made; nothing where nothing has."""
+    if not changes:
+        return ""
+    head = "Changed since the cell was made, so that a difference would prove nothing:"
+    return "\n".join([head, *listed(changes), "", ""])

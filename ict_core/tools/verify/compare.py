@@ -1,11 +1,13 @@
 """Two runs of one cell, file by file: hashes of what they hold, and where these differ, by how much."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
+from tabulate import tabulate
 
+from ict_core.config import Cell
 from ict_core.evidence.scores import score_grades
 from ict_core.statistics.metrics import samples_needed
 from ict_core.statistics.names import AVERAGE
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 _SHOWN = 12  # digits of a hash
 _LOGGED = ("reward", "h1", "h2", "length_mean", "loss", "grad_norm")  # whose differences are told
 _METRICS = ("pass@1", "pass@4")
-
-
 Tell = Callable[[pd.DataFrame, pd.DataFrame], str]
 """Two frames that differ -> by how much."""
 
@@ -31,9 +31,7 @@ class Compared(NamedTuple):
     """One thing that both runs have.
 
     Attributes:
-        what: its name.
-        stored: of the stored run, the beginning of a hash or a number.
-        again: of the rerun.
+        stored, again: of the stored run and the rerun, the beginning of a hash or a number.
         equal: whether both hold the same, bit by bit.
         difference: by how much they differ, in words; empty where they do not.
     """
@@ -49,37 +47,32 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
     """All that a stage wrote and that its inputs determine: no wall time, no manifest.
 
     Args:
-        stage: of both runs.
-        stored: the study's own.
-        again: the rerun.
         steps: optimiser steps that were trained again, whose rows alone are compared; None for a whole training.
     """
-    if stage in ("train", "pretrain"):
-        if steps is None:
-            yield from _checkpoints(stored, again)
-        if stage == "train":
-            yield from _training(stored, again, steps)
+    if stage in ("train", "pretrain") and steps is None:
+        yield from _checkpoints(stored, again)
+    if stage == "train":
+        trained = [TrainFiles(place.trained) for place in (stored, again)]
+        yield _frames([files.log for files in trained], records.LOG, _log, steps)
+        yield _frames([files.tokens for files in trained], records.TOKENS, _tokens, steps)
     elif stage == "generate":
-        files = (place.files.completions for place in (stored, again))
-        ours, theirs = (records.read_frame(file, records.COMPLETIONS) for file in files)
-        yield _frames("completions", records.COMPLETIONS, ours, theirs, _completions)
-    else:
-        yield from _grades(stored, again)
+        files = [place.files.completions for place in (stored, again)]
+        yield _frames(files, records.COMPLETIONS, _share("text", "of the completions differ"))
+    elif stage == "grade":
+        files = [place.files.grades for place in (stored, again)]
+        yield _frames(files, records.GRADES, _share("status", "of the verdicts differ"))
+        yield from _scores(files, stored.cell)
 
 
 def _checkpoints(stored: Place, again: Place) -> Iterator[Compared]:
-    hashes = [hash_weights(place.checkpoint) for place in (stored, again)]
-    weights = _hashes("weights", *hashes)
+    weights = _hashes("weights", *(hash_weights(place.checkpoint) for place in (stored, again)))
     yield weights if weights.equal else weights._replace(difference=_weights(stored, again))
-    yield _hashes("configuration and tokenizer", *(_texts(place.checkpoint) for place in (stored, again)))
+    texts = ([f for f in p.checkpoint.glob("*.json") if f.name != MANIFEST] for p in (stored, again))
+    yield _hashes("configuration and tokenizer", *map(hash_tree, texts))
 
 
 def _hashes(what: str, stored: str, again: str) -> Compared:
     return Compared(what, stored[:_SHOWN], again[:_SHOWN], stored == again)
-
-
-def _texts(checkpoint: Path) -> str:
-    return hash_tree(file for file in checkpoint.glob("*.json") if file.name != MANIFEST)
 
 
 def _weights(stored: Place, again: Place) -> str:
@@ -97,41 +90,35 @@ def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
     return {k: v for file in sorted(checkpoint.glob("*.safetensors")) for k, v in load_file(file).items()}
 
 
-def _training(stored: Place, again: Place, steps: int | None) -> Iterator[Compared]:
-    of_steps = "" if steps is None else f", steps 0 to {steps - 1}"
-    trained = [TrainFiles(place.trained) for place in (stored, again)]
-    logs, samples = [files.log for files in trained], [files.tokens for files in trained]
-    for files, columns, tell in ((logs, records.LOG, _log), (samples, records.TOKENS, _tokens)):
-        ours, theirs = (records.read_frame(file, columns) for file in files)
-        if steps is not None:
-            ours = ours[ours["step"] < steps]
-        yield _frames(f"{files[0].name}{of_steps}", columns, ours, theirs, tell)
+def _frames(files: Sequence[Path], kinds: dict[str, str], tell: Tell, steps: int | None = None) -> Compared:
+    """Two files of one kind of frame, of a log or token sample as far as it was trained again."""
+    stored, again = (records.read_frame(file, kinds) for file in files)
+    what = files[0].name if "step" in kinds else files[0].stem
+    if steps is not None:
+        what += f", steps 0 to {steps - 1}"
+        stored = stored[stored["step"] < steps]
+    compared = _hashes(what, *(records.frame_hash(frame, kinds) for frame in (stored, again)))
+    if compared.equal:
+        return compared
+    rows = "" if len(stored) == len(again) else f"{len(stored)} and {len(again)} rows; "
+    return compared._replace(difference=rows + tell(stored.reset_index(drop=True), again.reset_index(drop=True)))
 
 
-def _grades(stored: Place, again: Place) -> Iterator[Compared]:
-    ours, theirs = (records.read_frame(p.files.grades, records.GRADES) for p in (stored, again))
-    yield _frames("grades", records.GRADES, ours, theirs, _statuses)
-    scores = [score_grades(frame, stored.cell) for frame in (ours, theirs)]
+def _scores(files: Sequence[Path], cell: Cell) -> Iterator[Compared]:
+    """What two files of grades count to."""
+    scores = [score_grades(records.read_frame(file, records.GRADES), cell) for file in files]
     yield _hashes("scores", *(records.frame_hash(frame, records.SCORES) for frame in scores))
     enough = min(int(frame["n"].min()) for frame in scores)  # graded samples of every problem
     for metric in (metric for metric in _METRICS if samples_needed(metric) <= enough):
         first, second = (_average(frame, metric) for frame in scores)
         difference = "" if first == second else f"{100 * (second - first):+.2f} points"
-        texts = (f"{100 * value:.2f} %" for value in (first, second))
-        yield Compared(f"{metric}, average", next(texts), next(texts), first == second, difference)
+        texts = [f"{100 * value:.2f} %" for value in (first, second)]
+        yield Compared(f"{metric}, average", texts[0], texts[1], first == second, difference)
 
 
 def _average(scores: pd.DataFrame, metric: str) -> float:
     runs = run_frame(scores, [metric])
     return float(runs.loc[runs["benchmark"] == AVERAGE, "value"].iloc[0])
-
-
-def _frames(what: str, columns: dict[str, str], stored: pd.DataFrame, again: pd.DataFrame, tell: Tell) -> Compared:
-    compared = _hashes(what, *(records.frame_hash(frame, columns) for frame in (stored, again)))
-    if compared.equal:
-        return compared
-    rows = "" if len(stored) == len(again) else f"{len(stored)} and {len(again)} rows; "
-    return compared._replace(difference=rows + tell(stored.reset_index(drop=True), again.reset_index(drop=True)))
 
 
 def _log(stored: pd.DataFrame, again: pd.DataFrame) -> str:
@@ -149,22 +136,38 @@ def _tokens(stored: pd.DataFrame, again: pd.DataFrame) -> str:
     key = ["step", "group", "rollout"]
     texts = [frame.groupby(key)["token"].apply(tuple) for frame in (stored, again)]
     other = texts[0].ne(texts[1].reindex(texts[0].index))
-    told = f"{100 * float(other.mean()):.1f} % of the rollouts differ"
+    text = f"{100 * float(other.mean()):.1f} % of the rollouts differ"
     if len(stored) == len(again) and not other.any():
-        told += f"; largest H1 {float((stored['h1'] - again['h1']).abs().max()):.3g} nats"
-    return told
+        text += f"; largest H1 {float((stored['h1'] - again['h1']).abs().max()):.3g} nats"
+    return text
 
 
-def _completions(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-    return _share(stored, again, "text", "of the completions differ")
+def _share(column: str, what: str) -> Tell:
+    """Of how many answers a column is not the same."""
+
+    def tell(stored: pd.DataFrame, again: pd.DataFrame) -> str:
+        key = ["benchmark", "problem", "sample"]
+        both = stored[[*key, column]].merge(again[[*key, column]], on=key, how="outer", suffixes=("", "_again"))
+        other = both[column].ne(both[f"{column}_again"])
+        return f"{100 * float(other.mean()):.1f} % {what}"
+
+    return tell
 
 
-def _statuses(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-    return _share(stored, again, "status", "of the verdicts differ")
+def verify_page(rows: Sequence[Compared]) -> str:
+    """A line for each thing that was compared."""
+    body = [(r.what, r.stored, r.again, "yes" if r.equal else "NO", r.difference) for r in rows]
+    return tabulate([("what", "stored", "again", "equal", ""), *body], tablefmt="plain", disable_numparse=True) + "\n"
 
 
-def _share(stored: pd.DataFrame, again: pd.DataFrame, column: str, what: str) -> str:
-    key = ["benchmark", "problem", "sample"]
-    both = stored[[*key, column]].merge(again[[*key, column]], on=key, how="outer", suffixes=("", "_again"))
-    other = both[column].ne(both[f"{column}_again"])
-    return f"{100 * float(other.mean()):.1f} % {what}"
+def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
+    """The last line of `ict verify`: whether something had `changed` before, or a `gpu` took part."""
+    other = [row.what for row in rows if not row.equal]
+    if not other:
+        return f"equal: all {len(rows)} are the same, bit by bit"
+    text = f"different: {', '.join(other)}"
+    if changed:
+        text += "; not the same code, configuration, packages or machine made both, as said above"
+    if gpu:
+        text += "; on a GPU the same bits are not promised (docs/statistics.md, 'The same seed again')"
+    return text

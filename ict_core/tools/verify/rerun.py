@@ -24,10 +24,6 @@ def rerun(
     """Run stages of a cell; what a stage reads is the rerun's where it was rerun, else the stored.
 
     Args:
-        place: of the stored cell.
-        study: that it belongs to.
-        study_file: of it.
-        stages: to run, in their order.
         steps: optimiser steps to train; None for all.
         out: laid out as a study's folder; each stage's output goes where its path in the study would be.
 
@@ -78,7 +74,7 @@ def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages:
     """The options of a stage's command, as the workflow's rules give them."""
     model, variant, seed = place.cell
     cell = ["--model", model, "--variant", variant, "--seed", str(seed)]
-    study = StudyFiles(place.results)
+    study, files = StudyFiles(place.results), again.files
     train, held_out = str(study.train_problems), str(study.eval_problems)
     if stage == "pretrain":
         return ["--model", model, "--eval", held_out, "--out", str(again.base)]
@@ -86,8 +82,8 @@ def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages:
         return [*cell, "--base", str(place.base), "--problems", train, "--out", str(again.trained)]
     if stage == "generate":
         checkpoint = (again if {"train", "pretrain"} & set(stages) else place).checkpoint
-        files = ["--out", again.files.completions, "--manifest", again.files.generation]
-        return [*cell, "--checkpoint", str(checkpoint), "--problems", held_out, *map(str, files)]
+        out = ["--out", str(files.completions), "--manifest", str(files.generation)]
+        return [*cell, "--checkpoint", str(checkpoint), "--problems", held_out, *out]
     completions = (again if "generate" in stages else place).files.completions
-    files = ["--out", again.files.grades, "--manifest", again.files.grading]
-    return ["--completions", str(completions), "--problems", held_out, *map(str, files)]
+    out = ["--out", str(files.grades), "--manifest", str(files.grading)]
+    return ["--completions", str(completions), "--problems", held_out, *out]

@@ -223,6 +223,13 @@ def test_where_no_run_enters_there_is_nothing_to_check(table, selection):
     assert sound and text.splitlines()[-1] == "nothing to check: no training run enters it"
 
 
+def test_a_number_beside_the_papers_own_benchmark_is_told_to_be_not_computed_again():
+    row = "benchmark=GSM8K,metric=total,variant=random-10,source=this study,model=mini-s"
+    text, sound = explain(MINI / "tables/paper.csv", row)
+    assert sound and "mini-s/random-10, seeds 0, 1, 2\n" in text
+    assert "the number itself, which this command does not compute" in text.splitlines()[-1]
+
+
 def edit(path: Path, **changed: object) -> None:
     write_manifest(path, {**read_manifest(path), **changed})
 

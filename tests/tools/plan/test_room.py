@@ -7,8 +7,7 @@ import pytest
 
 from ict_core.store import records
 from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
-from ict_core.tools.plan.disk import bytes_a_row, study_disk
-from ict_core.tools.plan.memory import training_memory
+from ict_core.tools.plan.room import bytes_a_row, study_disk, training_memory
 from ict_core.tools.plan.work import step_work
 
 

@@ -7,69 +7,73 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ict_core.config.models import Architecture
-from ict_core.tools.plan import flops
+from ict_core.tools.plan import transformer
 from ict_core.tools.plan.assumptions import Device
 from ict_core.tools.plan.costs import study_costs
-from ict_core.tools.plan.parameters import parameters
-from ict_core.tools.plan.sampling import in_flight, replica_gpus, sampling_seconds
-from ict_core.tools.plan.training import step_seconds
+from ict_core.tools.plan.times import in_flight, replica_gpus, sampling_seconds, step_seconds
+from ict_core.tools.plan.transformer import parameters
 from ict_core.tools.plan.work import Work, evaluation_work, step_work
 
 TINY = Architecture(hidden_size=4, layers=2, heads=2, kv_heads=1, intermediate_size=3, vocab_size=32, max_positions=64)
-SLOW = Device("slow", {"bfloat16": 1e6, "float32": 1e6}, 1e3, 1e3, 1.0, 1e9, 7.0)
+SLOW = Device("GPU", {"bfloat16": 1e6, "float32": 1e6}, 1e3, 1e3, 1.0, 1e9, 7.0)
 WORK = Work(answers=10, prompt=4, longest_prompt=6, answer=8, limit=20)
+
+
+@pytest.fixture
+def tiny(paper):
+    """A model of TINY, tied and in bfloat16."""
+    return paper.models["qwen2.5-0.5b"].model_copy(update={"architecture": TINY})
 
 
 def test_forward_flops_by_hand():
     # ten rows of six tokens; a layer: 2 * 84 for its matrices, and 2 * 4 * 6 for attention over three tokens on average
-    assert flops.layers_forward(TINY, 10, 6) == 60 * 2 * (168 + 48)
+    assert transformer.layers_forward(TINY, 10, 6) == 60 * 2 * (168 + 48)
     # of the sixty, forty are distinct
-    assert flops.layers_forward(TINY, 10, 6, 40) == 2 * (40 * 168 + 60 * 48)
-    assert flops.head_forward(TINY, 10) == 2 * 32 * 4 * 10
+    assert transformer.layers_forward(TINY, 10, 6, 40) == 2 * (40 * 168 + 60 * 48)
+    assert transformer.head_forward(TINY, 10) == 2 * 32 * 4 * 10
 
 
 def test_a_large_models_forward_pass_takes_two_flops_a_parameter(paper):
     model = paper.models["qwen2.5-7b"]
     a = model.architecture
-    forward = flops.layers_forward(a, 1, 16) + flops.head_forward(a, 16)
+    forward = transformer.layers_forward(a, 1, 16) + transformer.head_forward(a, 16)
     without_embeddings = parameters(a, model.tied_embeddings) - a.vocab_size * a.hidden_size
     assert forward == pytest.approx(16 * 2 * without_embeddings, rel=1e-3)
 
 
-def test_decoding_is_bound_by_the_larger_of_reads_and_products(plan):
+def test_decoding_is_bound_by_the_larger_of_reads_and_products(tiny, plan):
     assumed = plan.assumptions
     steps = 20  # the longest answer: all ten fit at once
     weights = parameters(TINY, True) * 2
     cached = 10 * 8 * (4 + 4) * 16
     reads = (steps * weights + cached) / 1e3
     own = steps * assumed.decode_step_seconds.value
-    found = sampling_seconds(TINY, True, "bfloat16", WORK, SLOW, 1, 0.9, assumed)
+    found = sampling_seconds(tiny, WORK, SLOW, 1, 0.9, assumed)
     assert found == pytest.approx(reads + own)
     weak = dataclasses.replace(SLOW, flop_s={"bfloat16": 10.0, "float32": 10.0})
-    products = flops.decode(TINY, 10, 4, 8) / 10
+    products = transformer.decode(TINY, 10, 4, 8) / 10
     assert products > reads
-    assert sampling_seconds(TINY, True, "bfloat16", WORK, weak, 1, 0.9, assumed) == pytest.approx(products + own)
+    assert sampling_seconds(tiny, WORK, weak, 1, 0.9, assumed) == pytest.approx(products + own)
 
 
-def test_more_answers_than_fit_take_more_steps(plan):
+def test_more_answers_than_fit_take_more_steps(tiny, plan):
     assumed, weights = plan.assumptions, parameters(TINY, True) * 2
     room = weights + 3 * 12 * 16  # keys and values of three sequences of twelve tokens
-    assert in_flight(TINY, True, "bfloat16", WORK, room, assumed) == 3
+    assert in_flight(tiny, WORK, room, assumed) == 3
     small = dataclasses.replace(SLOW, memory=room / 0.9)
     steps = 10 * 8 / 3
     reads = (steps * weights + 10 * 8 * 8 * 16) / 1e3
     plenty = assumed.model_copy(
         update={"vllm_weights_share": assumed.vllm_weights_share.model_copy(update={"value": 1})}
     )
-    found = sampling_seconds(TINY, True, "bfloat16", WORK, small, 1, 0.9, plenty)
+    found = sampling_seconds(tiny, WORK, small, 1, 0.9, plenty)
     assert found == pytest.approx(reads + steps * assumed.decode_step_seconds.value)
 
 
 @pytest.mark.parametrize(("memory", "gpus"), [(80e9, 1), (20e9, 2), (10e9, 4), (5e9, 8)])
 def test_a_model_is_spread_over_the_fewest_gpus_that_leave_room(paper, plan, memory, gpus):
     # 15.2 GB of weights may take 0.7 of what vLLM has
-    a = paper.models["qwen2.5-7b"].architecture
-    assert replica_gpus(a, False, "bfloat16", memory, plan.assumptions) == gpus
+    assert replica_gpus(paper.models["qwen2.5-7b"], memory, plan.assumptions) == gpus
 
 
 HEAD = 80 * 2 * 32 * 4 / 1e6  # seconds of SLOW for WORK's 80 answer tokens
@@ -170,7 +174,7 @@ def test_sharded_weights_wait_for_a_slow_network(paper, plan):
 
 
 def test_evaluation_counts_every_answer(paper, plan):
-    work = evaluation_work(paper, paper.models["qwen2.5-7b"].architecture, plan.assumptions)
+    work = evaluation_work(paper, "qwen2.5-7b", plan.assumptions)
     assert work.answers == 16 * (500 + 1319 + 3153 + 198) + 32 * 90
     assert work.tokens == work.answers * 0.25 * 2048
 

@@ -1,14 +1,47 @@
-"""How long a GRPO step takes, part by part."""
+"""How long sampling, a GRPO step and a pretraining take."""
 
 from ict_core.config.models import Architecture, Model
 from ict_core.config.training import Training
-from ict_core.tools.plan import flops
+from ict_core.tools.plan import transformer
 from ict_core.tools.plan.assumptions import Assumptions, Device
-from ict_core.tools.plan.parameters import BYTES, parameters
-from ict_core.tools.plan.sampling import sampling_seconds
+from ict_core.tools.plan.transformer import BYTES, FLOAT32, kv_bytes_per_token, parameters, weight_bytes
 from ict_core.tools.plan.work import Work
 
-FLOAT32 = BYTES["float32"]
+
+def replica_gpus(model: Model, memory: float, assumed: Assumptions) -> int:
+    """GPUs over which one vLLM spreads a model: the least power of two that leaves room for keys and values.
+
+    vLLM may take `memory` bytes of each.
+    """
+    gpus = 1
+    while weight_bytes(model) > gpus * memory * assumed.vllm_weights_share.value:
+        gpus *= 2
+    return gpus
+
+
+def in_flight(model: Model, work: Work, room: float, assumed: Assumptions) -> float:
+    """Sequences that one vLLM decodes at once: all that it has, its most, or as many as `room` bytes hold."""
+    held = kv_bytes_per_token(model.architecture, model.dtype) * (work.prompt + work.answer)
+    free = room - weight_bytes(model)
+    return max(1.0, min(work.answers, assumed.sequences_in_flight.value, free / held))
+
+
+def sampling_seconds(model: Model, work: Work, device: Device, gpus: int, share: float, assumed: Assumptions) -> float:
+    """Wall time of sampling on `gpus` devices, spread evenly over as many vLLMs as fit.
+
+    The larger of the products' time and the reads' time, and the steps' own. The steps are at least those of the
+    longest answer. The reads are the weights once a step, and for each token the keys and values before it. `share` is
+    the part of a device's memory that vLLM has.
+    """
+    a = model.architecture
+    replica = min(gpus, replica_gpus(model, device.memory * share, assumed))
+    answers = work.answers * (replica / gpus)  # to one vLLM
+    at_once = min(in_flight(model, work, device.memory * share * replica, assumed), max(1.0, answers))
+    steps = max(work.limit, answers * work.answer / at_once)
+    cached = answers * work.answer * (work.prompt + work.answer / 2) * kv_bytes_per_token(a, model.dtype)
+    reads = (steps * weight_bytes(model) + cached) / (device.bytes_s * replica)
+    products = transformer.decode(a, answers, work.prompt, work.answer) / (device.flop_s[model.dtype] * replica)
+    return max(reads, products) + steps * assumed.decode_step_seconds.value
 
 
 def step_seconds(
@@ -26,12 +59,12 @@ def step_seconds(
         gpus: devices of the job.
         node_gpus: devices of a node; beyond them traffic goes over the network.
     """
-    a, hardware = model.architecture, model.hardware
+    a, hardware, rollouts = model.architecture, model.hardware, training.rollouts
     flop_s = device.flop_s[training.precision] * gpus
     weights = parameters(a, model.tied_embeddings)
     # a node takes in what it lacks over all its GPUs' network ports, and hands it round inside
     link = device.link_s if gpus <= node_gpus else min(device.link_s, node_gpus * device.network_s)
-    head = flops.head_forward(a, work.tokens)
+    head = transformer.head_forward(a, work.tokens)
     sharded = hardware is not None and hardware.accelerate == "fsdp2"
     packed = training.passes == "packed"
     processes = gpus if hardware else 1
@@ -45,14 +78,12 @@ def step_seconds(
         return max(products / flop_s, traffic)
 
     forward = seconds(_layers_forward(a, training, work, grouped) + head, grouped, 1)
-    of_vllm = training.rollouts is not None
-    share = (training.rollouts.memory_share if training.rollouts else None) or assumed.vllm_memory_share.value
+    share = (rollouts.memory_share if rollouts else None) or assumed.vllm_memory_share.value
     # packed statistics of groups that lie whole on a process are those of the old log-probs too,
     # or without vLLM share the pass of an update of one micro-batch
     joined = packed and own % training.group_size == 0
-    shared = joined and not of_vllm and not sharded and micro == own
+    states = head / flop_s if joined and not rollouts and not sharded and micro == own else forward
     vocabulary = work.tokens * a.vocab_size * FLOAT32 * assumed.statistics_vocabulary_passes.value
-    states = head / flop_s if shared else forward
     backward = 1 if training.lora else 2  # frozen weights have no gradient
     again = 1 if hardware is not None and hardware.gradient_checkpointing else 0
     # the head's logits are not kept but made again
@@ -62,12 +93,11 @@ def step_seconds(
     update = seconds(products, micro, 2, 1)
     if not sharded and gpus > 1:
         update += 2 * weights * FLOAT32 / link  # a ring's all-reduce of the gradients
-    moved = weights * BYTES[model.dtype]
     return {
-        "weight sync": moved / (link if gpus > 1 else device.bytes_s) if of_vllm else 0.0,
-        "rollouts": sampling_seconds(a, model.tied_embeddings, model.dtype, work, device, gpus, share, assumed),
+        "weight sync": weight_bytes(model) / (link if gpus > 1 else device.bytes_s) if rollouts else 0.0,
+        "rollouts": sampling_seconds(model, work, device, gpus, share, assumed),
         "rewards": work.answers * assumed.grading_seconds.value / (processes * training.threads),
-        "old log-probs": forward if of_vllm and not joined else 0.0,
+        "old log-probs": forward if rollouts and not joined else 0.0,
         "reference": forward if training.kl_coef else 0.0,
         "token statistics": states + vocabulary / (device.bytes_s * gpus),
         "update": update,
@@ -77,13 +107,13 @@ def step_seconds(
 def _layers_forward(a: Architecture, training: Training, work: Work, rows: int) -> float:
     """FLOPs of all layers' forward passes, over so many rows each."""
     if training.passes == "dense":
-        return flops.layers_forward(a, work.answers, work.width)
+        return transformer.layers_forward(a, work.answers, work.width)
     tokens = work.distinct_tokens(rows, training.group_size)
-    return flops.layers_forward(a, work.answers, work.prompt + work.answer, tokens)
+    return transformer.layers_forward(a, work.answers, work.prompt + work.answer, tokens)
 
 
 def pretraining_seconds(model: Model, tokens: float, width: float, device: Device) -> float:
     """Wall seconds of pretraining on one device: forward and backward of layers and head."""
     a = model.architecture
-    products = 3 * (flops.layers_forward(a, tokens / width, width) + flops.head_forward(a, tokens))
+    products = 3 * (transformer.layers_forward(a, tokens / width, width) + transformer.head_forward(a, tokens))
     return products / device.flop_s["float32"]

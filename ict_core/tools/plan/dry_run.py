@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,13 +16,7 @@ _OLD_AND_NEW = re.compile(r"(?<=Params have changed since last execution): .*?(?
 
 @dataclass
 class RuleRuns:
-    """The jobs of one rule.
-
-    Attributes:
-        jobs: in the whole study.
-        runs: that would run now.
-        reasons: how many of these for which reason; one job may have several.
-    """
+    """The jobs of one rule in the whole study, those that would run now, and how many of these for which reason."""
 
     jobs: int = 0
     runs: int = 0
@@ -30,26 +24,21 @@ class RuleRuns:
 
 
 def rule_runs(study: Path, repository: Path) -> dict[str, RuleRuns]:
-    """Every rule's jobs, in all and such as would run now; the figures' rules count as one.
-
-    Args:
-        study: the study's file.
-        repository: the folder of the Snakefile.
+    """Every rule's jobs of a study's file in the folder of the Snakefile; the figures' rules count as one.
 
     Raises:
         UserError: the dry run fails; with Snakemake's last lines.
     """
-    rules: dict[str, RuleRuns] = {}
-    for rule, _ in parse(dry_run(study, repository, "--forceall")):
-        rules.setdefault(rule, RuleRuns()).jobs += 1
-    for rule, reasons in parse(dry_run(study, repository)):
-        runs = rules.setdefault(rule, RuleRuns())
-        runs.runs += 1
-        runs.reasons.update(reasons)
-    return rules
+    rules: defaultdict[str, RuleRuns] = defaultdict(RuleRuns)
+    for rule, _ in parse(_dry_run(study, repository, "--forceall")):
+        rules[rule].jobs += 1
+    for rule, reasons in parse(_dry_run(study, repository)):
+        rules[rule].runs += 1
+        rules[rule].reasons.update(reasons)
+    return dict(rules)
 
 
-def dry_run(study: Path, repository: Path, *options: str) -> str:
+def _dry_run(study: Path, repository: Path, *options: str) -> str:
     """What a dry run of the study prints."""
     if not (repository / "Snakefile").is_file():
         raise UserError(
@@ -67,8 +56,8 @@ def dry_run(study: Path, repository: Path, *options: str) -> str:
         check=False,
     )
     if done.returncode:
-        told = " ".join(done.stdout.split("\n")[-12:]).strip()
-        raise UserError(f"the dry run fails: {told}; the option --no-dag plans without it")
+        last_lines = " ".join(done.stdout.split("\n")[-12:]).strip()
+        raise UserError(f"the dry run fails: {last_lines}; the option --no-dag plans without it")
     return done.stdout
 
 
@@ -78,8 +67,7 @@ def parse(printed: str) -> list[tuple[str, list[str]]]:
     for block in re.split(r"\n(?=(?:local)?(?:rule|checkpoint) \w+:\n)", printed)[1:]:
         name = re.match(r"\w+ (\w+):", block)
         reason = re.search(r"^    reason: (.*)$", block, re.MULTILINE)
-        if name is None:
-            raise AssertionError("a block begins with its rule")
+        assert name is not None  # a block begins with its rule
         parts = _OLD_AND_NEW.sub("", reason[1]).split("; ") if reason else []
         rule = re.sub(r"^figure_\w+", "figures", name[1])
         jobs.append((rule, [part.partition(":")[0] for part in parts]))
