@@ -109,7 +109,7 @@ def load_methods(folder: Path) -> dict[str, Method]:
     Raises:
         UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
     """
-    files = sorted(folder.glob("*.yaml"))
+    files = sorted(folder.glob("*.yaml"), key=lambda file: file.stem)
     if not files:
         raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
     mistakes = Mistakes()

@@ -22,7 +22,7 @@ def cell(tiny_checkpoint, tmp_path) -> Path:
     folder = tmp_path / "mini" / "mini-s" / "ict-10" / "seed-1"
     shutil.copytree(tiny_checkpoint, folder / "train" / "model")
     config = load_study(STUDY).resolve(Cell("mini-s", "ict-10", 1))
-    config["training"] |= {"max_new_tokens": 12, "group_size": 4}
+    config["training"] |= {"max_new_tokens": 12, "group_size": 4, "micro_batch_sequences": 16}
     write_manifest(folder / "train" / "manifest.json", {"config": config})
     problems = evaluation_problems(0, {"mini-word": ("word", 5), "mini-stem": ("stem", 4)})
     records.write_frame(problems, tmp_path / "mini" / "data" / "eval.parquet", records.PROBLEMS)
