@@ -26,7 +26,9 @@ app = typer.Typer(
 Command = TypeVar("Command", bound=Callable[..., int | None])
 
 
-def command(name: str, *, portable: bool = False, writes: str = "out") -> Callable[[Command], Command]:
+def command(
+    name: str, *, portable: bool = False, writes: str = "out", hidden: bool = False
+) -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
     Args:
@@ -41,7 +43,7 @@ def command(name: str, *, portable: bool = False, writes: str = "out") -> Callab
             once = functools.partial(function, **options)
             raise typer.Exit(_run(once, function.__name__, portable, options.get(writes)))
 
-        app.command(name)(run)
+        app.command(name, hidden=hidden)(run)
         return function
 
     return declare

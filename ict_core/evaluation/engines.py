@@ -1,5 +1,6 @@
 """The sampling engines, by name. Nothing falls back from one to another."""
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -58,3 +59,9 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
     from ict_core.evaluation.transformers_engine import TransformersEngine
 
     return TransformersEngine(model, threads, dtype)
+
+
+def import_engine(name: str) -> None:
+    """Import the package of an engine, which takes most of the time that :func:`load_engine` takes."""
+    _packages(name)
+    import_module(f"ict_core.evaluation.{name}_engine")
