@@ -98,7 +98,7 @@ def fork(command: Sequence[str], environment: Mapping[str, str]) -> Forked | Non
         return None
     if told is None:  # it could not import what the stage needs: the job by itself says why
         return None
-    connection.setblocking(False)
+    signal.signal(signal.SIGIO, lambda *_: None)  # one that nobody waits for would end this process
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
     return Forked(told["pid"], connection)
