@@ -23,8 +23,8 @@ INFRASTRUCTURE = (
     "store.resolved",
 )
 """Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""
-_NUMBERS = ("process.numerics", "process.vllm_environment")
-"""Those of them that do."""
+_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")
+"""Modules that every job runs by way of these, and that do change numbers."""
 
 
 @functools.cache

@@ -65,11 +65,11 @@ def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
     launched = (
         "ict lease --gpus 4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m"
     )
-    assert sum(command.startswith(f"{launched} ict_core.commands.cli train --study") for command in commands) == 25
+    assert sum(command.startswith(f"{launched} ict_core train --study") for command in commands) == 25
     launched = (
         "ict lease --gpus 1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m"
     )
-    assert sum(command.startswith(f"{launched} ict_core.commands.cli train --study") for command in commands) == 65
+    assert sum(command.startswith(f"{launched} ict_core train --study") for command in commands) == 65
     assert sum(command.startswith("ict lease --gpus 1 -- ict generate --study") for command in commands) == 93
 
 
