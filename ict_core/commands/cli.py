@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from ict_core.commands import evidence, shadow, stages, tools, verify  # noqa: F401  # which declare the subcommands
+from ict_core.commands import (  # noqa: F401  # which declare the subcommands
+    evidence,
+    forkserver,
+    shadow,
+    stages,
+    tools,
+    verify,
+)
 from ict_core.commands.app import app
 
 

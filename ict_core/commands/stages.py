@@ -146,13 +146,13 @@ def train(
     check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
         raise UserError(f"{study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
-    with loading(without=_unused(loaded.training_of(model, variant))):
+    with loading(without=unused_in_training(loaded.training_of(model, variant))):
         from ict_core.stages import train
 
     train.run(loaded, cell, base, problems, out, trackers if loaded.trackers else None, stop_after)
 
 
-def _unused(training: "Training") -> tuple[str, ...]:
+def unused_in_training(training: "Training") -> tuple[str, ...]:
     """Packages that transformers and TRL import wherever they are installed, and that this recipe has no use for."""
     return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
 
@@ -276,32 +276,3 @@ def _cell(loaded: "Study", file: Path, model: str, variant: str, seed: int) -> "
         hint = f"its seeds there: {[c.seed for c in alike]}" if alike else "see the study's grid"
         raise UserError(f"{file}: no cell {cell.folder}; {hint}")
     return cell
-
-
-@command("forkserver", writes="address", hidden=True)
-def forkserver(stage: Annotated[str, typer.Option(help="the subcommand")], study: StudyFile, address: Given) -> None:
-    """Import what a stage of a study needs once, and fork a process for each of its jobs."""
-    from ict_core.commands.cli import main
-    from ict_core.process.forkserver import serve
-
-    serve(address, lambda: _preload(stage, study), main)
-
-
-def _preload(stage: str, file: Path) -> None:
-    """The imports of a stage's jobs, as their subcommands make them."""
-    loaded = study_to_run(file)
-    prepare()
-    if stage == "pretrain":
-        with loading(without=("scipy",)):
-            from ict_core.stages import pretrain  # noqa: F401
-    elif stage == "train":
-        unused = [set(_unused(loaded.training_of(cell.model, cell.variant))) for cell in loaded.cells()]
-        with loading(without=tuple(set.intersection(*unused))):
-            from ict_core.stages import train  # noqa: F401
-    else:
-        from ict_core.evaluation.engines import import_engine
-        from ict_core.stages import generate
-
-        unused = [set(generate.unused(model)) for model in loaded.models.values()]
-        with loading(without=tuple(set.intersection(*unused))):
-            import_engine(loaded.evaluation.engine)

@@ -30,13 +30,14 @@ from typing import Any, NoReturn
 FOLDER = "ICT_FORKSERVERS"
 """Environment variable: where the servers' sockets lie. Without it, every job starts by itself."""
 
-STAGES = ("pretrain", "train", "generate")
-"""The subcommands of `ict` that a server is started for."""
+_EVIDENCE = ("statistics", "tables", "figure", "claims", "report")
+KINDS = {name: name for name in ("pretrain", "train", "generate", "grade")} | dict.fromkeys(_EVIDENCE, "evidence")
+"""The subcommands of `ict` that are forked, each with the name of its server: of one kind have the same imports."""
 
 _OF_THE_JOB = ("ICT_ATTEMPTS", "OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
 _IDLE = 60.0  # seconds without a job after which a server ends
 _LOOK = 1.0  # seconds between two looks whether the folder is still there
-_START = 30.0  # seconds within which a server listens
+_START = 60.0  # seconds within which a server listens
 _SURVIVING = {"jemalloc_bg_thd"}  # of Arrow's allocator, which starts it anew in a forked process
 _LENGTH = struct.Struct("!I")
 
@@ -77,26 +78,27 @@ def fork(command: Sequence[str], environment: Mapping[str, str]) -> Forked | Non
     """Have a server run a command; None where it has to start by itself.
 
     Args:
-        command: ``ict``, one of :data:`STAGES`, its options with ``--study``.
+        command: ``ict``, one of :data:`KINDS`, its options.
         environment: of the job.
     """
-    folder = Path(environment.get(FOLDER, ""))
-    if not environment.get(FOLDER) or Path(command[0]).name != "ict" or command[1] not in STAGES:
+    folder = environment.get(FOLDER)
+    if not folder or Path(command[0]).name != "ict" or len(command) < 2 or command[1] not in KINDS:
         return None
-    if "--study" not in command or environment.get("CUDA_VISIBLE_DEVICES") != "":
+    if environment.get("CUDA_VISIBLE_DEVICES"):
         return None
-    study = command[command.index("--study") + 1]
+    study = command[command.index("--study") + 1] if "--study" in command else None
+    own = {name: environment[name] for name in _OF_THE_JOB if name in environment}
+    shared = {name: value for name, value in environment.items() if name not in _OF_THE_JOB}
     try:
-        connection = _connect(folder, command[1], study, environment)
+        connection = _connect(Path(folder), KINDS[command[1]], study, shared)
         if connection is None:
             return None
-        own = {name: environment[name] for name in _OF_THE_JOB if name in environment}
         request = {"arguments": list(command), "folder": str(Path.cwd()), "environment": own}
         _send(connection, request, descriptors=(0, 1, 2))
         told = _receive(connection)
     except OSError:
         return None
-    if told is None:  # it could not import what the stage needs: the job by itself says why
+    if told is None:  # it could not import what the job needs: the job by itself says why
         return None
     signal.signal(signal.SIGIO, lambda *_: None)  # one that nobody waits for would end this process
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
@@ -104,22 +106,22 @@ def fork(command: Sequence[str], environment: Mapping[str, str]) -> Forked | Non
     return Forked(told["pid"], connection)
 
 
-def _connect(folder: Path, stage: str, study: str, environment: Mapping[str, str]) -> socket.socket | None:
-    """A connection to the server of a stage, which is started where there is none; None where it does not start."""
-    address = folder / _key(stage, Path(study), environment)
-    with (folder / f"{address.name}.lock").open("w") as lock:
+def _connect(folder: Path, kind: str, study: str | None, environment: dict[str, str]) -> socket.socket | None:
+    """A connection to the server of a kind, which is started where there is none; None where it does not start."""
+    address = folder / _key(kind, study, environment)
+    with address.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (connection := _try(address)) is not None:
             return connection
-        command = [sys.executable, "-m", "ict_core", "forkserver", "--stage", stage, "--study", study]
-        with address.with_suffix(".out").open("ab") as log:
+        command = [sys.executable, "-P", "-m", "ict_core", "forkserver", "--kind", kind, "--address", str(address)]
+        with address.with_suffix(".out").open("ab") as output:
             server = subprocess.Popen(
-                [*command, "--address", str(address)],
+                [*command, *(["--study", study] if study else [])],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
-                env={name: value for name, value in environment.items() if name not in _OF_THE_JOB},
+                env=environment,
             )
         until = time.monotonic() + _START
         while time.monotonic() < until and server.poll() is None:
@@ -129,11 +131,12 @@ def _connect(folder: Path, stage: str, study: str, environment: Mapping[str, str
     return None
 
 
-def _key(stage: str, study: Path, environment: Mapping[str, str]) -> str:
-    """Names the server of a stage: by its study, the library's code and the environment, as it was started with."""
-    kept = {name: value for name, value in environment.items() if name not in _OF_THE_JOB}
-    digest = hashlib.sha256(json.dumps([stage, str(Path.cwd()), sys.executable, kept], sort_keys=True).encode())
-    digest.update(study.read_bytes())
+def _key(kind: str, study: str | None, environment: dict[str, str]) -> str:
+    """Names the server of a kind by all that it was started with: study, library, folder, environment."""
+    started = [kind, study, sys.executable, str(Path.cwd()), environment]
+    digest = hashlib.sha256(json.dumps(started, sort_keys=True).encode())
+    if study:
+        digest.update(Path(study).read_bytes())
     for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
@@ -160,6 +163,7 @@ def serve(address: Path, preload: Callable[[], None], run: Callable[[list[str]],
     Raises:
         RuntimeError: a thread was started, which a fork would not have.
     """
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # its client had blocked some
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(address))
     listening.listen(128)

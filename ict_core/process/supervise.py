@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ict_core.process.forkserver import Forked, fork
+from ict_core.process.forkserver import FOLDER, Forked, fork
 
 ATTEMPTS = "ICT_ATTEMPTS"
 """Environment variable of the child: how its earlier attempts ended, a JSON list of signals' names and statuses."""
@@ -97,17 +97,37 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def forked(command: Sequence[str]) -> int | None:
+    """Have a server that has a command's imports run it (:mod:`ict_core.process.forkserver`).
+
+    Returns:
+        the command's exit status, 128 + n where signal n killed it; None where it has to start by itself.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
+    try:
+        job = fork(command, os.environ)
+        if job is None:
+            return None
+        end = _until_its_end(job)
+        return end.status if end.status >= 0 else 128 - end.status
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _attempt(command: Sequence[str], earlier: str, mask: set[int]) -> End:
     environment = {**os.environ, ATTEMPTS: earlier}
-    child = fork(command, environment) or _Started(command, environment, mask)
+    return _until_its_end(fork(command, environment) or _Started(command, environment, mask))
+
+
+def _until_its_end(job: "Forked | _Started") -> End:
     asked = False
     while True:
         told = signal.sigtimedwait(_PASSED | _WAKING, _LOOK)
         if told is not None and told.si_signo in _PASSED:
             asked |= told.si_signo in _ENDING
-            if told.si_code != _SI_KERNEL or isinstance(child, Forked):  # which has no terminal
-                child.signal(told.si_signo)
-        if (ended := child.end()) is not None:
+            if told.si_code != _SI_KERNEL or isinstance(job, Forked):  # which is not of the terminal's group
+                job.signal(told.si_signo)
+        if (ended := job.end()) is not None:
             return End(*ended, asked)
 
 
@@ -118,7 +138,7 @@ class _Started:
         self._process = subprocess.Popen(
             command,
             close_fds=False,  # leases are inherited
-            env=environment,
+            env={name: value for name, value in environment.items() if name != FOLDER},  # no server has it
             preexec_fn=functools.partial(_become_child, os.getpid(), mask),
         )
 
