@@ -1,8 +1,19 @@
-"""`python -m ict_core` is `ict`: accelerate starts a module by its name."""
+"""`ict`, and `python -m ict_core`: accelerate starts a module by its name."""
 
 import sys
 
-from ict_core.commands.cli import main
+from ict_core.process.supervise import forked
+
+
+def main() -> int:
+    """Run one subcommand, by a server that has its imports where there is one; returns its exit status."""
+    status = forked(["ict", *sys.argv[1:]])
+    if status is None:
+        from ict_core.commands import cli
+
+        return cli.main()
+    return status
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -28,7 +28,9 @@ app = typer.Typer(
 Command = TypeVar("Command", bound=Callable[..., int | None])
 
 
-def command(name: str, *, portable: bool = False, writes: str = "out") -> Callable[[Command], Command]:
+def command(
+    name: str, *, portable: bool = False, writes: str = "out", hidden: bool = False
+) -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
     An argument that is a dataclass stands for one option a field.
@@ -55,7 +57,7 @@ def command(name: str, *, portable: bool = False, writes: str = "out") -> Callab
             single += inspect.signature(groups[key]).parameters.values() if key in groups else [argument]
         signature = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in single])
         run.__signature__ = signature  # type: ignore[attr-defined]  # which typer reads
-        app.command(name)(run)
+        app.command(name, hidden=hidden)(run)
         return function
 
     return declare

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ict_core.commands import rollouts, stages, tools  # noqa: F401  # which declare the subcommands
+from ict_core.commands import forkserver, rollouts, stages, tools  # noqa: F401  # which declare the subcommands
 from ict_core.commands.app import app
 
 

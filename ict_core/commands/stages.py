@@ -133,13 +133,13 @@ def train(
     check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
-    with loading(without=_unused(loaded.training_of(chosen.model, chosen.variant))):
+    with loading(without=unused_in_training(loaded.training_of(chosen.model, chosen.variant))):
         from ict_core.stages import train
 
     train.run(loaded, chosen, base, problems, out, trackers if loaded.trackers else None, stop_after)
 
 
-def _unused(training: "Training") -> tuple[str, ...]:
+def unused_in_training(training: "Training") -> tuple[str, ...]:
     """Packages that transformers and TRL import wherever they are installed, and that this recipe has no use for."""
     return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
 

@@ -113,3 +113,12 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
     from ict_core.evaluation.transformers_engine import TransformersEngine
 
     return TransformersEngine(model, threads, dtype)
+
+
+def import_engine(name: str) -> None:
+    """Import the package of the engine of that name: most of the time that :func:`load_engine` takes."""
+    _packages(name)
+    if name == "vllm":
+        from ict_core.evaluation.vllm_engine import VllmEngine  # noqa: F401
+    else:
+        from ict_core.evaluation.transformers_engine import TransformersEngine  # noqa: F401

@@ -8,7 +8,7 @@ import pandas as pd
 from ict_core.evidence.measures import fork_precision, fork_recall
 from ict_core.statistics.intervals import over_seeds
 
-QUANTITIES = {
+RULE_QUANTITIES = {
     "kept_share": "kept",
     "gradient_share": "gradient",
     "surprise_share": "1 − p",
@@ -41,7 +41,7 @@ def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
         A frame of `schemas.RULE_MEANS`: shares, with a t interval over the seeds.
     """
     rows = shadow[shadow["variant"] == baseline]
-    runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(QUANTITIES)].mean()
+    runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(RULE_QUANTITIES)].mean()
     values = runs.melt(["model", "rule", "seed"], var_name="quantity").assign(rollouts=baseline)
     return over_seeds(values, ["model", "rollouts", "rule", "quantity"])
 

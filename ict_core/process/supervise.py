@@ -11,8 +11,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from ict_core.process.forkserver import FOLDER, Forked, fork
 
 ATTEMPTS = "ICT_ATTEMPTS"
 """Environment variable of the child: how its earlier attempts ended, a JSON list of signals' names and statuses."""
@@ -23,6 +25,7 @@ PAUSES = (5.0, 20.0)
 
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}  # who sends these wants no further attempt
 _PASSED = _ENDING | {signal.SIGUSR1, signal.SIGUSR2}
+_WAKING = {signal.SIGCHLD, signal.SIGIO}  # of a child's end, and of a forked one's
 _LOOK = 1.0  # seconds between two looks at the child; mostly its end wakes this process
 _SI_KERNEL = 0x80  # sent by the terminal, to the whole process group
 _PR_SET_PDEATHSIG = 1
@@ -64,7 +67,7 @@ def supervise(command: Sequence[str], retries: int = RETRIES, pauses: Sequence[f
     Returns:
         the exit status of the last attempt, 128 + n where signal n killed it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | {signal.SIGCHLD})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
     ends: list[End] = []
     try:
         while True:
@@ -88,24 +91,60 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def forked(command: Sequence[str]) -> int | None:
+    """Have a server that has a command's imports run it (:mod:`ict_core.process.forkserver`).
+
+    Returns:
+        the command's exit status, 128 + n where signal n killed it; None where it has to start by itself.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
+    try:
+        job = fork(command, os.environ)
+        if job is None:
+            return None
+        end = _until_its_end(job)
+        return end.status if end.status >= 0 else 128 - end.status
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _attempt(command: Sequence[str], earlier: str, mask: set[int]) -> End:
-    child = subprocess.Popen(
-        command,
-        close_fds=False,  # leases are inherited
-        env={**os.environ, ATTEMPTS: earlier},
-        preexec_fn=functools.partial(_become_child, os.getpid(), mask),
-    )
+    environment = {**os.environ, ATTEMPTS: earlier}
+    return _until_its_end(fork(command, environment) or _Started(command, environment, mask))
+
+
+def _until_its_end(job: "Forked | _Started") -> End:
     asked = False
     while True:
-        told = signal.sigtimedwait(_PASSED | {signal.SIGCHLD}, _LOOK)
-        if told is not None and told.si_signo != signal.SIGCHLD:
+        told = signal.sigtimedwait(_PASSED | _WAKING, _LOOK)
+        if told is not None and told.si_signo in _PASSED:
             asked |= told.si_signo in _ENDING
-            if told.si_code != _SI_KERNEL:
-                os.kill(child.pid, told.si_signo)
-        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-        if pid:
-            child.returncode = os.waitstatus_to_exitcode(status)
-            return End(child.returncode, usage.ru_maxrss / 1024, asked)
+            if told.si_code != _SI_KERNEL or isinstance(job, Forked):  # which is not of the terminal's group
+                job.signal(told.si_signo)
+        if (ended := job.end()) is not None:
+            return End(*ended, asked)
+
+
+class _Started:
+    """A command as a child of this process; see :class:`ict_core.process.forkserver.Forked`."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], mask: set[int]) -> None:
+        self._process = subprocess.Popen(
+            command,
+            close_fds=False,  # leases are inherited
+            env={name: value for name, value in environment.items() if name != FOLDER},  # no server has it
+            preexec_fn=functools.partial(_become_child, os.getpid(), mask),
+        )
+
+    def signal(self, number: int) -> None:
+        os.kill(self._process.pid, number)
+
+    def end(self) -> tuple[int, float] | None:
+        pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+        if not pid:
+            return None
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        return self._process.returncode, usage.ru_maxrss / 1024
 
 
 def _become_child(parent: int, mask: set[int]) -> None:

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from ict_core.config import Cell, Study
+from ict_core.config import Cell, Model, Study
 from ict_core.evaluation.cache import CachedEngine, sampler_settings
 from ict_core.evaluation.engine import Engine, Sampling, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
@@ -32,8 +32,7 @@ def run(
     sampling = Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(checkpoint))
 
     def load() -> Engine:
-        # where a model needs no hardware, time is mostly imports; vLLM and transformers import SciPy if they find it
-        with loading(without=() if model.hardware else ("scipy",)):
+        with loading(without=unused(model)):
             length = context_length(checkpoint, asked, evaluation.max_new_tokens)
             return load_engine(evaluation.engine, checkpoint, length, evaluation.threads, model.dtype)
 
@@ -58,3 +57,8 @@ def run(
         f"{settings['engine']} {settings['engine_version']}: {facts['completions']} completions of {facts['tokens']} "
         f"tokens sampled, {len(reused)} of {tokens_reused} tokens reused"
     )
+
+
+def unused(model: Model) -> tuple[str, ...]:
+    """Packages that vLLM and transformers import if they find them: time, where a model needs no hardware."""
+    return () if model.hardware else ("scipy",)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ict_core.evidence.rules import QUANTITIES
+from ict_core.evidence.rules import RULE_QUANTITIES
 from ict_core.statistics.names import seed_range
 from ict_core.tables.declaration import Declaration
 from ict_core.tables.frames import TableSettings, in_order, wide
@@ -26,9 +26,9 @@ def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a rule, a column a quantity."""
     baseline = settings.baselines[0]
     orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
-    numbers = in_order(rule_means, **orders, quantity=QUANTITIES)
+    numbers = in_order(rule_means, **orders, quantity=RULE_QUANTITIES)
     texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    shown = wide(texts, ["model", "rule"], "quantity", QUANTITIES).rename(columns=QUANTITIES)
+    shown = wide(texts, ["model", "rule"], "quantity", RULE_QUANTITIES).rename(columns=RULE_QUANTITIES)
     caption = (
         f"Every selection rule of the study on the same rollouts, those sampled while `{baseline}` trained: means over "
         f"the sampled steps and {seed_range(numbers['seeds'])}, in percent, ± half the 95 % t-interval over the seeds. "

@@ -41,7 +41,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.evidence.settings": ALL,
     "ict_core.evidence.stored": ALL,
     "ict_core.evidence.measures": {"QUANTITIES"},
-    "ict_core.evidence.rules": {"CHANCE", "OWN", "QUANTITIES", "WHEN"},
+    "ict_core.evidence.rules": {"CHANCE", "OWN", "RULE_QUANTITIES", "WHEN"},
     "ict_core.theory.approximation": {"DRAWS", "RANDOM", "RATIOS", "SIZES"},
     "ict_core.theory.regimes": {"LEAST"},
     "ict_core.theory.single_logit": {"turning_shift"},

@@ -6,7 +6,7 @@ import pytest
 import table_frames as made
 from one_sample import t_interval
 
-from ict_core.evidence.rules import QUANTITIES, rule_means
+from ict_core.evidence.rules import RULE_QUANTITIES, rule_means
 from ict_core.tables.shadow import shadow_table
 
 NAN = float("nan")
@@ -21,7 +21,7 @@ def two_runs(**more):
 
 def test_steps_are_averaged_within_a_run_and_runs_have_an_interval():
     numbers = shadow_table(rule_means(two_runs(), "grpo"), made.settings()).numbers.set_index("quantity")
-    assert list(numbers.index) == list(QUANTITIES) and set(numbers["rollouts"]) == {"grpo"}
+    assert list(numbers.index) == list(RULE_QUANTITIES) and set(numbers["rollouts"]) == {"grpo"}
     expected = t_interval([0.2, 0.4])
     found = numbers.loc["gradient_share"]
     assert (found["mean"], found["low"], found["high"], found["seeds"]) == pytest.approx(
@@ -39,5 +39,5 @@ def test_rules_keep_their_order_and_models_stand_together(study):
     table = shadow_table(study["rule_means"], made.settings())
     rules = list(made.shadow_of(study)["rule"].unique())
     assert table.shown["rule"].tolist() == rules * 2
-    assert list(table.shown.columns) == ["model", "rule", *QUANTITIES.values()]
+    assert list(table.shown.columns) == ["model", "rule", *RULE_QUANTITIES.values()]
     assert np.isfinite(table.numbers["mean"]).all() and "`grpo`" in table.caption

@@ -19,6 +19,7 @@ from ict_core.process.environment import (
     check_trackers,
 )
 from ict_core.errors import Damaged, UserError
+from ict_core.process.forkserver import folder_for_jobs
 from ict_core.process.failures import check_room, explain
 from ict_core.figures.registry import FIGURES, reads
 from ict_core.selection import rule_files

@@ -58,6 +58,8 @@ onstart:
     made = {Path(f) for job in workflow.dag.needrun_jobs() for f in job.output}
     for path in DAMAGED.keys() & made.union(*(path.parents for path in made)):
         print(f"{path} is kept as {set_aside(path)}")
+    if workflow.local_exec:  # elsewhere a job is alone on its node
+        folder_for_jobs()
 
 
 onerror:

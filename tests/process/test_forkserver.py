@@ -1,0 +1,178 @@
+"""A job that a server forks is as it would be alone: streams, status, signals, ends; and no server outlives its use."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ict_core.process import forkserver, supervise
+
+SERVER = """
+import sys, time, os
+from pathlib import Path
+from ict_core.process.forkserver import serve
+from ict_core.process.supervise import end_with_parent
+
+def job(arguments):
+    end_with_parent()
+    print("out of", *arguments, os.environ.get("PWD"), flush=True)
+    print("err", file=sys.stderr, flush=True)
+    what = arguments[-1]
+    if what == "fails":
+        raise ValueError("no such luck")
+    if what == "waits":
+        Path(arguments[-2]).write_text(str(os.getpid()))
+        time.sleep(600)
+    return int(what)
+
+serve(Path(sys.argv[1]), lambda: None, job)
+"""
+CLIENT = """
+import sys
+from ict_core.process.supervise import forked
+status = forked(["ict", "figure", *sys.argv[1:]])
+sys.exit(99 if status is None else status)
+"""
+
+
+@pytest.fixture
+def environment(tmp_path) -> dict[str, str]:
+    """One in which a server of this test's own stands where that of figures would."""
+    folder = tmp_path / "servers"
+    folder.mkdir()
+    return {**os.environ, forkserver.FOLDER: str(folder), "PWD": "of the job"}
+
+
+@pytest.fixture
+def server(environment) -> subprocess.Popen:
+    shared = {name: value for name, value in environment.items() if name not in forkserver._OF_THE_JOB}
+    address = Path(environment[forkserver.FOLDER]) / forkserver._key("evidence", None, shared)
+    process = subprocess.Popen([sys.executable, "-c", SERVER, address])
+    waited_for(address.exists)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def client(environment: dict[str, str], *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-c", CLIENT, *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def waited_for(condition) -> None:
+    until = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.fixture
+def waiting(server, environment, tmp_path) -> tuple[subprocess.Popen, int]:
+    """A client whose job waits, and the job's process."""
+    told = tmp_path / "pid"
+    process = client(environment, str(told), "waits")
+    waited_for(lambda: told.exists() and told.read_text())
+    yield process, int(told.read_text())
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_job_prints_where_its_client_does_and_ends_with_its_status(server, environment, status):
+    process = client(environment, "--name", str(status))
+    assert process.communicate() == (f"out of figure --name {status} of the job\n", "err\n")
+    assert process.returncode == status
+
+
+def test_an_exception_of_a_job_is_its_own(server, environment):
+    process = client(environment, "fails")
+    assert "ValueError: no such luck" in process.communicate()[1] and process.returncode == 1
+    assert client(environment, "0").wait() == 0
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, 137)])
+def test_the_end_of_a_job_is_its_clients(waiting, number, status):
+    process, job = waiting
+    os.kill(job, number)
+    assert process.wait(30) == status
+
+
+def test_a_client_hands_signals_on_and_ends_when_its_job_has(waiting):
+    process, job = waiting
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143 and gone(job)
+
+
+def test_a_job_dies_with_its_client_and_with_its_server(waiting, server, environment):
+    process, job = waiting
+    process.kill()
+    waited_for(lambda: gone(job))
+    assert client(environment, "0").wait() == 0
+
+
+def test_a_killed_server_ends_its_jobs_and_the_next_one_starts_by_itself(waiting, server, environment):
+    process, job = waiting
+    server.kill()
+    server.wait()
+    waited_for(lambda: gone(job))
+    assert process.wait(30) == 137
+
+
+def test_a_server_ends_when_its_folder_is_removed_and_its_last_job_has_ended(waiting, server, environment):
+    process, job = waiting
+    folder = Path(environment[forkserver.FOLDER])
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    with pytest.raises(subprocess.TimeoutExpired):
+        server.wait(2)
+    os.kill(job, signal.SIGTERM)
+    assert process.wait(30) == 143 and server.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "other"),
+    [
+        (["ict", "figure"], {forkserver.FOLDER: None}),
+        (["ict", "plan"], {}),
+        (["python", "figure"], {}),
+        (["ict"], {}),
+        (["ict", "figure"], {"CUDA_VISIBLE_DEVICES": "0"}),
+    ],
+    ids=["no folder", "another subcommand", "another program", "no subcommand", "on a GPU"],
+)
+def test_what_is_not_forked(server, environment, command, other):
+    changed = {name: value for name, value in (environment | other).items() if value is not None}
+    assert forkserver.fork(command, changed) is None
+
+
+def test_one_server_has_one_environment_study_and_library(tmp_path):
+    study = tmp_path / "study.yaml"
+    study.write_text("numerics: portable\n")
+    keys = {forkserver._key("train", str(study), {})}
+    keys |= {
+        forkserver._key("generate", str(study), {}),
+        forkserver._key("train", str(study), {"OMP_NUM_THREADS": "1"}),
+    }
+    study.write_text("numerics: native\n")
+    keys.add(forkserver._key("train", str(study), {}))
+    assert len(keys) == 4
+
+
+def test_a_server_that_cannot_import_leaves_the_job_to_itself(environment, tmp_path):
+    study = tmp_path / "study.yaml"
+    study.write_text("no study\n")
+    assert forkserver.fork(["ict", "train", "--study", str(study)], environment | {"CUDA_VISIBLE_DEVICES": ""}) is None
+    assert "study.yaml" in "".join(file.read_text() for file in Path(environment[forkserver.FOLDER]).glob("*.out"))
+    assert supervise.forked(["ict", "plan"]) is None
