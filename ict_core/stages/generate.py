@@ -3,7 +3,8 @@
 import time
 from pathlib import Path
 
-from ict_core.config import Cell, Model, Study
+from ict_core.config import Cell, Study
+from ict_core.config.models import Model
 from ict_core.evaluation.cache import CachedEngine, sampler_settings
 from ict_core.evaluation.engine import Engine, Sampling, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
