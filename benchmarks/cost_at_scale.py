@@ -17,13 +17,19 @@ from typing import NamedTuple
 
 import report
 
-from ict_core.config import Study, load_study
-from ict_core.config.models import Architecture, HubModel
-from ict_core.tools.plan.assumptions import PlanFile, gpu_device, read_plan
-from ict_core.tools.plan.costs import Cost, study_costs
-from ict_core.tools.plan.room import Memory, training_memory
-from ict_core.tools.plan.transformer import BYTES, parameters
-from ict_core.tools.plan.work import step_work
+from ict_core.config import Architecture, HubModel, Study, load_study
+from ict_core.tools.plan import (
+    BYTES,
+    Cost,
+    Memory,
+    PlanFile,
+    gpu_device,
+    parameters,
+    read_plan,
+    step_work,
+    study_costs,
+    training_memory,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIKE = "qwen2.5-1.5b"  # the model of the study whose methods and seeds are taken

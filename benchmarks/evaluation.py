@@ -21,11 +21,9 @@ import report
 
 from ict_core.commands.stages import prepare
 from ict_core.config import Study, load_study
-from ict_core.evaluation.cache import CachedEngine, sampler_settings
-from ict_core.evaluation.engine import Sampling
-from ict_core.evaluation.generate import context_length, generate, stop_token_ids
-from ict_core.problems.assemble import study_problems
-from ict_core.process.startup import loading
+from ict_core.evaluation import CachedEngine, Sampling, context_length, generate, sampler_settings, stop_token_ids
+from ict_core.problems import study_problems
+from ict_core.process import loading
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _STUDY, _MODEL = "mini", "mini-s"
@@ -36,7 +34,7 @@ def checkpoint(study: Study, folder: Path) -> Path:
     finished = _REPOSITORY / "results" / study.name / _MODEL / "base/model"
     if finished.exists():
         return finished
-    from ict_core.problems.mini.tokenizer import train_tokenizer
+    from ict_core.problems.mini import train_tokenizer
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     sizes = study.models[_MODEL].architecture

@@ -22,10 +22,7 @@ import psutil
 import report
 
 from ict_core.seeding import generator
-from ict_core.store import records
-from ict_core.store.layout import MANIFEST, StudyFiles
-from ict_core.store.manifests import read_manifest, write_manifest
-from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.store import GROUP_SCORES, MANIFEST, StudyFiles, read_manifest, records, write_manifest
 
 MODELS = ("qwen-0.5b", "qwen-1.5b", "qwen-7b")
 METHODS = ("grpo", "entropy-20", "stapo", "ict-10", "random-10", "ict-20")

@@ -4,7 +4,7 @@
     python benchmarks/grading_cores.py --quick      # 30 answers, one round
 
 Answers that need math-verify, no two alike. *Serial* parses answer and gold and verifies, with the settings of
-`ict_core/grading/math.py`, in this process; the *pool* has a worker a core. They take turns. The first ratio is the
+`ict_core/grading/_math.py`, in this process; the *pool* has a worker a core. They take turns. The first ratio is the
 pool's rate over cores x the serial rate, its workers running already; the last one counts their start. *Processes* are
 as many bare ones as there are cores, each with a share of the answers: what the machine can give, as hyper-threads are
 no cores and other work may run.
@@ -21,9 +21,7 @@ import report
 from grading_speed import KINDS
 from math_verify import LatexExtractionConfig, parse, verify
 
-from ict_core.grading.answers import Item
-from ict_core.grading.math import load_math_verify
-from ict_core.grading.pool import GradingPool
+from ict_core.grading import GradingPool, Item, load_math_verify
 
 _TARGET = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
 

@@ -24,9 +24,7 @@ import pandas as pd
 import report
 
 from ict_core.config import Cell, Study, load_study
-from ict_core.store import records
-from ict_core.store.layout import MANIFEST, StudyFiles
-from ict_core.store.manifests import read_manifest, write_manifest
+from ict_core.store import MANIFEST, StudyFiles, read_manifest, records, write_manifest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference/mini"

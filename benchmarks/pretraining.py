@@ -4,7 +4,7 @@
     python benchmarks/pretraining.py --quick    # 4 steps
 
 Two models with the same first weights take turns, step by step, on the same batches; they differ in what computes the
-loss and its gradients (`ict_core/training/solution_loss.py` or `model(input_ids, labels=labels).loss`) alone. A ratio
+loss and its gradients (`ict_core/training/_solution_loss.py` or `model(input_ids, labels=labels).loss`) alone. A ratio
 is the median over the steps; `step` includes clipping and optimisers, `loss` and `backward` do not.
 """
 
@@ -17,15 +17,12 @@ import report
 import torch
 from torch import Tensor
 
-from ict_core.config import load_study
-from ict_core.config.models import ScratchModel
-from ict_core.process.startup import loading
+from ict_core.config import ScratchModel, load_study
+from ict_core.process import loading
 
 with loading(without=("scipy",)):  # as `ict pretrain` does
-    from ict_core.problems.mini.tokenizer import train_tokenizer
-    from ict_core.training import pretrain
-    from ict_core.training.memory import reuse_freed_memory
-    from ict_core.training.solution_loss import SolutionLoss
+    from ict_core.problems.mini import train_tokenizer
+    from ict_core.training import SolutionLoss, pretrain, reuse_freed_memory
 
 STUDY = Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml"
 OWN, OURS = "transformers' loss", "at the solutions"

@@ -10,10 +10,10 @@ in one process on one core; a figure is the median over the rounds, a ratio that
 a checkpoint of the mini study, one is pretrained in 600 steps, a minute.
 
 * TRL's default is `GRPOTrainer._generate_single_turn`, which calls transformers' `generate`. The same method with the
-  loop of `ict_core/training/sampling.py`, and with transformers' continuous batching.
-* vLLM in this process, with the settings of `ict_core/training/rollouts.py` and a seed a request. Its CPU backend keeps
-  the old head of a model with tied embeddings, so it is given a copy whose head is stored on its own, and both at every
-  transfer. The probe is the largest mean difference to the trainer's log-probs of a round's prompt, nats a token.
+  loop of `ict_core/training/_sampling.py`, and with transformers' continuous batching.
+* vLLM in this process, with the settings of `ict_core/training/_rollouts.py` and a seed a request. Its CPU backend
+  keeps the old head of a model with tied embeddings, so it is given a copy whose head is stored on its own, and both at
+  every transfer. The probe is the largest mean difference to the trainer's log-probs of a round's prompt, nats a token.
 """
 
 import statistics
@@ -26,12 +26,9 @@ from typing import Any
 import pandas as pd
 import report
 
-from ict_core.config import load_study
-from ict_core.config.models import ScratchModel
-from ict_core.config.training import Training
-from ict_core.problems.mini.corpus import training_problems
-from ict_core.process import vllm_environment
-from ict_core.process.startup import loading
+from ict_core.config import ScratchModel, Training, load_study
+from ict_core.problems.mini import training_problems
+from ict_core.process import loading, vllm_environment
 from ict_core.seeding import derive_seed
 
 vllm_environment.set_environment()
@@ -43,11 +40,8 @@ with loading():
     from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
     from trl import GRPOTrainer
 
-    from ict_core.training.memory import reuse_freed_memory
+    from ict_core.training import engine_for_rollouts, grpo_config, reuse_freed_memory, sample_lean
     from ict_core.training.pretrain import pretrain
-    from ict_core.training.recipe import grpo_config
-    from ict_core.training.rollouts import engine_for_rollouts
-    from ict_core.training.sampling import sample_lean
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHECKPOINT = REPOSITORY / "results/mini/mini-s/base/model"

@@ -93,7 +93,7 @@ def heaviest(arguments: list[str]) -> str:
 def training(folder: Path) -> tuple[float, float]:
     """Wall seconds of a three-step training of the smoke study, and those beside its steps."""
     from ict_core.config import load_study
-    from ict_core.process.startup import loading
+    from ict_core.process import loading
     from ict_core.store import records
 
     with loading(without=("scipy",)):

@@ -32,24 +32,23 @@ import pandas as pd
 import report
 import torch
 
-from ict_core.process.startup import loading
+from ict_core.process import loading
 
 with loading(without=("peft", "scipy")):  # as a training does
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     from ict_core.config import Training, load_study
-    from ict_core.problems.mini.tokenizer import train_tokenizer
+    from ict_core.problems.mini import train_tokenizer
     from ict_core.seeding import generator
     from ict_core.selection import SELECTORS
-    from ict_core.training.packing import Levers
+    from ict_core.training import Levers, TrainingRun, build_trainer, leave_vllm_out
     from ict_core.training.pretrain import save_checkpoint
-    from ict_core.training.run import TrainingRun, build_trainer, leave_vllm_out
 
     leave_vllm_out()
     from trl import GRPOTrainer
     from trl.trainer.utils import split_tensor_dict
 
-    from ict_core.training.trainer import SelectiveGRPOTrainer
+    from ict_core.training import SelectiveGRPOTrainer
 
 GROUP = 8
 DENSE = "TRL, dense GRPO"

@@ -10,14 +10,14 @@ import synthetic
 from one_sample import t_interval
 from scipy.special import entr
 
-from ict_core.evidence.settings import Variation
-from ict_core.evidence.token_statistics import token_frames
-from ict_core.figures.registry import FIGURES
+from ict_core.evidence import Variation, token_frames
+from ict_core.figures import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics.schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS, SOURCES_OF_VARIANCE
+from ict_core.statistics import SOURCES_OF_VARIANCE
+from ict_core.statistics._schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS
+from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
-from ict_core.store.token_scores import GROUP_SCORES
-from ict_core.theory.single_logit import h1_change, h2_change
+from ict_core.theory._single_logit import h1_change, h2_change
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
 NAN = float("nan")

@@ -22,7 +22,7 @@ from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from ict_core.grading.pool import GradingPool
+from ict_core.grading import GradingPool
 
 _SETTINGS = settings(
     max_examples=50,  # between two looks at the clock

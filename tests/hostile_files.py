@@ -10,12 +10,11 @@ from pathlib import Path
 import yaml
 from hypothesis import strategies as st
 
-from ict_core.config import load_study
-from ict_core.config.load import load_methods, load_model
+from ict_core.config import load_methods, load_model, load_study
 from ict_core.errors import UserError
-from ict_core.evidence.claims import read_claims
-from ict_core.tables.published import read_paper
-from ict_core.tools.plan.assumptions import read_plan
+from ict_core.evidence import read_claims
+from ict_core.tables import read_paper
+from ict_core.tools.plan import read_plan
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 SECONDS = 20  # after which a loader is said to hang

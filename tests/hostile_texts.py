@@ -4,9 +4,9 @@ import resource
 
 from hypothesis import strategies as st
 
-from ict_core.grading.boxes import EXTRACTED_LIMIT
-from ict_core.grading.gold import ANSWER_TYPES
-from ict_core.grading.pool import GradingPool
+from ict_core.grading import GradingPool
+from ict_core.grading._boxes import EXTRACTED_LIMIT
+from ict_core.grading._gold import ANSWER_TYPES
 from ict_core.store.records import STATUSES
 
 GOLDS = {

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ict_core.statistics.intervals import over_runs
+from ict_core.statistics import over_runs
 
 
 class Interval(NamedTuple):

@@ -8,9 +8,9 @@ import pytest
 from subcommands import SUBCOMMANDS
 
 from ict_core.commands.cli import main
-from ict_core.config.load import load_methods
-from ict_core.store.repository import REPOSITORY
-from ict_core.tools import doctor
+from ict_core.config import load_methods
+from ict_core.store import REPOSITORY
+from ict_core.tools import _doctor as doctor
 
 STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
 CELL = ["--study", STUDY, "--base", "x", "--problems", "x", "--out", "x"]

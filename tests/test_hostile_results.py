@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.commands.cli import main
-from ict_core.config.problem_sets import READERS
+from ict_core.config import READERS
 from ict_core.errors import UserError
-from ict_core.evaluation.generate import stop_token_ids
-from ict_core.evidence.stored import Stored
-from ict_core.models.read import check_weights
-from ict_core.problems.published.item import Item
-from ict_core.problems.published.load import _reader
-from ict_core.store.manifests import read_manifest, write_manifest
+from ict_core.evaluation import stop_token_ids
+from ict_core.evidence import Stored
+from ict_core.models import check_weights
+from ict_core.problems.published._item import Item
+from ict_core.problems.published._load import _reader
+from ict_core.store import read_manifest, write_manifest
 from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
 GARBAGE = (

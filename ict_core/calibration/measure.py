@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.calibration import methods
-from ict_core.calibration.simulate import SIZES, Case, Draw, SimulatedArm, Size, batches, draw, shift_for
+from ict_core.calibration import _methods as methods
+from ict_core.calibration._simulate import SIZES, Case, Draw, SimulatedArm, Size, batches, draw, shift_for
 from ict_core.errors import UserError
 from ict_core.seeding import generator
 from ict_core.statistics import calibrated

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ict_core.calibration._methods import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.calibration.measure import PLAIN, UNTRAINED
-from ict_core.calibration.methods import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
 from ict_core.markdown import markdown_table
 from ict_core.statistics.calibrated import stored
 

@@ -14,9 +14,7 @@ from typing import Any, TypeVar
 import typer
 
 from ict_core.errors import Damaged, Transient, UserError
-from ict_core.process import failures, numerics
-from ict_core.process.job_log import hold_log, log_of_this
-from ict_core.process.supervise import ATTEMPTS, end_with_parent
+from ict_core.process import ATTEMPTS, end_with_parent, failures, hold_log, log_of_this, numerics
 
 app = typer.Typer(
     help="One subcommand a stage of a study, and those that people use beside.",
@@ -97,8 +95,8 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
 
 def _mended(output: Path) -> str:
     """What to do about a damaged output; a job of its own study sets it aside, and nothing else touches it."""
-    from ict_core.jobs.damage import mend, set_aside
-    from ict_core.store.layout import study_of
+    from ict_core.jobs import mend, set_aside
+    from ict_core.store import study_of
 
     log = log_of_this()
     study = study_of(log) if log else None

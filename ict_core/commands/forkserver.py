@@ -7,20 +7,18 @@ import typer
 from ict_core.commands.app import command
 from ict_core.commands.options import Given, MaybeStudyFile
 from ict_core.commands.stages import prepare, study_to_run, unused_in_training
-from ict_core.process import numerics
-from ict_core.process.startup import loading
+from ict_core.process import loading, numerics
 
 
 @command("forkserver", writes="address", hidden=True)
 def forkserver(
-    kind: Annotated[str, typer.Option(help="of jobs: see ict_core.process.forkserver")],
+    kind: Annotated[str, typer.Option(help="of jobs: see ict_core.process._forkserver")],
     address: Given,
     study: MaybeStudyFile = None,
 ) -> None:
     """Import what jobs of a kind need once, and fork a process for each of them."""
     from ict_core.commands.cli import main
-    from ict_core.process.forkserver import serve
-    from ict_core.process.supervise import end_with_parent
+    from ict_core.process import end_with_parent, serve
 
     loaded = study_to_run(study) if study else None
     prepare()
@@ -29,7 +27,7 @@ def forkserver(
         """Make the imports of the jobs, as their subcommands make them."""
         if loaded is None:
             numerics.use("portable")
-            from ict_core.figures.registry import FIGURES, draw  # noqa: F401
+            from ict_core.figures import FIGURES, draw  # noqa: F401
             from ict_core.stages import claims, figure, statistics, tables  # noqa: F401
         elif kind == "pretrain":
             with loading(without=("scipy",)):
@@ -39,7 +37,7 @@ def forkserver(
             with loading(without=_common(cells)):
                 from ict_core.stages import train  # noqa: F401
         elif kind == "generate":
-            from ict_core.evaluation.engine import import_engine
+            from ict_core.evaluation import import_engine
             from ict_core.stages import generate
 
             with loading(without=_common([generate.unused(model) for model in loaded.models.values()])):

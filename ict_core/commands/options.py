@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ict_core.errors import UserError
-from ict_core.store.repository import study_file
+from ict_core.store import study_file
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study

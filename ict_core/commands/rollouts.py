@@ -10,7 +10,7 @@ from ict_core.commands.app import command
 from ict_core.commands.options import CELL, MaybeStudyFile
 from ict_core.commands.stages import prepare
 from ict_core.errors import UserError
-from ict_core.store.repository import METHODS
+from ict_core.store import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ class Draw:
 
     def of(self, problems: Path) -> "pd.DataFrame":
         """The problems drawn from a file of them."""
-        from ict_core.tools.inspection.tokens import chosen_problems
+        from ict_core.tools.inspection import chosen_problems
 
         return chosen_problems(problems, self.benchmark, self.count, self.seed)
 
@@ -43,7 +43,7 @@ class LargeDraw(Draw):
 
 @dataclass(frozen=True)
 class Rollouts:
-    """How they are sampled: fields of :class:`ict_core.shadow.groups.GroupSampling`."""
+    """How they are sampled: fields of :class:`ict_core.shadow._groups.GroupSampling`."""
 
     group_size: Annotated[int, typer.Option(help="rollouts a prompt")] = 8
     temperature: Annotated[float, typer.Option(help="of the rollouts")] = 1.0
@@ -76,11 +76,10 @@ def shadow(
 ) -> None:
     """Score every rule side by side on fresh rollouts of a checkpoint, without training."""
     prepare()
-    from ict_core.config.load import load_methods, load_model
-    from ict_core.problems.templates import templated
-    from ict_core.selection.rules import distinct_rules
-    from ict_core.shadow.checkpoint import score_groups, side_by_side
-    from ict_core.shadow.groups import GroupSampling, sample_groups
+    from ict_core.config import load_methods, load_model
+    from ict_core.problems import templated
+    from ict_core.selection import distinct_rules
+    from ict_core.shadow import GroupSampling, sample_groups, score_groups, side_by_side
     from ict_core.store import records
 
     rollouts.check()
@@ -116,13 +115,12 @@ def tokens(
     out: Annotated[Path | None, typer.Option(help="the page (default: CELL/tokens.html)")] = None,
 ) -> None:
     """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
-    from ict_core.tools.inspection.cell import inspected
+    from ict_core.tools.inspection import inspected
 
     model = inspected(cell, study)
     prepare()
-    from ict_core.store.files import write_text
-    from ict_core.store.layout import CellFiles, StudyFiles
-    from ict_core.tools.inspection.tokens import tokens_page, with_rules
+    from ict_core.store import CellFiles, StudyFiles, write_text
+    from ict_core.tools.inspection import tokens_page, with_rules
 
     rules = with_rules(model, method or [])
     asked = draw.of(problems or StudyFiles(model.study).eval_problems)

@@ -13,14 +13,11 @@ import typer
 from ict_core.commands.app import command
 from ict_core.commands.options import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile
 from ict_core.errors import UserError
-from ict_core.process import numerics
-from ict_core.process.startup import loading
-from ict_core.store.layout import study_folder
-from ict_core.store.repository import REPOSITORY
+from ict_core.process import loading, numerics
+from ict_core.store import REPOSITORY, study_folder
 
 if TYPE_CHECKING:
-    from ict_core.config import Study
-    from ict_core.config.training import Training
+    from ict_core.config import Study, Training
 
 
 def load_study(path: Path) -> "Study":
@@ -56,8 +53,8 @@ def repository(study: Path) -> Path:
 def check(study: AnyStudy) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
     loaded = study_to_run(study.file)
-    from ict_core.config.sources import check_sources
-    from ict_core.process.environment import applicable_lock, check_environment, check_trackers
+    from ict_core.config import check_sources
+    from ict_core.process import applicable_lock, check_environment, check_trackers
 
     check_environment(applicable_lock(REPOSITORY / "requirements"))
     check_trackers(loaded.trackers)
@@ -126,7 +123,7 @@ def train(
 ) -> None:
     """Train one cell."""
     loaded = study_to_run(cell.study)
-    from ict_core.process.environment import check_trackers
+    from ict_core.process import check_trackers
 
     prepare()
     chosen = cell.of(loaded)
@@ -204,7 +201,7 @@ def grade(
 @command("settings")
 def settings(study: StudyFile, out: Given) -> None:
     """Write the settings that the evidence is read by."""
-    from ict_core.store.manifests import write_manifest
+    from ict_core.store import write_manifest
 
     write_manifest(out, load_study(study).stage_config("evidence"))
 
@@ -213,7 +210,7 @@ def settings(study: StudyFile, out: Given) -> None:
 def collect(study: StudyFile, results: Results) -> None:
     """Gather what all cells left into the study's files."""
     loaded = study_to_run(study)
-    from ict_core.evidence.collect import collect
+    from ict_core.evidence import collect
 
     collect(results, loaded.base_cells(), loaded.cells(), list(loaded.benchmarks))
 
@@ -281,7 +278,7 @@ def claims(stored: Stored, results: Results, claims: Given) -> None:
 @command("notebook", portable=True, writes="results")
 def notebook(stored: Stored, results: Results, notebook: Given) -> None:
     """Execute a notebook on the study."""
-    from ict_core.report.notebook import execute
+    from ict_core.report import execute
 
     execute(notebook, stored, results)
 
@@ -289,7 +286,7 @@ def notebook(stored: Stored, results: Results, notebook: Given) -> None:
 @command("report", portable=True, writes="results")
 def report(stored: Stored, results: Results) -> None:
     """Write the overview, the report and the manifests' page."""
-    from ict_core.report.build import write_report
+    from ict_core.report import write_report
 
     write_report(stored, results)
 

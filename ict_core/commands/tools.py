@@ -13,19 +13,18 @@ from ict_core.commands.app import command
 from ict_core.commands.options import CELL, AnyStudy, MaybeStudyFile
 from ict_core.commands.stages import load_study, repository, study_to_run
 from ict_core.errors import Damaged, UserError
-from ict_core.process.supervise import RETRIES
-from ict_core.store.layout import study_folder
-from ict_core.store.repository import CLAIMS, study_file
+from ict_core.process import RETRIES
+from ict_core.store import CLAIMS, study_file, study_folder
 
 if TYPE_CHECKING:
     from ict_core.config import Study
-    from ict_core.tools.verify.cell import Place
+    from ict_core.tools.verify import Place
 
 
 @command("doctor")
 def doctor(study: AnyStudy) -> int:
     """Check whether this machine can run a study, and say what to do where it cannot; exit status 1 then."""
-    from ict_core.tools.doctor import FAULT, Patient, doctor
+    from ict_core.tools import FAULT, Patient, doctor
 
     faults = 0
     for name, finding in doctor(Patient(load_study(study.file), repository(study.file))):
@@ -44,12 +43,8 @@ def plan(
     no_dag: Annotated[bool, typer.Option("--no-dag", help="do not ask Snakemake what would run")] = False,
 ) -> None:
     """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
-    from ict_core.jobs import outputs
-    from ict_core.jobs.damage import damaged
-    from ict_core.tools.plan.assumptions import gpu_device, read_plan
-    from ict_core.tools.plan.dry_run import rule_runs
-    from ict_core.tools.plan.measured import measured_rates
-    from ict_core.tools.plan.page import plan_page
+    from ict_core.jobs import damaged, outputs
+    from ict_core.tools.plan import gpu_device, measured_rates, plan_page, read_plan, rule_runs
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -73,9 +68,7 @@ def status(
     ] = None,
 ) -> None:
     """Print how far each cell of a study is."""
-    from ict_core.jobs import outputs
-    from ict_core.jobs.damage import begun, damaged
-    from ict_core.jobs.status import status, status_page, study_status
+    from ict_core.jobs import begun, damaged, outputs, status, status_page, study_status
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -131,8 +124,8 @@ def explain(
     ] = CLAIMS,
 ) -> int:
     """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""
-    from ict_core.jobs.damage import mend
-    from ict_core.tools.explain.explain import explain
+    from ict_core.jobs import mend
+    from ict_core.tools.explain import explain
 
     try:
         text, sound = explain(table, cell, samples, claims)
@@ -163,7 +156,7 @@ def verify(
     if against is not None:
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])
-    from ict_core.tools.verify.cell import chosen_stages, place_of
+    from ict_core.tools.verify import chosen_stages, place_of
 
     if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
@@ -180,10 +173,8 @@ def verify(
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
-    from ict_core.store.layout import StudyFiles
-    from ict_core.store.manifests import read_manifest
-    from ict_core.store.repository import REPOSITORY
-    from ict_core.tools.verify.against import against, against_page
+    from ict_core.store import REPOSITORY, StudyFiles, read_manifest
+    from ict_core.tools.verify import against, against_page
 
     if given:
         raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
@@ -194,9 +185,16 @@ def _against(run: Path | None, stored: Path, given: list[str]) -> int:
 
 
 def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
-    from ict_core.tools.verify.changes import changes_after, changes_before, changes_page, on_gpu
-    from ict_core.tools.verify.compare import compare_stage, verdict, verify_page
-    from ict_core.tools.verify.rerun import rerun
+    from ict_core.tools.verify import (
+        changes_after,
+        changes_before,
+        changes_page,
+        compare_stage,
+        on_gpu,
+        rerun,
+        verdict,
+        verify_page,
+    )
 
     again = replace(place, results=out)
     before = list(changes_before(place, study, stages))
@@ -218,7 +216,7 @@ def lease(
     retries: Annotated[int, typer.Option(help="when it dies")] = RETRIES,
 ) -> int:
     """Run a command with GPUs of its own, once they are free; explain how it ends, and retry what may pass."""
-    from ict_core.process.devices import run_leased
+    from ict_core.process import run_leased
 
     if retries < 0:
         raise UserError(f"--retries {retries}: a number from 0 on")

@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.evidence.settings import Variation, words
-from ict_core.figures.declaration import Declaration
+from ict_core.evidence import Variation, words
+from ict_core.figures._declaration import Declaration
+from ict_core.figures._panels import PASS_METRICS, sentence
+from ict_core.figures._style import label
 from ict_core.figures.forest import Line, draw_lines, heading
-from ict_core.figures.panels import PASS_METRICS, sentence
-from ict_core.figures.style import label
-from ict_core.statistics.names import FACTORS
-from ict_core.statistics.pairing import both_ways
+from ict_core.statistics import FACTORS, both_ways
 
 FIGURE = Declaration(
     place=6,

@@ -11,9 +11,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import present, sentence, titles
-from ict_core.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label
+from ict_core.figures._declaration import Declaration
+from ict_core.figures._panels import present, sentence, titles
+from ict_core.figures._style import COLUMN_WIDTH, TEXT_WIDTH, label
 
 FIGURE = Declaration(
     place=11,

@@ -9,11 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import GUIDE, present
-from ict_core.figures.style import TEXT_WIDTH
-from ict_core.theory.approximation import RANDOM, RATIOS, SIZES
-from ict_core.theory.single_logit import turning_shift
+from ict_core.figures._declaration import Declaration
+from ict_core.figures._panels import GUIDE, present
+from ict_core.figures._style import TEXT_WIDTH
+from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
 
 FIGURE = Declaration(
     place=12,

@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ict_core.figures.declaration import Declaration
-from ict_core.figures.panels import GUIDE, draw_seeds, present, sentence, variant_panels
-from ict_core.statistics.names import limits_by
-from ict_core.theory.update import LESS_CHANCE
+from ict_core.figures._declaration import Declaration
+from ict_core.figures._panels import GUIDE, draw_seeds, present, sentence, variant_panels
+from ict_core.statistics import limits_by
+from ict_core.theory import LESS_CHANCE
 
 FIGURE = Declaration(
     place=13,

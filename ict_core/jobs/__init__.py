@@ -1,1 +1,5 @@
 """The jobs of a study: which there are, how they are started, how far they are, what is damaged, why one has failed."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

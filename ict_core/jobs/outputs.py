@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ict_core.figures.registry import FIGURES
-from ict_core.statistics.schemas import STATISTICS
-from ict_core.store.layout import FIGURE_KINDS, TABLE_KINDS, StudyFiles
-from ict_core.tables.registry import TABLES
+from ict_core.figures import FIGURES
+from ict_core.statistics import STATISTICS
+from ict_core.store import FIGURE_KINDS, TABLE_KINDS, StudyFiles
+from ict_core.tables import TABLES
 
 if TYPE_CHECKING:
     from ict_core.config import Cell

@@ -1,49 +1,5 @@
 """Selection rules: each a free function of the batch whose tokens it chooses from, in a file of this folder."""
 
-import functools
-import re
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+import lazy_loader
 
-if TYPE_CHECKING:
-    from ict_core.selection.base import Selector
-
-_REGISTERED = re.compile(r'^@register\("([^"]+)"\)', re.MULTILINE)
-
-
-@functools.cache
-def rule_files() -> dict[str, str]:
-    """The name of every rule in this folder, and of the module that registers it.
-
-    Raises:
-        ValueError: two modules register one name.
-    """
-    files: dict[str, str] = {}
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        for name in _REGISTERED.findall(file.read_text(encoding="utf-8")):
-            if name in files:
-                raise ValueError(f"two selection rules are named {name!r}")
-            files[name] = file.stem
-    return files
-
-
-class _Selectors(Mapping[str, "Selector"]):
-    """Every rule by its name; its module is imported when it is first asked for, so a training runs its own rule's."""
-
-    def __getitem__(self, name: str) -> "Selector":
-        from ict_core.selection.base import registered
-
-        if name not in registered and name in rule_files():
-            import_module(f"{__name__}.{rule_files()[name]}")
-        return registered[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(rule_files())
-
-    def __len__(self) -> int:
-        return len(rule_files())
-
-
-SELECTORS = _Selectors()
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from ict_core.selection.base import TokenBatch, register, response_quantile
+from ict_core.selection._base import TokenBatch, register, response_quantile
 
 
 @register("high-entropy")

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection.base import TokenBatch, register, response_quantile
+from ict_core.selection._base import TokenBatch, register, response_quantile
 
 
 @register("stapo")

@@ -2,15 +2,10 @@
 
 from pathlib import Path
 
-from ict_core.evidence.claims import read_claims
-from ict_core.evidence.ledger import LedgerFrames, as_json, ledger
-from ict_core.evidence.stored import Stored
-from ict_core.report.claims import claims_page
-from ict_core.report.page import page
-from ict_core.statistics.graded import Graded
-from ict_core.store.files import write_text
-from ict_core.store.layout import StudyFiles
-from ict_core.store.manifests import write_json
+from ict_core.evidence import LedgerFrames, Stored, as_json, ledger, read_claims
+from ict_core.report import claims_page, page
+from ict_core.statistics import Graded
+from ict_core.store import StudyFiles, write_json, write_text
 
 
 def run(stored: Path, results: Path, claims: Path) -> None:

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 from ict_core.config import Study
-from ict_core.contamination.completion_probe import completion_probe, templates
-from ict_core.evaluation.engine import engine_version, load_engine
-from ict_core.evaluation.generate import context_length, stop_token_ids
-from ict_core.store import records
-from ict_core.store.manifests import check_files
+from ict_core.contamination import completion_probe, templates
+from ict_core.evaluation import context_length, engine_version, load_engine, stop_token_ids
+from ict_core.store import check_files, records
 
 
 def run(study: Study, name: str, checkpoint: Path, problems: Path, out: Path) -> None:

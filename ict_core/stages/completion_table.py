@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from ict_core.config import Study
-from ict_core.store import records
-from ict_core.store.layout import StudyFiles
+from ict_core.store import StudyFiles, records
+from ict_core.tables import write
 from ict_core.tables.completion_probe import completion_probe_table
-from ict_core.tables.write import write
 
 
 def run(study: Study, results: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ict_core.config import Study
-from ict_core.contamination.audit import audit
+from ict_core.contamination import audit
 from ict_core.store import records
 
 

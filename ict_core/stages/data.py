@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ict_core.config import Study
-from ict_core.problems.assemble import study_problems
+from ict_core.problems import study_problems
 from ict_core.store import records
 
 

@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-from ict_core.config import BASE_VARIANT, Cell, Study
-from ict_core.config.models import ScratchModel
-from ict_core.config.sources import has_problems
+from ict_core.config import BASE_VARIANT, Cell, ScratchModel, Study, has_problems
 from ict_core.errors import UserError
-from ict_core.models.fetch import fetch_model
-from ict_core.problems.assemble import check_study_access
-from ict_core.store.layout import study_folder
-from ict_core.store.manifests import remember_source
+from ict_core.models import fetch_model
+from ict_core.problems import check_study_access
+from ict_core.store import remember_source, study_folder
 
 
 def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Path) -> None:

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from ict_core.errors import UserError
-from ict_core.evidence.stored import Stored
-from ict_core.figures.registry import FIGURES, draw, note
-from ict_core.figures.write import write
-from ict_core.store.layout import StudyFiles
+from ict_core.evidence import Stored
+from ict_core.figures import FIGURES, draw, note, write
+from ict_core.store import StudyFiles
 
 
 def run(stored: Path, results: Path, name: str) -> None:

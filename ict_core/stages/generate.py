@@ -3,15 +3,20 @@
 import time
 from pathlib import Path
 
-from ict_core.config import Cell, Study
-from ict_core.config.models import Model
-from ict_core.evaluation.cache import CachedEngine, sampler_settings
-from ict_core.evaluation.engine import Engine, Sampling, load_engine
-from ict_core.evaluation.generate import context_length, generate, stop_token_ids
-from ict_core.problems.templates import templated
-from ict_core.process.startup import loading
-from ict_core.store import records
-from ict_core.store.manifests import check_files, cost, manifest, remember_source, write_manifest
+from ict_core.config import Cell, Model, Study
+from ict_core.evaluation import (
+    CachedEngine,
+    Engine,
+    Sampling,
+    context_length,
+    generate,
+    load_engine,
+    sampler_settings,
+    stop_token_ids,
+)
+from ict_core.problems import templated
+from ict_core.process import loading
+from ict_core.store import check_files, cost, manifest, records, remember_source, write_manifest
 
 
 def run(

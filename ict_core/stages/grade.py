@@ -4,9 +4,8 @@ import time
 from pathlib import Path
 
 from ict_core.config import Study
-from ict_core.grading.grade import grade_completions
-from ict_core.store import records
-from ict_core.store.manifests import cost, manifest, remember_source, write_manifest
+from ict_core.grading import grade_completions
+from ict_core.store import cost, manifest, records, remember_source, write_manifest
 
 
 def run(study: Study, completions: Path, problems: Path, workers: int, out: Path, manifest_file: Path) -> None:

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from ict_core.config import BASE_VARIANT, Cell, Study
-from ict_core.config.models import ScratchModel
+from ict_core.config import BASE_VARIANT, Cell, ScratchModel, Study
 from ict_core.errors import UserError
-from ict_core.store import records
-from ict_core.store.manifests import remember_source
+from ict_core.store import records, remember_source
 from ict_core.training.pretrain import pretrain
 
 _TAIL = 50  # steps over which the last loss is a mean

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence.collect import collect
-from ict_core.evidence.scores import count_grades
+from ict_core.evidence import collect, count_grades
 from ict_core.markdown import markdown_table
-from ict_core.statistics.metrics import pass_at_k
-from ict_core.store import records
-from ict_core.store.files import appearing, write_text
-from ict_core.store.layout import StudyFiles
-from ict_core.store.manifests import read_manifest, write_manifest
-from ict_core.tables.write import csv
+from ict_core.statistics import pass_at_k
+from ict_core.store import StudyFiles, appearing, read_manifest, records, write_manifest, write_text
+from ict_core.tables import csv
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ict_core.config import Study
-from ict_core.selection.rules import distinct_rules
-from ict_core.shadow.score import score_study
+from ict_core.selection import distinct_rules
+from ict_core.shadow import score_study
 from ict_core.store import records
 
 

@@ -2,20 +2,14 @@
 
 from pathlib import Path
 
-from ict_core.evidence.claims import declared_pairs, read_claims
-from ict_core.evidence.stored import Stored
-from ict_core.evidence.token_statistics import token_frames
+from ict_core.evidence import Stored, declared_pairs, read_claims, token_frames
 from ict_core.seeding import generator
-from ict_core.statistics.analysis import analyse
-from ict_core.statistics.contrasts import Comparisons
-from ict_core.statistics.design import check_scores
-from ict_core.statistics.schemas import STATISTICS
-from ict_core.store import records
-from ict_core.store.layout import StudyFiles
+from ict_core.statistics import STATISTICS, Comparisons, analyse, check_scores
+from ict_core.store import StudyFiles, records
 
 
 def run(stored: Path, results: Path, claims: Path) -> None:
-    """Compute the frames of :data:`ict_core.statistics.schemas.STATISTICS` of what was measured, into `results`.
+    """Compute the frames of :data:`ict_core.statistics._schemas.STATISTICS` of what was measured, into `results`.
 
     Args:
         claims: the ledger, whose pairs are the declared family.

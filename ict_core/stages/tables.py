@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-from ict_core.evidence.stored import Stored
-from ict_core.store.layout import StudyFiles
-from ict_core.tables.build import build_tables
-from ict_core.tables.frames import TableSettings
-from ict_core.tables.published import read_paper
-from ict_core.tables.registry import INPUTS
+from ict_core.evidence import Stored
+from ict_core.store import StudyFiles
+from ict_core.tables import INPUTS, TableSettings, build_tables, read_paper
 
 
 def run(stored: Path, results: Path, paper: Path) -> None:

@@ -3,16 +3,14 @@
 from pathlib import Path
 
 from ict_core.config import Cell, Study
-from ict_core.store import records
-from ict_core.store.manifests import check_files, remember_source
-from ict_core.training.recipe import Tracking
-from ict_core.training.run import TrainingRun, train_run
+from ict_core.store import check_files, records, remember_source
+from ict_core.training import Tracking, TrainingRun, train_run
 
 
 def run(
     study: Study, cell: Cell, base: Path, problems: Path, out: Path, trackers: Path | None, stop_after: int | None
 ) -> None:
-    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.run.train_run` writes.
+    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training._run.train_run` writes.
 
     Args:
         trackers: a folder for what the study's trackers write; None where it names none.

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.evidence.settings import Variation, words
-from ict_core.statistics.names import FACTORS, seed_range
-from ict_core.tables.comparison import compared, resolved, side_by_side
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings
-from ict_core.tables.table import Table
+from ict_core.evidence import Variation, words
+from ict_core.statistics import FACTORS, seed_range
+from ict_core.tables._comparison import compared, resolved, side_by_side
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=5,
@@ -18,7 +18,7 @@ TABLE = Declaration(
     keys=("model", "factor", "variant", "metric"),
     made="the mean over runs on the average, and its difference from the reference",
     compared=True,
-    module="tables/comparison.py",
+    module="tables/_comparison.py",
     doc="docs/statistics.md#which-test-decides-and-the-verdicts",
     statistics="levels",
     runs=("variant", "reference"),

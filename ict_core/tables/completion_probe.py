@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import in_order, wide
-from ict_core.tables.layout import rare_percent
-from ict_core.tables.table import Table
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import in_order, wide
+from ict_core.tables._layout import rare_percent
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=None,
@@ -15,7 +15,7 @@ TABLE = Declaration(
     inputs=(),
     keys=("model", "benchmark", "percent"),
     made="the mean over problems of how a base model completes partial questions",
-    module="contamination/completion_probe.py",
+    module="contamination/_completion_probe.py",
     doc="docs/contamination.md",
     source="completion_probe",
     runs=(),

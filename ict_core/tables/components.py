@@ -4,12 +4,11 @@ import math
 
 import pandas as pd
 
-from ict_core.statistics.names import AVERAGE, BASE
-from ict_core.statistics.schemas import RERUN, SOURCES_OF_VARIANCE
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, PASS_METRICS, TableSettings, in_order
-from ict_core.tables.layout import NONE, number, percent
-from ict_core.tables.table import Table
+from ict_core.statistics import AVERAGE, BASE, RERUN, SOURCES_OF_VARIANCE
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import METRICS, PASS_METRICS, TableSettings, in_order
+from ict_core.tables._layout import NONE, number, percent
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=14,
@@ -17,7 +16,7 @@ TABLE = Declaration(
     inputs=("components",),
     keys=("model", "variant", "benchmark", "metric", "source"),
     made="the two-way random model's estimate of one source of variance, from all runs and problems of the arm",
-    module="statistics/components.py",
+    module="statistics/_components.py",
     doc="docs/statistics.md#which-interval-speaks-for-what",
     statistics="components",
 )

@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from ict_core.contamination.overlap import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import by_row, number, rare_percent
-from ict_core.tables.table import Table
+from ict_core.contamination import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._layout import by_row, number, rare_percent
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=15,
@@ -14,7 +14,7 @@ TABLE = Declaration(
     inputs=("contamination",),
     keys=("benchmark",),
     made="counts of evaluation problems that the training problems repeat",
-    module="contamination/audit.py",
+    module="contamination/_audit.py",
     doc="docs/contamination.md",
     source="contamination",
     runs=(),

@@ -4,12 +4,11 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics.names import AVERAGE, seed_range
-from ict_core.statistics.schemas import FAMILIES
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, in_order, label
-from ict_core.tables.layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
-from ict_core.tables.table import Table
+from ict_core.statistics import AVERAGE, FAMILIES, seed_range
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import METRICS, TableSettings, in_order, label
+from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=2,
@@ -18,7 +17,7 @@ TABLE = Declaration(
     keys=("model", "variant", "baseline", "benchmark", "metric"),
     made="variant - baseline",
     compared=True,
-    module="statistics/contrasts.py",
+    module="statistics/_contrasts.py",
     doc="docs/statistics.md#which-test-decides-and-the-verdicts",
     statistics="contrasts",
     runs=("variant", "baseline"),

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from ict_core.evidence.rules import CHANCE, OWN, WHEN
-from ict_core.statistics.names import seed_range
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order, wide
-from ict_core.tables.layout import by_row, percent_interval
-from ict_core.tables.table import Table
+from ict_core.evidence import CHANCE, OWN, WHEN
+from ict_core.statistics import seed_range
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order, wide
+from ict_core.tables._layout import by_row, percent_interval
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=7,
@@ -15,7 +15,7 @@ TABLE = Declaration(
     inputs=("fork_means",),
     keys=("model", "rollouts", "rule", "when", "measure"),
     made="the mean over runs of how many known forks the rule keeps of the rollouts of the variant `rollouts`",
-    module="evidence/rules.py",
+    module="evidence/_rules.py",
     doc="docs/methods.md#rules-on-the-same-rollouts",
     source="shadow",
     runs=("rollouts",),

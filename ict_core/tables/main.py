@@ -5,11 +5,11 @@ from string import ascii_lowercase
 
 import pandas as pd
 
-from ict_core.statistics.names import AVERAGE, BASE, seed_range
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
-from ict_core.tables.layout import NONE, SIGNIFICANCE, by_row, percent_interval
-from ict_core.tables.table import Table
+from ict_core.statistics import AVERAGE, BASE, seed_range
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=1,
@@ -17,7 +17,7 @@ TABLE = Declaration(
     inputs=("levels", "contrasts"),
     keys=("model", "variant", "benchmark", "metric"),
     made="the mean over runs; interval for new runs on new problems (two-way), or over problems for one run",
-    module="statistics/levels.py",
+    module="statistics/_levels.py",
     doc="docs/statistics.md#which-interval-speaks-for-what",
     statistics="levels",
     follow=True,

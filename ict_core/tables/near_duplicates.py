@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from ict_core.contamination.overlap import SIMILAR
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import number
-from ict_core.tables.table import Table
+from ict_core.contamination import SIMILAR
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._layout import number
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=16,
@@ -14,7 +14,7 @@ TABLE = Declaration(
     inputs=("near_duplicates",),
     keys=("benchmark", "problem", "training_set", "training_problem"),
     made="a pair of evaluation and training problem that are nearly the same",
-    module="contamination/audit.py",
+    module="contamination/_audit.py",
     doc="docs/contamination.md",
     source="near_duplicates",
     runs=(),

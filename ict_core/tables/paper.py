@@ -4,12 +4,12 @@ import math
 
 import pandas as pd
 
-from ict_core.statistics.names import AVERAGE
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
-from ict_core.tables.layout import NONE, by_row, number, percent_interval
-from ict_core.tables.published import Paper
-from ict_core.tables.table import Table
+from ict_core.statistics import AVERAGE
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._layout import NONE, by_row, number, percent_interval
+from ict_core.tables._published import Paper
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=11,

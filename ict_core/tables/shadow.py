@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from ict_core.evidence.rules import RULE_QUANTITIES
-from ict_core.statistics.names import seed_range
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order, wide
-from ict_core.tables.layout import by_row, percent_interval
-from ict_core.tables.table import Table
+from ict_core.evidence import RULE_QUANTITIES
+from ict_core.statistics import seed_range
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order, wide
+from ict_core.tables._layout import by_row, percent_interval
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=6,
@@ -15,7 +15,7 @@ TABLE = Declaration(
     inputs=("rule_means",),
     keys=("model", "rollouts", "rule", "quantity"),
     made="the mean over runs of the rule's quantity on the sampled rollouts of the variant `rollouts`",
-    module="shadow/score.py",
+    module="shadow/_score.py",
     doc="docs/methods.md#rules-on-the-same-rollouts",
     source="shadow",
     runs=("rollouts",),

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from ict_core.statistics.names import limits_by
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings
-from ict_core.tables.layout import percent, with_half
-from ict_core.tables.table import Table
-from ict_core.theory.approximation import DRAWS
+from ict_core.statistics import limits_by
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings
+from ict_core.tables._layout import percent, with_half
+from ict_core.tables._table import Table
+from ict_core.theory import DRAWS
 
 TABLE = Declaration(
     place=9,
@@ -15,7 +15,7 @@ TABLE = Declaration(
     inputs=("single_logit",),
     keys=("states", "regime", "shift", "measure"),
     made="the exact change of the entropies by one logit, of drawn distributions or of a model's sampled tokens",
-    module="theory/approximation.py",
+    module="theory/_approximation.py",
     doc="docs/methods.md#statements",
     source="tokens",
     runs=(),

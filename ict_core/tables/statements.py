@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from ict_core.evidence.measures import QUANTITIES
-from ict_core.statistics.names import limits_by
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import NONE, with_half
-from ict_core.tables.table import Table
+from ict_core.evidence import QUANTITIES
+from ict_core.statistics import limits_by
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._layout import NONE, with_half
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=8,
@@ -15,7 +15,7 @@ TABLE = Declaration(
     inputs=("quantity_means",),
     keys=("model", "variant", "quantity"),
     made="the mean over runs, t interval over seeds, of a quantity of each run's log and token sample",
-    module="evidence/measures.py",
+    module="evidence/_measures.py",
     doc="docs/methods.md#statements",
     source="tokens",
 )

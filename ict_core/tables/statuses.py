@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.statistics.names import BASE, CELL
+from ict_core.statistics import BASE, CELL
 from ict_core.store import records
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import by_row, rare_percent
-from ict_core.tables.table import Table
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._layout import by_row, rare_percent
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=13,

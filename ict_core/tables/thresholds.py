@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.statistics.names import seed_range, selector_and_percent, shown_variants
-from ict_core.tables.comparison import compared, resolved, side_by_side
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings
-from ict_core.tables.table import Table
+from ict_core.statistics import seed_range, selector_and_percent, shown_variants
+from ict_core.tables._comparison import compared, resolved, side_by_side
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=4,
@@ -17,7 +17,7 @@ TABLE = Declaration(
     keys=("model", "variant", "metric"),
     made="the mean over runs on the average, and its difference from the first baseline",
     compared=True,
-    module="tables/comparison.py",
+    module="tables/_comparison.py",
     doc="docs/statistics.md#which-test-decides-and-the-verdicts",
     statistics="levels",
     follow=True,

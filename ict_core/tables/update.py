@@ -2,13 +2,12 @@
 
 import pandas as pd
 
-from ict_core.statistics.names import limits_by
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import TableSettings, in_order
-from ict_core.tables.layout import NONE, percent, with_half
-from ict_core.tables.table import Table
-from ict_core.theory.regimes import LEAST
-from ict_core.theory.update import LESS_CHANCE
+from ict_core.statistics import limits_by
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._layout import NONE, percent, with_half
+from ict_core.tables._table import Table
+from ict_core.theory import LEAST, LESS_CHANCE
 
 TABLE = Declaration(
     place=10,
@@ -16,7 +15,7 @@ TABLE = Declaration(
     inputs=("agreement_means",),
     keys=("model", "variant", "set", "regime", "measure"),
     made="the mean over runs of what an update did to its sampled tokens",
-    module="theory/update.py",
+    module="theory/_update.py",
     doc="docs/methods.md#statements",
     source="tokens",
 )

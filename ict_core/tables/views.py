@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ict_core.tables.declaration import Declaration
-from ict_core.tables.frames import METRICS, TableSettings, in_order, label, wide
-from ict_core.tables.layout import NONE, by_row, number, p_with_floor, percent, percent_range
-from ict_core.tables.table import Table
+from ict_core.tables._declaration import Declaration
+from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._layout import NONE, by_row, number, p_with_floor, percent, percent_range
+from ict_core.tables._table import Table
 
 TABLE = Declaration(
     place=3,
@@ -13,7 +13,7 @@ TABLE = Declaration(
     inputs=("views",),
     keys=("model", "variant", "baseline", "metric", "view"),
     made="a second view of variant - baseline on the average; it decides nothing",
-    module="statistics/views.py",
+    module="statistics/_views.py",
     doc="docs/statistics.md#what-not-to-use",
     statistics="views",
     runs=("variant", "baseline"),

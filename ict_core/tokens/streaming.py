@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS
-from ict_core.tokens.distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
-from ict_core.tokens.softmax import TiledSoftmax
+from ict_core.store import GROUP_SCORES, POLICY_STATISTICS
+from ict_core.tokens._distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
+from ict_core.tokens._softmax import TiledSoftmax
 
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
 
@@ -90,7 +90,7 @@ def token_statistics(
         where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are consecutive.
         token_ids: (B, T), the sampled tokens.
         temperature: of the sampling; all policies are read at it.
-        scores: names in :data:`ict_core.store.token_scores.GROUP_SCORES`.
+        scores: names in :data:`ict_core.store._token_scores.GROUP_SCORES`.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.

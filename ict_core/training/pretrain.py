@@ -11,18 +11,14 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from ict_core.config.models import Architecture, Pretraining
-from ict_core.problems.mini.corpus import pretraining_documents
-from ict_core.problems.mini.tokenizer import train_tokenizer
-from ict_core.process.progress import Progress
+from ict_core.config import Architecture, Pretraining
+from ict_core.problems.mini import pretraining_documents, train_tokenizer
+from ict_core.process import Progress
 from ict_core.seeding import derive_seed
-from ict_core.store.files import appearing
-from ict_core.store.hashes import hash_weights
-from ict_core.store.layout import MANIFEST
-from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
-from ict_core.training.memory import reuse_freed_memory
-from ict_core.training.muon import Muon
-from ict_core.training.solution_loss import SolutionLoss
+from ict_core.store import MANIFEST, appearing, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.training._memory import reuse_freed_memory
+from ict_core.training._muon import Muon
+from ict_core.training._solution_loss import SolutionLoss
 
 _IGNORED = -100
 _BUCKET = 32  # batches sorted by length together, so that little is padded

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from ict_core.calibration import measure as calibration
+from ict_core.calibration._methods import Question, covers, smallest_by_holm
+from ict_core.calibration._simulate import SIZES
 from ict_core.calibration.measure import (
     CASES,
     COLUMNS,
@@ -17,15 +19,12 @@ from ict_core.calibration.measure import (
     measure_pairs,
     summarise,
 )
-from ict_core.calibration.methods import Question, covers, smallest_by_holm
-from ict_core.calibration.simulate import SIZES
 from ict_core.calibration.tables import table, tables
 from ict_core.errors import UserError
-from ict_core.statistics import calibrated
+from ict_core.statistics import calibrated, holm, seeds_needed
+from ict_core.statistics._permutation import sign_flip_floor, two_sample_floor
+from ict_core.statistics._power import detectable
 from ict_core.statistics.calibrated import coverage, stored
-from ict_core.statistics.deciding import holm
-from ict_core.statistics.permutation import sign_flip_floor, two_sample_floor
-from ict_core.statistics.power import detectable, seeds_needed
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
 REPETITIONS = 1000

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ict_core.calibration.simulate import (
+from ict_core.calibration._simulate import (
     SIZES,
     Benchmark,
     Case,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands import cli
-from ict_core.config import load_study
-from ict_core.config.sources import check_sources
+from ict_core.config import check_sources, load_study
 from ict_core.errors import UserError
 
 STUDY = "configs/studies/named.yaml"

@@ -11,19 +11,12 @@ from published_sets import SETS
 
 from ict_core.commands.cli import main
 from ict_core.config import load_study
-from ict_core.contamination.completion_probe import (
-    PERCENTS,
-    common_subsequence,
-    completion_probe,
-    rouge_l,
-    split,
-    templates,
-)
+from ict_core.contamination import completion_probe, templates
+from ict_core.contamination._completion_probe import PERCENTS, common_subsequence, rouge_l, split
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Completion, load_engine
-from ict_core.evaluation.generate import stop_token_ids
-from ict_core.problems.mini.corpus import evaluation_problems
-from ict_core.problems.mini.problems import TEMPLATE
+from ict_core.evaluation import load_engine, stop_token_ids
+from ict_core.evaluation._engine import Completion
+from ict_core.problems.mini import TEMPLATE, evaluation_problems
 from ict_core.store import records
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"

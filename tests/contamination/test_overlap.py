@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.contamination.overlap import SIMILAR, overlapping, shingles, similar_pairs
+from ict_core.contamination import SIMILAR
+from ict_core.contamination._overlap import overlapping, shingles, similar_pairs
 
 THIRTEEN = "a b c d e f g h i j k l m"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.contamination.overlap import but_for_numbers, tokens, words
+from ict_core.contamination._overlap import but_for_numbers, tokens, words
 
 
 def test_case_whitespace_and_punctuation_do_not_count():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evidence.claims import DifferenceTest, Largest, declared_pairs, read_claims
+from ict_core.evidence import DifferenceTest, Largest, declared_pairs, read_claims
 
 LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
 GOOD = """\

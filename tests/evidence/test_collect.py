@@ -3,7 +3,7 @@
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evidence.collect import check_chain, merge_manifests
+from ict_core.evidence._collect import check_chain, merge_manifests
 
 FACTS = {
     "config": {"large": 1},

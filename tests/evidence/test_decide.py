@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.evidence.claims import DifferenceTest, Measure
-from ict_core.evidence.decide import largest, outcome, verdict, within
+from ict_core.evidence import DifferenceTest, Measure
+from ict_core.evidence._decide import largest, outcome, verdict, within
 from ict_core.seeding import generator
-from ict_core.statistics.deciding import (
-    BETTER,
-    CONTRADICTED,
-    EQUIVALENT,
-    NOT_RESOLVED,
-    SUPPORTED,
-    WORSE,
-    claim_verdict,
-)
-from ict_core.statistics.intervals import over_runs
+from ict_core.statistics import BETTER, CONTRADICTED, EQUIVALENT, WORSE, claim_verdict, over_runs
+from ict_core.statistics._deciding import NOT_RESOLVED, SUPPORTED
 
 MARGIN = 0.02
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.evidence.declarations import read_declarations
-from ict_core.evidence.stored import MEASURED
-from ict_core.figures.declaration import Declaration
-from ict_core.figures.registry import FIGURES, reads
+from ict_core.evidence import read_declarations
+from ict_core.evidence._stored import MEASURED
+from ict_core.figures import FIGURES, reads
+from ict_core.figures._declaration import Declaration
 from ict_core.jobs.outputs import study_jobs
-from ict_core.statistics.schemas import STATISTICS as MADE
-from ict_core.tables.registry import DECLARED, INPUTS, TABLES
+from ict_core.statistics import STATISTICS as MADE
+from ict_core.tables import DECLARED, INPUTS, TABLES
 
 CORE = Path(__file__).parents[2] / "ict_core"
 SHOWN = sorted([*(CORE / "figures").glob("*.py"), *(CORE / "tables").glob("*.py")])
@@ -33,19 +33,19 @@ FIGURE = Declaration(
 
 ALL = None
 ALLOWED = {  # what is shown may know of what computes: words, constants, and one closed form that is drawn as a line
-    "ict_core.statistics.names": ALL,
-    "ict_core.statistics.schemas": ALL,
-    "ict_core.statistics.graded": ALL,
-    "ict_core.statistics.pairing": ALL,
-    "ict_core.evidence.declarations": ALL,
-    "ict_core.evidence.settings": ALL,
-    "ict_core.evidence.stored": ALL,
-    "ict_core.evidence.measures": {"QUANTITIES"},
-    "ict_core.evidence.rules": {"CHANCE", "OWN", "RULE_QUANTITIES", "WHEN"},
-    "ict_core.theory.approximation": {"DRAWS", "RANDOM", "RATIOS", "SIZES"},
-    "ict_core.theory.regimes": {"LEAST"},
-    "ict_core.theory.single_logit": {"turning_shift"},
-    "ict_core.theory.update": {"LESS_CHANCE"},
+    "ict_core.statistics._names": ALL,
+    "ict_core.statistics._schemas": ALL,
+    "ict_core.statistics._graded": ALL,
+    "ict_core.statistics._pairing": ALL,
+    "ict_core.evidence._declarations": ALL,
+    "ict_core.evidence._settings": ALL,
+    "ict_core.evidence._stored": ALL,
+    "ict_core.evidence._measures": {"QUANTITIES"},
+    "ict_core.evidence._rules": {"CHANCE", "OWN", "RULE_QUANTITIES", "WHEN"},
+    "ict_core.theory._approximation": {"DRAWS", "RANDOM", "RATIOS", "SIZES"},
+    "ict_core.theory._regimes": {"LEAST"},
+    "ict_core.theory._single_logit": {"turning_shift"},
+    "ict_core.theory._update": {"LESS_CHANCE"},
 }
 COMPUTING = re.compile(r"(scipy|statsmodels|ict_core\.(statistics|evidence|theory|calibration))(\.|$)")
 SPREADS = {"std", "var", "sem", "quantile", "percentile", "nanstd", "nanvar", "nanquantile", "nanpercentile"}
@@ -86,7 +86,7 @@ def test_every_input_is_a_frame_and_every_frame_of_the_statistics_is_an_output()
 def test_titles_and_inputs_are_read_without_what_takes_time_to_import():
     heavy = "{'matplotlib', 'numpy', 'pandas', 'pyarrow', 'scipy'} & set(sys.modules)"
     command = (
-        f"import sys, ict_core.jobs.outputs, ict_core.figures.registry, ict_core.tables.registry; assert not {heavy}"
+        f"import sys, ict_core.jobs.outputs, ict_core.figures._registry, ict_core.tables._registry; assert not {heavy}"
     )
     subprocess.run([sys.executable, "-c", command], check=True)
 

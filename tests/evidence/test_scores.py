@@ -8,7 +8,7 @@ import pytest
 
 from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.evidence.scores import count_grades, score_grades
+from ict_core.evidence import count_grades, score_grades
 from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
 CELL = Cell("m", "v", 3)
@@ -51,6 +51,6 @@ def test_no_grades_have_no_scores():
 
 
 def test_the_evidence_is_read_without_a_grader():
-    code = "import sys, ict_core.evidence.stored; print(*(m for m in sys.modules if m.startswith('ict_core.grading')))"
+    code = "import sys, ict_core.evidence._stored; print(*(m for m in sys.modules if m.startswith('ict_core.grading')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []

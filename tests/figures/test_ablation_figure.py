@@ -4,7 +4,7 @@ import figure_frames
 import pytest
 import synthetic
 
-from ict_core.evidence.settings import Variation
+from ict_core.evidence import Variation
 from ict_core.figures.ablations import draw, rows_of
 
 ARMS = {

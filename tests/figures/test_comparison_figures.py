@@ -8,8 +8,8 @@ import synthetic
 
 from ict_core.errors import UserError
 from ict_core.figures import components, forest, thresholds
-from ict_core.figures.style import style
-from ict_core.statistics.schemas import RERUN
+from ict_core.figures._style import style
+from ict_core.statistics import RERUN
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
-from ict_core.figures import entropy, length, pass_at_k, reward
-from ict_core.figures.registry import FIGURES, draw, note
-from ict_core.figures.style import RC, label, style
+from ict_core.figures import FIGURES, draw, entropy, length, note, pass_at_k, reward
+from ict_core.figures._style import RC, label, style
 
 LOG = ["reward", "entropy", "length"]
 WITHOUT_LINES = (

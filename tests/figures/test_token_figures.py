@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 import synthetic
 
-from ict_core.figures import elbow, purity, single_logit, statements, update
-from ict_core.figures.registry import FIGURES
-from ict_core.figures.style import style
-from ict_core.statistics import elbow as rule
+from ict_core.figures import FIGURES, elbow, purity, single_logit, statements, update
+from ict_core.figures._style import style
+from ict_core.statistics import _elbow as rule
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading.boxes import EXTRACTED_LIMIT, Verdict, last_box
+from ict_core.grading import Verdict, last_box
+from ict_core.grading._boxes import EXTRACTED_LIMIT
 
 
 @pytest.mark.parametrize(

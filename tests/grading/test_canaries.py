@@ -2,10 +2,9 @@ import hostile_graders
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.grading.answers import settle
-from ict_core.grading.boxes import Verdict
-from ict_core.grading.canaries import CANARIES, check_canaries
-from ict_core.grading.pool import GradingPool
+from ict_core.grading import GradingPool, Verdict
+from ict_core.grading._answers import settle
+from ict_core.grading._canaries import CANARIES, check_canaries
 
 
 def test_the_real_grader_passes():

@@ -2,8 +2,9 @@
 
 import pytest
 
-from ict_core.grading.answers import SETTLERS, grade_answer
-from ict_core.grading.gold import ANSWER_TYPES, refusal
+from ict_core.grading import grade_answer, refusal
+from ict_core.grading._answers import SETTLERS
+from ict_core.grading._gold import ANSWER_TYPES
 
 LEGAL = {
     "integer": ("0", "7", "33", "999"),

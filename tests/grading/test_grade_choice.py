@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading.choice import grade_choice
-from ict_core.grading.gold import LETTERS
+from ict_core.grading import LETTERS
+from ict_core.grading._choice import grade_choice
 
 FORMS = [
     "{B}",

@@ -3,10 +3,9 @@ import pytest
 from real_rows import math_train, rows
 
 from ict_core.errors import UserError
-from ict_core.grading import grade as grade_module
-from ict_core.grading.boxes import last_box
-from ict_core.grading.grade import grade_completions
-from ict_core.grading.math import _equal, grade_math
+from ict_core.grading import _grade as grade_module
+from ict_core.grading import grade_completions, last_box
+from ict_core.grading._math import _equal, grade_math
 from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, write_frame
 
 LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}

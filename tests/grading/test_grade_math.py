@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.grading.boxes import Verdict
-from ict_core.grading.math import _equal, _integer, grade_math, load_math_verify, settle_math
+from ict_core.grading import Verdict, load_math_verify
+from ict_core.grading._math import _equal, _integer, grade_math, settle_math
 
 
 @pytest.mark.parametrize(

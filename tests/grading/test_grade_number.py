@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading.answers import grade_answer
-from ict_core.grading.number import read_number, settle_number
+from ict_core.grading import grade_answer
+from ict_core.grading._number import read_number, settle_number
 
 EQUAL = {
     "1234": [

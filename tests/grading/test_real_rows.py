@@ -8,8 +8,7 @@ there are no other exceptions.
 import pytest
 from real_rows import math_train, rows
 
-from ict_core.grading.boxes import last_box
-from ict_core.grading.pool import GradingPool
+from ict_core.grading import GradingPool, last_box
 
 AIME = {
     "2023": "math-ai/aime23/default/test.jsonl",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.jobs.causes import cause, last_line, summary, telling, why
+from ict_core.jobs import cause, last_line, summary, telling
+from ict_core.jobs._causes import why
 from ict_core.process.failures import FULL
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'a', line 1, in b\n    raise c\n"
@@ -70,7 +71,7 @@ def test_a_summary_names_every_job_and_its_own_cause(tmp_path):
 
 def test_a_full_disk_is_named_where_no_log_could_tell(tmp_path, in_namespace):
     (tmp_path / "logs").mkdir()
-    script = f"from pathlib import Path; from ict_core.jobs.causes import *; logs = Path('{tmp_path}/logs')"
+    script = f"from pathlib import Path; from ict_core.jobs._causes import *; logs = Path('{tmp_path}/logs')"
     calls = "print(why(logs / 'x.log')); print(summary([('x', logs / 'x.log')], None, [logs]))"
     calls += "; (logs / 'x.log').write_text('error: bad key'); print(summary([('x', logs / 'x.log')], None, [logs]))"
     python = f'{sys.executable} -c "{script}; {calls}"'

@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from ict_core.config import Cell
-from ict_core.jobs import outputs
-from ict_core.jobs.damage import damaged, lost, mend
-from ict_core.store import records
-from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
+from ict_core.jobs import damaged, lost, mend, outputs
+from ict_core.store import file_hashes, read_manifest, records, write_manifest
 
 BASE, CELL = Cell("m", "base", 0), Cell("m", "ict-10", 3)
 HERE = "results/s"

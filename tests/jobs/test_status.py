@@ -11,11 +11,10 @@ import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config import Cell
-from ict_core.jobs.damage import begun
+from ict_core.jobs import begun, status, status_page, study_status
+from ict_core.jobs._status import Status
 from ict_core.jobs.outputs import study_jobs
-from ict_core.jobs.status import Status, status, status_page, study_status
-from ict_core.process.job_log import is_held
-from ict_core.process.progress import Reading
+from ict_core.process import Reading, is_held
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
@@ -36,7 +35,7 @@ def made_before(results):
         write(results / name)
 
 
-HOLD = "import os, subprocess, sys, time; from ict_core.process.job_log import hold_log; hold_log(); "
+HOLD = "import os, subprocess, sys, time; from ict_core.process._job_log import hold_log; hold_log(); "
 CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
 
 

@@ -13,14 +13,12 @@ from huggingface_hub.errors import GatedRepoError
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from ict_core.config import Architecture
-from ict_core.config.models import HubModel, LocalModel
+from ict_core.config import Architecture, HubModel, LocalModel
 from ict_core.errors import UserError
-from ict_core.evidence.collect import compute_frame, merge_manifests
-from ict_core.models import fetch as checkpoints
-from ict_core.report.manifests import manifest_page
-from ict_core.store import records
-from ict_core.store.hashes import hash_file, hash_tree
+from ict_core.evidence._collect import compute_frame, merge_manifests
+from ict_core.models import _fetch as checkpoints
+from ict_core.report._manifests import manifest_page
+from ict_core.store import hash_file, hash_tree, records
 from ict_core.tables.compute import compute_numbers
 
 SIZES = Architecture(

@@ -6,10 +6,11 @@ import datasets
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
-from ict_core.config.problem_sets import READERS
+from ict_core.config import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published.item import Item, boxed, distinct, integer, items_hash, number
-from ict_core.problems.published.load import check_access, load_items, load_problems, prompt
+from ict_core.problems.published import check_access, load_problems
+from ict_core.problems.published._item import Item, boxed, distinct, integer, items_hash, number
+from ict_core.problems.published._load import load_items, prompt
 from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 
 TOKEN = "hf_madeUpForThisTest"
@@ -28,7 +29,7 @@ def no_hub(monkeypatch):
         return original(path, *arguments, **options)
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr("ict_core.problems.published.load.get_token", lambda: None)
+    monkeypatch.setattr("ict_core.problems.published._load.get_token", lambda: None)
 
 
 def message(published, mirror) -> str:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.config.models import Template
-from ict_core.problems.templates import templated
+from ict_core.config import Template
+from ict_core.problems import templated
 
 
 def test_the_template_of_a_chat_model():

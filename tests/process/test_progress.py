@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.process import progress
-from ict_core.process.progress import Progress, Reading, duration, line, read
+from ict_core.process import Progress, Reading, read
+from ict_core.process import _progress as progress
+from ict_core.process._progress import duration, line
 
 COUNT = st.integers(0, 10**9)
 READINGS = st.builds(

@@ -3,7 +3,7 @@
 import gc
 from importlib.util import find_spec
 
-from ict_core.process.startup import loading
+from ict_core.process import loading
 
 
 def test_a_package_that_is_left_out_counts_as_not_installed(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.process.supervise import supervise
+from ict_core.process._supervise import supervise
 
 # Ends as its plan says, one end an attempt, and notes what it is told of earlier ones.
 JOB = """

@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 
-from ict_core.evidence.settings import Settings, Variation
+from ict_core.evidence import Settings, Variation
 from ict_core.markdown import markdown_table
-from ict_core.report.claims import claims_page, estimate_text
-from ict_core.report.manifests import manifest_page
-from ict_core.report.overview import overview
-from ict_core.report.page import page
-from ict_core.statistics.design import Design
+from ict_core.report import claims_page, page
+from ict_core.report._claims import estimate_text
+from ict_core.report._manifests import manifest_page
+from ict_core.report._overview import overview
+from ict_core.statistics import Design
 from ict_core.store.records import COMPUTE
 
 NOTE = "A study in miniature."

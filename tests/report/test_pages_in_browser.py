@@ -9,13 +9,12 @@ from system import chromium
 from test_pages import CLAIM, JOB, MANIFEST, NOTE, compute, settings
 
 from ict_core.markdown import markdown_table
-from ict_core.report.claims import claims_page
-from ict_core.report.manifests import manifest_page
-from ict_core.report.overview import overview
-from ict_core.report.page import page
+from ict_core.report import claims_page, page
+from ict_core.report._manifests import manifest_page
+from ict_core.report._overview import overview
 from ict_core.stages.regrade import for_markdown
-from ict_core.tables.html import html
-from ict_core.tables.table import Table
+from ict_core.tables._html import html
+from ict_core.tables._table import Table
 
 HIT = "document.title='hit'"
 HOSTILE = (

@@ -9,12 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.config import method_schema
-from ict_core.config.load import load_methods
-from ict_core.selection import SELECTORS
-from ict_core.selection.base import TokenBatch, register, top_fraction
-from ict_core.selection.rules import distinct_rules
-from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.config import load_methods, method_schema
+from ict_core.selection import SELECTORS, TokenBatch, distinct_rules, top_fraction
+from ict_core.selection._base import register
+from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 PARAMETERS = {

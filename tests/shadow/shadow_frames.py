@@ -6,13 +6,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core.config.load import load_methods
+from ict_core.config import load_methods
 from ict_core.seeding import derive_seed
-from ict_core.selection import SELECTORS
-from ict_core.selection.base import TokenBatch
-from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
+from ict_core.selection import SELECTORS, TokenBatch
+from ict_core.store import POLICY_STATISTICS, STATISTICS
 from ict_core.tokens.streaming import TokenStatistics
-from ict_core.training.token_log import TrainingLog
+from ict_core.training import TrainingLog
 
 METHODS = load_methods(Path(__file__).parents[2] / "configs" / "methods")
 GROUPS, GROUP_SIZE, LENGTH = 4, 4, 17

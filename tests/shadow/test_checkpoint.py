@@ -12,11 +12,11 @@ from shadow_frames import METHODS
 from transformers import AutoModelForCausalLM
 
 from ict_core.commands.cli import main
-from ict_core.problems.mini.corpus import evaluation_problems
-from ict_core.selection.rules import distinct_rules
-from ict_core.shadow.checkpoint import gradients, score_groups
-from ict_core.shadow.groups import GroupSampling, sample_groups
-from ict_core.shadow.score import rebuilt
+from ict_core.problems.mini import evaluation_problems
+from ict_core.selection import distinct_rules
+from ict_core.shadow import GroupSampling, sample_groups, score_groups
+from ict_core.shadow._checkpoint import gradients
+from ict_core.shadow._score import rebuilt
 from ict_core.store import records
 
 RULES = distinct_rules(METHODS)

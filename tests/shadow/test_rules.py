@@ -4,12 +4,11 @@ import pytest
 import torch
 from shadow_frames import METHODS, sample
 
-from ict_core.config.load import load_methods
+from ict_core.config import load_methods
 from ict_core.errors import UserError
-from ict_core.selection.rules import distinct_rules
-from ict_core.shadow.score import rebuilt
-from ict_core.store import records
-from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.selection import distinct_rules
+from ict_core.shadow._score import rebuilt
+from ict_core.store import GROUP_SCORES, records
 
 RULES = distinct_rules(METHODS)
 LOCAL = [

@@ -10,8 +10,9 @@ import torch
 from scipy.stats import spearmanr
 from shadow_frames import METHODS, sample
 
-from ict_core.selection.rules import distinct_rules
-from ict_core.shadow.score import composition, overlap, rule_seed, score_step, score_study
+from ict_core.selection import distinct_rules
+from ict_core.shadow import score_study
+from ict_core.shadow._score import composition, overlap, rule_seed, score_step
 from ict_core.store import records
 
 RULES = distinct_rules(METHODS)

@@ -5,10 +5,9 @@ import synthetic
 
 from ict_core.errors import UserError
 from ict_core.seeding import generator
-from ict_core.statistics import deciding, schemas
-from ict_core.statistics.analysis import analyse
-from ict_core.statistics.contrasts import Comparisons
-from ict_core.statistics.runs import run_frame
+from ict_core.statistics import Comparisons, analyse, run_frame
+from ict_core.statistics import _deciding as deciding
+from ict_core.statistics import _schemas as schemas
 from ict_core.store import records
 
 VARIANTS = ["grpo", "stapo", "ict-10"]

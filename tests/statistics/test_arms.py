@@ -3,7 +3,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics.arms import Arm, arms_of, common_seeds, count_matrices, difference
+from ict_core.statistics._arms import Arm, arms_of, common_seeds, count_matrices, difference
 
 OURS = Arm("m/ict", (1, 2), {"a": np.array([[0.5, 1.0], [0.0, 0.5]]), "b": np.array([[0.25], [0.75]])})
 THEIRS = Arm("m/grpo", (1, 2), {"a": np.array([[0.5, 0.0], [0.0, 0.0]]), "b": np.array([[0.0], [1.0]])})

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.statistics.bootstrap import crossed_bootstrap, percentile, resampling_counts
+from ict_core.statistics import crossed_bootstrap
+from ict_core.statistics._bootstrap import percentile, resampling_counts
 
 
 def blocks_of(rng, runs=4, sizes=(5, 9), lead=()):

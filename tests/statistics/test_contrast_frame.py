@@ -6,12 +6,11 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from ict_core.errors import UserError
-from ict_core.statistics.arms import Arm, difference
-from ict_core.statistics.contrasts import Comparisons, contrast_frame, correlation
-from ict_core.statistics.permutation import sign_flip
-from ict_core.statistics.power import detectable, seeds_needed
-from ict_core.statistics.schemas import CONTRASTS
-from ict_core.statistics.two_way import two_way
+from ict_core.statistics import Comparisons, seeds_needed, sign_flip, two_way
+from ict_core.statistics._arms import Arm, difference
+from ict_core.statistics._contrasts import contrast_frame, correlation
+from ict_core.statistics._power import detectable
+from ict_core.statistics._schemas import CONTRASTS
 from ict_core.store.records import write_frame
 
 MARGIN, POWER = 0.02, 0.8

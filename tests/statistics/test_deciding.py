@@ -6,26 +6,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.evidence.claims import DifferenceTest
-from ict_core.evidence.decide import outcome, verdict
+from ict_core.evidence import DifferenceTest
+from ict_core.evidence._decide import outcome, verdict
 from ict_core.seeding import generator
-from ict_core.statistics.arms import Arm
-from ict_core.statistics.contrasts import Comparisons, contrast_frame
-from ict_core.statistics.deciding import (
+from ict_core.statistics import (
     BETTER,
     CONTRADICTED,
     EQUIVALENT,
-    NOT_RESOLVED,
     PREDICTED,
-    SUPPORTED,
     UNDERPOWERED,
-    VERDICTS,
     WORSE,
+    Comparisons,
     claim_verdict,
     finding,
-    p_of_sign_flip,
     p_of_strata,
 )
+from ict_core.statistics._arms import Arm
+from ict_core.statistics._contrasts import contrast_frame
+from ict_core.statistics._deciding import NOT_RESOLVED, SUPPORTED, VERDICTS, p_of_sign_flip
 
 MARGIN = 0.02
 

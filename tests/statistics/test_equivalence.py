@@ -8,8 +8,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from student_t import two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics.deciding import two_one_sided
-from ict_core.statistics.intervals import over_runs
+from ict_core.statistics import over_runs, two_one_sided
 
 
 def test_by_hand():

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ict_core.statistics.graded import Graded
+from ict_core.statistics import Graded
 from ict_core.store.records import SCORES
 
 

@@ -8,7 +8,8 @@ from one_sample import t_interval
 from scipy import stats
 from student_t import critical_t, two_sided_p
 
-from ict_core.statistics.intervals import over_runs, student
+from ict_core.statistics import over_runs
+from ict_core.statistics._intervals import student
 
 
 def test_by_hand():

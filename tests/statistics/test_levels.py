@@ -3,11 +3,10 @@ from math import isnan
 import numpy as np
 import pytest
 
-from ict_core.statistics.arms import Arm
-from ict_core.statistics.intervals import over_runs
-from ict_core.statistics.levels import level_frame
-from ict_core.statistics.schemas import LEVELS
-from ict_core.statistics.two_way import over_problems, two_way, wilson
+from ict_core.statistics import over_problems, over_runs, two_way, wilson
+from ict_core.statistics._arms import Arm
+from ict_core.statistics._levels import level_frame
+from ict_core.statistics._schemas import LEVELS
 from ict_core.store.records import write_frame
 
 RNG = np.random.default_rng(3)

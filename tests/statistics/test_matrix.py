@@ -4,7 +4,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics.arms import count_matrices
+from ict_core.statistics._arms import count_matrices
 
 
 def frame(rows):

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.statistics.deciding import benjamini_hochberg, holm
+from ict_core.statistics import holm
+from ict_core.statistics._deciding import benjamini_hochberg
 
 
 def holm_by_hand(p):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from student_t import critical_t
 
-from ict_core.statistics.two_way import over_problems, wilson
+from ict_core.statistics import over_problems, wilson
 
 
 def test_by_hand():

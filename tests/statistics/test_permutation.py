@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ict_core.seeding import generator
-from ict_core.statistics.permutation import (
-    DRAWN,
-    sign_flip,
-    sign_flip_floor,
-    signed_rank,
-    two_sample,
-    two_sample_floor,
-)
+from ict_core.statistics import sign_flip, signed_rank, two_sample
+from ict_core.statistics._permutation import DRAWN, sign_flip_floor, two_sample_floor
 
 INTEGERS = st.lists(st.integers(-20, 20), min_size=1, max_size=8)
 

@@ -9,7 +9,8 @@ from statsmodels.stats.power import TTestPower
 from student_t import critical_t
 
 from ict_core.errors import UserError
-from ict_core.statistics.power import MOST_SEEDS, detectable, power, seeds_needed
+from ict_core.statistics import seeds_needed
+from ict_core.statistics._power import MOST_SEEDS, detectable, power
 
 
 def power_by_integral(effect, sd, seeds, alpha, strata):

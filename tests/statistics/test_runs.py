@@ -4,9 +4,8 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics.names import AVERAGE
-from ict_core.statistics.runs import run_frame, shown_variants
-from ict_core.statistics.schemas import RUNS
+from ict_core.statistics import AVERAGE, run_frame, shown_variants
+from ict_core.statistics._schemas import RUNS
 from ict_core.store.records import SCORES, read_frame, write_frame
 
 METRICS = ["pass@1", "pass@2", "pass@4", "pass@8", "total"]

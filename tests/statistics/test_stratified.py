@@ -8,7 +8,7 @@ from scipy import stats
 from student_t import critical_t, two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics.intervals import stratified_t
+from ict_core.statistics import stratified_t
 
 
 def test_by_hand():

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 from student_t import critical_t
 
-from ict_core.statistics.two_way import two_way, variance_parts
+from ict_core.statistics import two_way
+from ict_core.statistics._two_way import variance_parts
 
 BY_HAND = np.array([[0.0, 2.0], [1.0, 5.0]])
 

@@ -6,10 +6,10 @@ import pytest
 import statsmodels.formula.api as smf
 from statsmodels.stats.anova import anova_lm
 
-from ict_core.statistics.arms import Arm, Counts, arms_of
-from ict_core.statistics.components import component_frame, components, rerun_variance, sampling_of
-from ict_core.statistics.schemas import COMPONENTS, RERUN
-from ict_core.statistics.two_way import two_way
+from ict_core.statistics import RERUN, two_way
+from ict_core.statistics._arms import Arm, Counts, arms_of
+from ict_core.statistics._components import component_frame, components, rerun_variance, sampling_of
+from ict_core.statistics._schemas import COMPONENTS
 from ict_core.store.records import write_frame
 
 SOURCES = ["seed", "problem", "seed x problem", "sampling"]

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from ict_core.statistics._schemas import VIEWS
+from ict_core.statistics._views import Contrast, second_views
 from ict_core.statistics.calibrated import stored
-from ict_core.statistics.schemas import VIEWS
-from ict_core.statistics.views import Contrast, second_views
 from ict_core.store.records import read_frame, write_frame
 
 TESTS = ["sign-flip", "permutation", "wilcoxon"]
@@ -129,7 +129,7 @@ def test_only_the_generator_counts():
 
 
 def test_needs_no_torch():
-    code = "import sys, ict_core.statistics.views, ict_core.calibration.measure; sys.exit('torch' in sys.modules)"
+    code = "import sys, ict_core.statistics._views, ict_core.calibration.measure; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ict_core.statistics.intervals import welch
+from ict_core.statistics import welch
 
 
 @given(st.integers(2, 8), st.integers(2, 8), st.floats(0.1, 5), st.integers(0, 1000))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.evidence.stored import MEASURED
-from ict_core.store import layout
-from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles, checkpoints_folder
+from ict_core.evidence._stored import MEASURED
+from ict_core.store import CellFiles, StudyFiles, TrainFiles, checkpoints_folder
+from ict_core.store import _layout as layout
 
 ROOT = Path(__file__).parents[2]
 LAYOUT = Path(inspect.getfile(layout))

@@ -6,16 +6,12 @@ import figure_frames
 import pandas as pd
 import synthetic
 
-from ict_core.evidence.settings import Variation
-from ict_core.evidence.token_statistics import token_frames
+from ict_core.evidence import Variation, token_frames
 from ict_core.seeding import generator
-from ict_core.statistics.analysis import analyse
-from ict_core.statistics.contrasts import Comparisons
-from ict_core.statistics.schemas import CONTRASTS, LEVELS
+from ict_core.statistics import Comparisons, analyse
+from ict_core.statistics._schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
-from ict_core.tables.frames import TableSettings
-from ict_core.tables.published import read_paper
-from ict_core.tables.registry import INPUTS
+from ict_core.tables import INPUTS, TableSettings, read_paper
 
 NAN = float("nan")
 PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")

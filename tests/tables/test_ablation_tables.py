@@ -1,8 +1,8 @@
 import table_frames as made
 
-from ict_core.config.methods import Factor
-from ict_core.evidence.settings import Variation
-from ict_core.statistics.names import FACTORS
+from ict_core.config._methods import Factor
+from ict_core.evidence import Variation
+from ict_core.statistics import FACTORS
 from ict_core.tables.ablations import ablation_numbers, ablations_table
 
 ARMS = {

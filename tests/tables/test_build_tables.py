@@ -7,8 +7,8 @@ import table_frames as made
 from system import needs
 
 from ict_core.errors import UserError
-from ict_core.tables.build import build_tables, make_tables
-from ict_core.tables.registry import TABLES
+from ict_core.tables import TABLES, build_tables
+from ict_core.tables._build import make_tables
 
 ENDINGS = ("csv", "md", "tex", "html")
 PREAMBLE = (

@@ -1,7 +1,8 @@
 import pandas as pd
 import table_frames as made
 
-from ict_core.statistics.schemas import COMPONENTS, RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics import RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics._schemas import COMPONENTS
 from ict_core.tables.components import components_table
 
 

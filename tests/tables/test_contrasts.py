@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import table_frames as made
 
-from ict_core.statistics.schemas import CONTRASTS
+from ict_core.statistics._schemas import CONTRASTS
 from ict_core.tables.contrasts import contrasts_table
 
 SETTINGS = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])

@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
-from ict_core.statistics.names import seed_range
-from ict_core.tables import layout
+from ict_core.statistics import seed_range
+from ict_core.tables import _layout as layout
 
 NAN = float("nan")
 

@@ -2,7 +2,7 @@ import pandas as pd
 import synthetic
 import table_frames as made
 
-from ict_core.statistics.schemas import LEVELS
+from ict_core.statistics._schemas import LEVELS
 from ict_core.tables.main import main_table
 
 AVERAGE = "average"

@@ -1,8 +1,8 @@
 import pandas as pd
 from markdown_it import MarkdownIt
 
-from ict_core.tables.table import Table
-from ict_core.tables.write import markdown, markdown_escape
+from ict_core.tables._table import Table
+from ict_core.tables._write import markdown, markdown_escape
 
 SHOWN = pd.DataFrame(
     {

@@ -1,7 +1,7 @@
 import pandas as pd
 import table_frames as made
 
-from ict_core.statistics.schemas import VIEWS
+from ict_core.statistics._schemas import VIEWS
 from ict_core.tables.views import views_table
 
 

@@ -4,9 +4,8 @@ import synthetic
 import table_frames as made
 
 from ict_core.errors import UserError
-from ict_core.statistics.names import shown_variants
-from ict_core.statistics.pairing import both_ways
-from ict_core.tables.frames import in_order, restricted
+from ict_core.statistics import both_ways, shown_variants
+from ict_core.tables._frames import in_order, restricted
 
 
 def test_restricted_to_the_variants_and_base(study):

@@ -7,11 +7,11 @@ import synthetic
 import table_frames as made
 from one_sample import t_interval
 
-from ict_core.tables.layout import number, with_half
+from ict_core.tables._layout import number, with_half
 from ict_core.tables.single_logit import single_logit_table
 from ict_core.tables.statements import statements_table
 from ict_core.tables.update import update_table
-from ict_core.theory.update import agreement
+from ict_core.theory import agreement
 
 STUDY = {"models": ["tiny"], "variants": ["grpo", "ict-10"], "seeds": (1, 2, 3)}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.theory import approximation
-from ict_core.theory.single_logit import turning_shift
+from ict_core.theory import _approximation as approximation
+from ict_core.theory import turning_shift
 
 
 def states(*distributions):

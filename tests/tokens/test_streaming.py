@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
-from ict_core.store import records
-from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, score_name
-from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
+from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, records, score_name
+from ict_core.tokens import renyi2_entropy, shannon_entropy
+from ict_core.tokens._distributions import DIVERGENCES
 from ict_core.tokens.streaming import token_statistics
 
 VOCABULARY = 2500  # two tiles and a part of one

@@ -12,8 +12,9 @@ import torch
 
 from ict_core.commands.cli import main
 from ict_core.config import load_study
-from ict_core.tools import doctor as module
-from ict_core.tools.doctor import CHECKS, FAULT, OK, WARNING, Finding, Patient, doctor
+from ict_core.tools import FAULT, Patient, doctor
+from ict_core.tools import _doctor as module
+from ict_core.tools._doctor import CHECKS, OK, WARNING, Finding
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "configs/studies"

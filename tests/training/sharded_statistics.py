@@ -15,9 +15,9 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from ict_core.config import Training
-from ict_core.problems.mini.corpus import training_problems
-from ict_core.store.token_scores import GROUP_SCORES
-from ict_core.training.run import TrainingRun, build_trainer
+from ict_core.problems.mini import training_problems
+from ict_core.store import GROUP_SCORES
+from ict_core.training import TrainingRun, build_trainer
 
 LENGTHS = torch.tensor([9, 4, 1, 7, 12, 12, 3, 5, 6, 10, 2, 8])
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from ict_core.config import Training
-from ict_core.config.models import Template
+from ict_core.config import Template, Training
 from ict_core.errors import UserError
-from ict_core.problems.mini.corpus import training_problems
+from ict_core.problems.mini import training_problems
 from ict_core.seeding import derive_seed
-from ict_core.training.resume import Checkpoints
-from ict_core.training.run import TrainingRun, build_trainer, rollout_engine
+from ict_core.training import TrainingRun, build_trainer
+from ict_core.training._resume import Checkpoints
+from ict_core.training._run import rollout_engine
 
 MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
 

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from ict_core.config.training import Correction
-from ict_core.training.objective import importance_ratio, k3, normaliser, psi, selected_loss
+from ict_core.config import Correction
+from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
 
 MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
 KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from ict_core.errors import UserError
-from ict_core.training.rollouts import weight_difference
+from ict_core.training._rollouts import weight_difference
 
 PROMPTS = [[9, 8, 7, 6], [5, 4]]
 

@@ -11,10 +11,10 @@ from launch import RECIPE
 from short_runs import MODEL, LengthPool
 
 from ict_core.config import Training
-from ict_core.config.methods import TopScore
-from ict_core.problems.mini.corpus import training_problems
-from ict_core.training.resume import Checkpoints
-from ict_core.training.run import TrainingRun, train_run
+from ict_core.config._methods import TopScore
+from ict_core.problems.mini import training_problems
+from ict_core.training import TrainingRun, train_run
+from ict_core.training._resume import Checkpoints
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
@@ -26,7 +26,7 @@ def run(tiny_checkpoint, monkeypatch):
 
     def train_in(out, kill_at=None, seed=0, **changes):
         pool = nullcontext(LengthPool(kill_at))
-        monkeypatch.setattr("ict_core.training.run.GradingPool", lambda **_: pool)
+        monkeypatch.setattr("ict_core.training._run.GradingPool", lambda **_: pool)
         training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
         problems = training_problems(0, 8, set())
         resolved = {"training": training.dump(), "seed": seed}

@@ -6,8 +6,9 @@ from scipy import stats
 from torch import nn
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-from ict_core.training import sampling
-from ict_core.training.sampling import draw, sample_lean
+from ict_core.training import _sampling as sampling
+from ict_core.training import sample_lean
+from ict_core.training._sampling import draw
 
 VOCABULARY, PAD, MOST = 40, 3, 24
 STOPS = [0, 7]  # so that a random model's responses are of many lengths

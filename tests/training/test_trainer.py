@@ -13,13 +13,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
 from ict_core.config import Training
-from ict_core.problems.mini.corpus import training_problems
+from ict_core.problems.mini import training_problems
 from ict_core.seeding import derive_seed
 from ict_core.store import records
-from ict_core.training.recipe import grpo_config
-from ict_core.training.rewards import verifier_reward
-from ict_core.training.run import TrainingRun, build_trainer
-from ict_core.training.sampling import sample_lean
+from ict_core.training import TrainingRun, build_trainer, grpo_config, sample_lean, verifier_reward
 
 STEPS = 3
 
@@ -129,7 +126,7 @@ def test_with_everything_selected_it_is_trl_bit_for_bit(
     if sampler == "ours":  # both sample alike, so that all else is compared
         sample_lean(trl.model)
     else:
-        monkeypatch.setattr("ict_core.training.run.sample_lean", lambda model: None)
+        monkeypatch.setattr("ict_core.training._run.sample_lean", lambda model: None)
     start = {name: value.clone() for name, value in trl.model.state_dict().items()}
     trl.train()
     ours, _ = run(tiny_checkpoint, problems, training, everything, tmp_path)
@@ -139,7 +136,7 @@ def test_with_everything_selected_it_is_trl_bit_for_bit(
 
 @pytest.mark.parametrize("kl", [0.0, 0.05], ids=["", "KL"])
 def test_packed_passes_train_as_trl_does_with_its_own_sampler(tiny_checkpoint, problems, kl, tmp_path, monkeypatch):
-    monkeypatch.setattr("ict_core.training.run.sample_lean", lambda model: None)
+    monkeypatch.setattr("ict_core.training._run.sample_lean", lambda model: None)
     training = recipe(kl_coef=kl, micro_batch_sequences=8, learning_rate=1e-4)
     trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path)
     trl.train()

@@ -11,9 +11,8 @@ import pytest
 from test_run import ParityPool, trained
 
 from ict_core.errors import UserError
-from ict_core.process.environment import check_trackers
-from ict_core.process.progress import read
-from ict_core.training.recipe import Tracking
+from ict_core.process import check_trackers, read
+from ict_core.training import Tracking
 
 VARIABLES = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "WANDB_PROJECT", "TRACKIO_DIR")
 
@@ -64,7 +63,7 @@ def trackers(monkeypatch):
 def test_a_training_shows_its_steps_and_reports_to_its_trackers(
     tiny_checkpoint, tmp_path, monkeypatch, capsys, trackers
 ):
-    monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
+    monkeypatch.setattr("ict_core.training._run.GradingPool", ParityPool)
     folder = tmp_path / "trackers/m/v/seed-0"
     tracking = Tracking(("tensorboard", "trackio", "wandb"), folder, "a-study", "m/v/seed-0")
     _, manifest = trained(tiny_checkpoint, tmp_path / "run", tracking=tracking)
@@ -91,7 +90,7 @@ def test_a_training_shows_its_steps_and_reports_to_its_trackers(
 
 
 def test_a_tracker_that_is_not_installed_is_an_error_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("ict_core.process.environment.find_spec", lambda name: None if name == "wandb" else name)
+    monkeypatch.setattr("ict_core.process._environment.find_spec", lambda name: None if name == "wandb" else name)
     check_trackers(["tensorboard"])
     with pytest.raises(UserError, match="^trackers: wandb is not installed here; run `pip install wandb`"):
         check_trackers(["tensorboard", "wandb"])

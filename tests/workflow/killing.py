@@ -27,10 +27,8 @@ import pyarrow.parquet as pq
 from repository_copy import Copy
 
 from ict_core.errors import UserError
-from ict_core.process.job_log import is_held
-from ict_core.store import records
-from ict_core.store.layout import MANIFEST
-from ict_core.store.manifests import check_files, read_manifest
+from ict_core.process import is_held
+from ict_core.store import MANIFEST, check_files, read_manifest, records
 
 STAGES = {  # with the rules and the logs (without suffix) that belong to each; the study passes them in this order
     "pretrain": ("pretrain", ["pretrain/*"]),

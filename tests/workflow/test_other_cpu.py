@@ -10,7 +10,7 @@ from other_cpu import CPUS, preloaded
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.process import numerics
-from ict_core.store.hashes import hash_weights
+from ict_core.store import hash_weights
 
 pytestmark = pytest.mark.slow
 OPERATIONS = """

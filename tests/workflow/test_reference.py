@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
 
-from ict_core.evidence.origins import kinds
-from ict_core.evidence.stored import Stored
-from ict_core.figures.registry import FIGURES
-from ict_core.store.layout import MANIFEST
-from ict_core.store.manifests import read_manifest, write_manifest
-from ict_core.tables.registry import TABLES
+from ict_core.evidence import Stored, kinds
+from ict_core.figures import FIGURES
+from ict_core.store import MANIFEST, read_manifest, write_manifest
+from ict_core.tables import TABLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")

@@ -13,12 +13,11 @@ import pytest
 from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy
 
-from ict_core.figures.registry import FIGURES
+from ict_core.figures import FIGURES
 from ict_core.selection import rule_files
-from ict_core.store import records
-from ict_core.store.code import files_of, fingerprint, is_infrastructure, name_of
-from ict_core.store.manifests import read_manifest
-from ict_core.tables.registry import TABLES
+from ict_core.store import fingerprint, read_manifest, records
+from ict_core.store._code import files_of, is_infrastructure, name_of
+from ict_core.tables import TABLES
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 STRICTER = """
@@ -73,7 +72,7 @@ def test_bad_input_is_one_clear_error_before_any_job(fresh, file, old, new, expe
 
 @pytest.mark.slow
 def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(fresh):
-    (fresh.folder / "ict_core/training/muon.py").write_text("raise RuntimeError('no such luck')")
+    (fresh.folder / "ict_core/training/_muon.py").write_text("raise RuntimeError('no such luck')")
     result = fresh.snakemake("base_models", *SMOKE)
     assert result.returncode == 1
     end = result.stdout[result.stdout.rindex("failed: ") :]
@@ -136,9 +135,9 @@ def test_a_job_loads_no_file_that_its_fingerprint_does_not_cover(finished):
 @pytest.mark.slow
 def test_an_edit_of_how_models_are_read_samples_and_trains_anew(finished):
     """Training, its checkpoints, generation and the completions' cache go by one closure each, which has this file."""
-    file = "ict_core/models/read.py"
-    before = [fingerprint(*modules) for modules in (("training.run",), ("evaluation.engine",))]
-    told = "from ict_core.store.code import fingerprint as f; print(f('training.run'), f('evaluation.engine'))"
+    file = "ict_core/models/_read.py"
+    before = [fingerprint(*modules) for modules in (("training._run",), ("evaluation._engine",))]
+    told = "from ict_core.store._code import fingerprint as f; print(f('training.run'), f('evaluation.engine'))"
     assert finished.run("python", "-c", told).stdout.split() == before
     finished.append(file)
     rerun = {rule for rule, *_ in finished.planned(*SMOKE)}
@@ -200,7 +199,7 @@ def test_a_figure_redraws_itself_only(finished):
 
 @pytest.mark.slow
 def test_a_statistic_or_a_claim_retrains_nothing(finished):
-    for file in ("ict_core/statistics/two_way.py", "configs/claims.yaml"):
+    for file in ("ict_core/statistics/_two_way.py", "configs/claims.yaml"):
         finished.append(file)
         jobs = {rule for rule, _, _ in finished.planned(*SMOKE)}
         restore(finished, file)
@@ -271,11 +270,11 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
 
 @pytest.mark.slow
 def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
-    results, choice = finished.folder / "results/smoke", "ict_core/grading/choice.py"
+    results, choice = finished.folder / "results/smoke", "ict_core/grading/_choice.py"
     files = {path.parent: path.read_bytes() for path in results.glob("mini-xs/*/seed-*/grades.parquet")}
     finished.append(choice, STRICTER)
-    finished.append("ict_core/training/trainer.py")
-    finished.append("ict_core/problems/assemble.py")
+    finished.append("ict_core/training/_trainer.py")
+    finished.append("ict_core/problems/_assemble.py")
     jobs = finished.planned("regrade", *SMOKE)
     assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 5, "regrade": 1}
     result = finished.snakemake("regrade", *SMOKE)
@@ -284,7 +283,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     rebuilt = f"stored={results / 'regrade'}", f"results={results / 'regrade/evidence'}"
     again = finished.snakemake("tables", "--snakefile", "workflow/reference.smk", "--config", *rebuilt)
     assert again.returncode == 0, again.stdout[-5000:]
-    for file in (choice, "ict_core/training/trainer.py", "ict_core/problems/assemble.py"):
+    for file in (choice, "ict_core/training/_trainer.py", "ict_core/problems/_assemble.py"):
         restore(finished, file)
 
     assert {folder: (folder / "grades.parquet").read_bytes() for folder in files} == files

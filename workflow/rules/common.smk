@@ -7,35 +7,23 @@ from pathlib import Path
 
 from ict_core.jobs import launch as job
 from ict_core.jobs import outputs
-from ict_core.jobs.causes import summary, telling
+from ict_core.jobs import summary, telling
 from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.mistakes import repository
-from ict_core.config.problem_sets import READERS, PublishedSet
-from ict_core.config.sources import check_sources
-from ict_core.jobs.damage import damaged, mend, set_aside
-from ict_core.process.environment import (
-    applicable_lock,
-    check_environment,
-    check_trackers,
-)
+from ict_core.config import READERS, PublishedSet
+from ict_core.config import check_sources
+from ict_core.jobs import damaged, mend, set_aside
+from ict_core.process import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
-from ict_core.process.forkserver import folder_for_jobs
+from ict_core.process import folder_for_jobs
 from ict_core.process.failures import check_room, explain
-from ict_core.figures.registry import FIGURES, reads
+from ict_core.figures import FIGURES, reads
 from ict_core.selection import rule_files
-from ict_core.store.code import fingerprint
-from ict_core.store.layout import (
-    COMPLETIONS_CACHE,
-    FIGURE_KINDS,
-    TABLE_KINDS,
-    StudyFiles,
-    cell_folder,
-    study_folder,
-    trained_model,
-)
-from ict_core.statistics.schemas import STATISTICS as MADE
-from ict_core.tables.registry import INPUTS as TABLE_INPUTS
-from ict_core.tables.registry import TABLES
+from ict_core.store import fingerprint
+from ict_core.store import COMPLETIONS_CACHE, FIGURE_KINDS, TABLE_KINDS, StudyFiles, cell_folder, study_folder, trained_model
+from ict_core.statistics import STATISTICS as MADE
+from ict_core.tables import INPUTS as TABLE_INPUTS
+from ict_core.tables import TABLES
 from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger

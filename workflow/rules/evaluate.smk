@@ -75,7 +75,7 @@ rule collect:
     params:
         study=STUDY_FILE,
         results=parent_of_output,
-        code=fingerprint("evidence.collect"),
+        code=fingerprint("evidence._collect"),
     shell:
         "ict collect --study {params.study} --results {params.results} &> {log}"
 

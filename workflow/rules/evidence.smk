@@ -140,8 +140,8 @@ rule notebook:
         stored=stored_folder,
         results=parent_of_output,
         code=fingerprint(
-            "report.notebook",
-            "report.claims",
+            "report._notebook",
+            "report._claims",
             "stages.figure",
             *(f"figures.{name}" for name in FIGURES),
         ),
@@ -178,6 +178,6 @@ rule report:
     params:
         stored=stored_folder,
         results=parent_of_output,
-        code=fingerprint("report.build"),
+        code=fingerprint("report._build"),
     shell:
         "ict report --stored {params.stored} --results {params.results} &> {log}"

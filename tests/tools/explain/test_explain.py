@@ -11,14 +11,12 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.evidence.scores import score_grades
-from ict_core.store import records
-from ict_core.store.hashes import hash_weights
-from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
-from ict_core.tables.registry import DECLARED, TABLES
-from ict_core.tools.explain.chain import walk
-from ict_core.tools.explain.explain import explain
-from ict_core.tools.explain.selection import chosen_row, table_of
+from ict_core.evidence import score_grades
+from ict_core.store import file_hashes, hash_weights, read_manifest, records, write_manifest
+from ict_core.tables import DECLARED, TABLES
+from ict_core.tools.explain import explain
+from ict_core.tools.explain._chain import walk
+from ict_core.tools.explain._selection import chosen_row, table_of
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import Cell, load_study
-from ict_core.config.models import Template
+from ict_core.config import Cell, Template, load_study
 from ict_core.errors import UserError
-from ict_core.store.manifests import write_manifest
-from ict_core.tools.inspection.cell import inspected
+from ict_core.store import write_manifest
+from ict_core.tools.inspection import inspected
 
 STUDIES = Path(__file__).resolve().parents[3] / "configs/studies"
 

@@ -7,7 +7,7 @@ from made_up_groups import HOSTILE, made_up_groups
 from playwright.sync_api import sync_playwright
 from system import chromium, needs
 
-from ict_core.tools.inspection.page import page, page_data
+from ict_core.tools.inspection._page import page, page_data
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.config import Study, load_study
-from ict_core.tools.plan.assumptions import PlanFile, read_plan
+from ict_core.tools.plan import PlanFile, read_plan
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.store import records
-from ict_core.store.manifests import write_manifest
-from ict_core.tools.plan.costs import study_costs
-from ict_core.tools.plan.measured import measured_rates
+from ict_core.store import records, write_manifest
+from ict_core.tools.plan import measured_rates, study_costs
 
 REFERENCE = Path(__file__).resolve().parents[3] / "results/reference/mini"
 

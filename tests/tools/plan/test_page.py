@@ -10,9 +10,8 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.errors import UserError
-from ict_core.tools.plan.costs import study_costs
-from ict_core.tools.plan.dry_run import parse, rule_runs
-from ict_core.tools.plan.page import plan_page
+from ict_core.tools.plan import plan_page, rule_runs, study_costs
+from ict_core.tools.plan._dry_run import parse
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAPER, MINI = (str(REPOSITORY / f"configs/studies/{name}.yaml") for name in ("paper", "mini"))

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from ict_core.store import records
-from ict_core.tools.plan.costs import Cost, study_costs, wall_hours
-from ict_core.tools.plan.room import bytes_a_row, study_disk, training_memory
-from ict_core.tools.plan.work import step_work
+from ict_core.tools.plan import Cost, step_work, study_costs, study_disk, training_memory
+from ict_core.tools.plan._costs import wall_hours
+from ict_core.tools.plan._room import bytes_a_row
 
 
 def memory(study, plan, model, **changes):

@@ -3,9 +3,8 @@
 import pytest
 
 from ict_core.config import Cell
-from ict_core.store.manifests import write_manifest
-from ict_core.tools.verify.cell import Place
-from ict_core.tools.verify.changes import changes_after
+from ict_core.store import write_manifest
+from ict_core.tools.verify import Place, changes_after
 
 CELL = Cell("mini-s", "grpo", 0)
 

@@ -10,8 +10,7 @@ from safetensors.torch import save_file
 
 from ict_core.config import Cell
 from ict_core.store import records
-from ict_core.tools.verify.cell import Place
-from ict_core.tools.verify.compare import compare_stage, verdict, verify_page
+from ict_core.tools.verify import Place, compare_stage, verdict, verify_page
 
 CELL = Cell("m", "grpo", 0)
 PROBLEMS = [("easy", "a"), ("easy", "b"), ("hard", "c")]

@@ -8,9 +8,8 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
 from ict_core.errors import UserError
-from ict_core.tools.verify import rerun as module
-from ict_core.tools.verify.cell import Place, chosen_stages, place_of
-from ict_core.tools.verify.rerun import rerun
+from ict_core.tools.verify import Place, chosen_stages, place_of, rerun
+from ict_core.tools.verify import _rerun as module
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"

@@ -6,8 +6,8 @@ they do in MMLU: both stay, the second under an id that ends in `-2`. Rows have 
 subject, question and options.
 """
 
-from ict_core.grading.gold import LETTERS
-from ict_core.problems.published.item import Item, Row, content_id, text
+from ict_core.grading import LETTERS
+from ict_core.problems.published._item import Item, Row, content_id, text
 
 
 def read(row: Row) -> Item:

@@ -1,0 +1,240 @@
+"""Puts a study together from its files, or tells everything that is wrong with them.
+
+What is wrong within one section its `faults` say; here the files are held against each other.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ict_core.config._methods import Method, method_schema
+from ict_core.config._models import LocalModel, Model
+from ict_core.config._problem_sets import Benchmark, TrainingSet
+from ict_core.config._study import BASE_VARIANT, Data, Study, StudyFile
+from ict_core.config._training import Training
+from ict_core.config._yaml_file import read_section
+from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
+from ict_core.errors import UserError
+from ict_core.process.numerics import Numerics
+
+_SCHEMAS = {
+    "training": Training,
+    "models": Model,
+    "methods": method_schema(),
+    "benchmarks": Benchmark,
+    "data": TrainingSet,
+}
+"""What a file of each folder of `configs` holds that a study names."""
+
+
+class _Folder:
+    """The files of one kind, `configs/<kind>/<name>.yaml`, each read once."""
+
+    def __init__(self, configs: Path, kind: str, mistakes: Mistakes) -> None:
+        self._kind, self._mistakes = kind, mistakes
+        self.files = {file.stem: file for file in sorted((configs / kind).glob("*.yaml"))}
+        self._read: dict[str, Any] = {}  # None where a problem was noted
+
+    def read(self, name: str, asker: Path, key: str) -> None:
+        """Read the file of a name that `asker` uses under `key`; note a problem if there is none."""
+        if name not in self.files:
+            hint = closest(name, self.files)
+            self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self._kind}; {hint}")
+        elif name not in self._read:
+            section = read_section(self.files[name], _SCHEMAS[self._kind], self._mistakes)
+            self._read[name] = section
+            _check_name(self.files[name], "name", getattr(section, "name", name), self._mistakes)
+
+    def sections(self) -> dict[str, Any]:
+        """What was read, by name."""
+        return {name: section for name, section in self._read.items() if section is not None}
+
+    def note(self, name: str, faults: Iterable[Fault]) -> None:
+        """Note faults of the file of a name."""
+        self._mistakes.add_all(self.files[name], faults)
+
+
+def load_study(path: Path) -> Study:
+    """Read and check a study and every file that it names, in the `configs` folder in which it stands.
+
+    Args:
+        path: `configs/studies/<study>.yaml`.
+
+    Raises:
+        UserError: something is wrong; one line a problem, with file, key, value and what is allowed.
+    """
+    mistakes = Mistakes()
+    file: StudyFile | None = read_section(path, StudyFile, mistakes)
+    if file is None:
+        mistakes.raise_if_any()
+        raise AssertionError("a file that was not read has a problem")
+    _check_name(path, "study", file.study, mistakes)
+    folders = _read_named(path, file, mistakes)
+    models, benchmarks, train_sets = (folders[kind].sections() for kind in ("models", "benchmarks", "data"))
+    methods = {
+        variant: _with_warmup(method, file.selection_warmup_steps)
+        for variant, method in folders["methods"].sections().items()
+    }
+    _check_together(file, folders, methods)
+    mistakes.add_all(path, _check_warmups(methods))
+    mistakes.add_all(path, _check_train_problems(file.data, train_sets))
+    mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
+    mistakes.raise_if_any()
+    numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
+    return Study(
+        name=file.study,
+        training=folders["training"].sections()[file.training],
+        models=models,
+        methods={variant: methods[variant] for variant in file.variants()},
+        benchmarks={
+            name: _with_problems(benchmark, file.data.problems_per_benchmark) for name, benchmark in benchmarks.items()
+        },
+        train_sets=train_sets,
+        numerics=file.numerics or numerics,
+        trackers=file.trackers,
+        **{
+            key: getattr(file, key)
+            for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "shown")
+        },
+    )
+
+
+def load_methods(folder: Path) -> dict[str, Method]:
+    """Every variant of a folder of methods by name, in the order of the names.
+
+    Args:
+        folder: `configs/methods`.
+
+    Raises:
+        UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
+    """
+    files = sorted(folder.glob("*.yaml"), key=lambda file: file.stem)
+    if not files:
+        raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
+    mistakes = Mistakes()
+    methods = {file.stem: read_section(file, method_schema(), mistakes) for file in files}
+    mistakes.raise_if_any()
+    return methods
+
+
+def load_model(path: Path) -> Model:
+    """Read and check one model's file, `configs/models/<model>.yaml`.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    mistakes = Mistakes()
+    model: Model = read_section(path, Model, mistakes)
+    mistakes.raise_if_any()
+    return model
+
+
+def _check_name(file: Path, key: str, name: str, mistakes: Mistakes) -> None:
+    """A name that other files or results go by is that of the file which gives it."""
+    if name != file.stem:
+        mistakes.refuse(file, key, name, f"{file.stem!r}, as the file is called")
+
+
+def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _Folder]:
+    """The folders of `configs`, in which every file that a study names is read."""
+    folders = {kind: _Folder(path.resolve().parent.parent, kind, mistakes) for kind in _SCHEMAS}
+    for kind, key, name in file.names():
+        if kind == "methods" and name == BASE_VARIANT:
+            mistakes.refuse(path, key, name, "any name but the untrained model's")
+        else:
+            folders[kind].read(name, path, key)
+    methods = folders["methods"]
+    for variant, method in methods.sections().items():
+        if method.ablation is not None:
+            methods.read(method.ablation.of, methods.files[variant], "ablation.of")
+    return folders
+
+
+def _check_together(file: StudyFile, folders: Mapping[str, _Folder], methods: Mapping[str, Method]) -> None:
+    """Check the files that a study names against each other."""
+    training = folders["training"].sections().get(file.training)
+    for variant, method in methods.items():
+        folders["methods"].note(variant, _check_ablation(method, methods))
+        if training is not None:
+            folders["methods"].note(variant, _check_method(method, training, file.training))
+    for name, model in folders["models"].sections().items():
+        if isinstance(model, LocalModel):
+            folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
+        if training is not None:
+            folders["models"].note(name, _check_model(model, training, file.training))
+
+
+def _with_warmup(method: Method, steps: int | None) -> Method:
+    """The method with the study's warm-up, if it has one and does not say how long."""
+    return method if method.warmup_steps is not None else method.model_copy(update={"warmup_steps": steps})
+
+
+def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
+    """The benchmark with another number of problems; a published one has no more than its rows."""
+    if number is None:
+        return benchmark
+    return benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+
+
+def _check_method(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
+    """A method's groups fill a step, and its warm-up ends before the training, whose file `recipe` names."""
+    rollouts = training.sequences_per_step
+    if method.group_size is not None and rollouts % method.group_size:
+        allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
+        yield refused("group_size", method.group_size, allowed)
+    if method.warmup_steps is not None and method.warmup_steps >= training.steps:
+        allowed = f"less than the {training.steps} steps of the training {recipe!r} (else nothing is selected)"
+        yield refused("warmup_steps", method.warmup_steps, allowed)
+
+
+def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:
+    """A model's micro-batches fill a step of the training, whose file `recipe` names, and it can train its weights."""
+    hardware, rollouts = model.hardware, training.sequences_per_step
+    if hardware is None:
+        return
+    together = hardware.gpus * hardware.micro_batch_sequences
+    if rollouts % together:
+        text = f"gpus * micro_batch_sequences = {together} does not divide the {rollouts} rollouts of a step of the "
+        yield Fault("hardware.micro_batch_sequences", f"{text}training {recipe!r}; allowed: a divisor")
+    if hardware.accelerate == "fsdp2" and training.lora is not None:
+        yield refused("hardware.accelerate", "fsdp2", f"one-gpu or ddp, as {recipe!r} trains by lora")
+
+
+def _check_warmups(methods: Mapping[str, Method]) -> Iterator[Fault]:
+    """Every method that has a warm-up has one of its own or the study's."""
+    without = [variant for variant, method in methods.items() if method.warmup_steps is None]
+    if without:
+        text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
+        yield Fault("selection_warmup_steps", text)
+
+
+def _check_ablation(method: Method, methods: Mapping[str, Method]) -> Iterator[Fault]:
+    """A variant differs from the one that it varies in its factor, and in nothing else."""
+    if method.ablation is None or method.ablation.of not in methods:
+        return
+    factor, varied = method.ablation.factor, method.ablation.of
+    mine, theirs = method.settings(), methods[varied].settings()
+    different = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
+    if different != [factor]:
+        difference = f"the keys {different} differ" if different else "no key differs"
+        yield Fault("ablation", f"{difference} from {varied!r}; allowed: {factor!r}, its factor, alone")
+
+
+def _check_train_problems(data: Data, train_sets: Mapping[str, TrainingSet]) -> Iterator[Fault]:
+    """The training sets have as many problems as are drawn from them."""
+    names, wanted = data.train_sets or (), data.train_problems
+    available = sum(train_set.drawn for train_set in train_sets.values())
+    whole = set(names) == set(train_sets)  # else one of them has a problem of its own
+    if names and whole and wanted is not None and wanted > available:
+        yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
+
+
+def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
+    """A relative path starts at the project's folder and stays in it, by its names and through its links."""
+    if path is None or Path(path).is_absolute():
+        return
+    root = repository(file)
+    inside = "\0" not in path and Path(os.path.realpath(root / path)).is_relative_to(root)
+    if not inside:
+        yield refused(key, path, f"a path that stays inside the project's folder {root}, or an absolute one")

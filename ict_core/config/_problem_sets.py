@@ -1,0 +1,149 @@
+"""`configs/benchmarks/<name>.yaml`, one evaluation set, and `configs/data/<name>.yaml`, one training set."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from ict_core.config._section import Count, Name, Section
+from ict_core.config.mistakes import Fault, closest, refused, repeated
+
+FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
+"""The answer type of the generated problems of each family."""
+
+READERS = {
+    file.stem.replace("_", "-"): f"problems.published.readers.{file.stem}"
+    for file in sorted((Path(__file__).parents[1] / "problems/published/readers").glob("[!_]*.py"))
+}
+"""Who turns a row into a problem: a module of the library by the name that is given under `reader`."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_PLACES = re.compile(r"\{(?:question|options)\}")
+
+HubId = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$",
+        description="an id of the Hugging Face hub, owner/name",
+    ),
+]
+Part = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][\w.-]*$", description="a name of the hub's: letters, digits, '.', '-' and '_'"),
+]
+
+
+def unpinned(revision: str, allow_unpinned: bool) -> Iterator[Fault]:
+    """A revision of the hub is a commit, unless its file allows another."""
+    if not _COMMIT.fullmatch(revision) and not allow_unpinned:
+        allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
+        yield refused("revision", revision, allowed)
+
+
+class Prompt(Section):
+    """How a question is put: `{question}` stands for it, `{options}` for the options A to D of a multiple choice."""
+
+    template: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+
+class MirrorCopy(Section):
+    """Where a mirror keeps rows that it holds under another name than the hub's."""
+
+    hub: HubId
+    config: Part
+    split: Part
+    columns: tuple[Part, ...] = Field(min_length=1)
+
+
+class PublishedSet(Section):
+    """A data set of the Hugging Face hub with all that pins its content."""
+
+    folder: ClassVar[str] = "data"
+
+    name: Name
+    reader: str  # a name in READERS
+    paper: str = Field(min_length=1)
+    hub: HubId
+    configs: tuple[Part, ...] = Field(
+        min_length=1, description="a list of one or more configs of the hub's (default, where it has one unnamed)"
+    )
+    split: Part
+    revision: str = Field(description="a commit of the data set on the hub: 40 hexadecimal digits")
+    allow_unpinned: bool = False  # true: the revision may be a branch, and row count and sha256 alone pin the content
+    rows: Count  # that are left after the reader's choice
+    sha256: str | None = Field(
+        pattern=r"^[0-9a-f]{64}$",
+        description="the content hash, 64 hexadecimal digits (null for a gated set that this project may not read)",
+    )
+    gated: bool = False  # true: its licence must be accepted on the hub, and HF_TOKEN is needed
+    licence: str = Field(min_length=1)
+    columns: tuple[str, ...] = Field(min_length=1)  # what the reader reads; others are dropped
+    answer_type: Literal["integer", "number", "latex", "choice"]
+    prompt: Prompt
+    mirror_copy: MirrorCopy | None = None
+    problems: Count | None = None  # drawn from the rows by `data.seed`; absent: all
+
+    def faults(self) -> Iterator[Fault]:
+        yield from unpinned(self.revision, self.allow_unpinned)
+        if self.reader not in READERS:
+            yield Fault("reader", f"{self.reader!r} is unknown; {closest(self.reader, READERS)}")
+        if self.sha256 is None and not self.gated:
+            yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
+        places = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]
+        if sorted(_PLACES.findall(self.prompt.template)) != places:
+            shown = " and ".join(reversed(places))
+            allowed = f"a text that holds {shown} once each, as the answer type {self.answer_type} asks"
+            yield refused("prompt.template", self.prompt.template, allowed)
+        if self.drawn > self.rows:
+            yield refused("problems", self.problems, f"at most rows = {self.rows}")
+        yield from repeated("configs", self.configs)
+
+    @property
+    def drawn(self) -> int:
+        """How many problems are used."""
+        return self.problems or self.rows
+
+    @property
+    def file(self) -> str:
+        """The file that states it, for messages."""
+        return f"configs/{self.folder}/{self.name}.yaml"
+
+
+class TrainingSet(PublishedSet):
+    """A published set that a study trains on."""
+
+
+class PublishedBenchmark(PublishedSet):
+    """A published benchmark, evaluated whole or on `problems` of its rows."""
+
+    folder: ClassVar[str] = "benchmarks"
+
+    kind: Literal["published"]
+    mirrors: str = Field(min_length=1)  # the ICT paper's name of the set
+
+
+class GeneratedBenchmark(Section):
+    """A generated set of problems that stands in for a published benchmark; `data.seed` and its name draw it."""
+
+    kind: Literal["generated"]
+    name: Name
+    mirrors: str = Field(min_length=1)
+    family: Literal["word", "symbolic", "stem", "science", "aime"]
+    problems: Count
+    answer_type: Literal["math", "choice"]
+
+    def faults(self) -> Iterator[Fault]:
+        answers = FAMILY_ANSWERS[self.family]
+        if self.answer_type != answers:
+            yield refused("answer_type", self.answer_type, f"{answers}, as the family {self.family} asks")
+
+    @property
+    def drawn(self) -> int:
+        """How many problems are used."""
+        return self.problems
+
+
+Benchmark = Annotated[GeneratedBenchmark | PublishedBenchmark, Field(discriminator="kind")]

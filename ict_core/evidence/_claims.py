@@ -1,0 +1,121 @@
+"""`configs/claims.yaml`: every claim with the test and the decision rule declared for it, the same in every study."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ict_core.config import Name, Section, read_section
+from ict_core.config.mistakes import Mistakes
+from ict_core.evidence._measures import QUANTITIES
+from ict_core.statistics import BASE
+
+Metric = Literal["pass@1", "pass@4", "total"]
+
+
+class DifferenceTest(Section):
+    """`ours` minus `against` in a metric, a value a run, paired by seed.
+
+    `direction` is what the claim says of it: higher or lower than 0, or equal to 0 within the study's margin.
+    """
+
+    kind: Literal["difference"]
+    ours: Name
+    against: tuple[Name, ...] = Field(min_length=1)
+    combine: Literal["mean", "strongest"] | None = None  # of several baselines; one needs none
+    metric: Metric
+    minus_metric: Metric | None = None  # the gain in `metric` less the gain in this one
+    benchmarks: tuple[str, ...] | None = None  # the paper's names; all of them where absent
+    every_model: Literal[True] | None = None  # each model must show it; where absent, their mean
+    direction: Literal["higher", "lower", "equal"]
+
+
+class Largest(Section):
+    """The largest gain of `ours` over a baseline on one benchmark of one model, corrected for having been searched."""
+
+    kind: Literal["largest"]
+    ours: Name
+    against: tuple[Name, ...] = Field(min_length=1)
+    metric: Metric
+
+
+class Measure(Section):
+    """A quantity of the training log or of the token sample, a value a run: either in a range, or against 0.
+
+    With `minus`, the quantity of that variant's run with the same seed is subtracted.
+    """
+
+    kind: Literal["measure"]
+    quantity: str
+    of: Name
+    minus: Name | None = None
+    within: tuple[float, float] | None = None
+    direction: Literal["higher", "lower"] | None = None
+
+
+Test = Annotated[DifferenceTest | Largest | Measure, Field(discriminator="kind")]
+
+
+class Claim(Section):
+    """One entry of the ledger."""
+
+    id: Name
+    statement: str = Field(min_length=1)  # what is claimed, in one sentence
+    source: str = Field(min_length=1)  # where it is claimed or asked
+    paper: str | None = None  # the paper's own figure, in words; absent where it gives none
+    paper_points: float | None = Field(default=None, gt=0)  # the claimed effect, for the number of runs that find it
+    test: Test | None = None  # absent where no study can test it yet
+    needs: str | None = None  # what is then missing
+
+
+class ClaimsFile(Section):
+    """The whole ledger."""
+
+    claims: tuple[Claim, ...] = Field(min_length=1)
+
+
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """Read and check the ledger.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    mistakes = Mistakes()
+    file: ClaimsFile | None = read_section(path, ClaimsFile, mistakes)
+    claims = file.claims if file else ()
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        key = f"claims[{index}]"
+        if claim.id in seen:
+            mistakes.refuse(path, f"{key}.id", claim.id, "each id once")
+        seen.add(claim.id)
+        if (claim.test is None) == (claim.needs is None):
+            mistakes.add(path, key, "needs either a test, or `needs`: what is missing to test it")
+        _check_test(path, f"{key}.test", claim.test, mistakes)
+    mistakes.raise_if_any()
+    return claims
+
+
+def _check_test(path: Path, key: str, test: Test | None, mistakes: Mistakes) -> None:
+    if isinstance(test, DifferenceTest) and (len(test.against) > 1) != (test.combine is not None):
+        mistakes.add(path, f"{key}.combine", "is needed for several baselines, and for them only")
+    if isinstance(test, Measure):
+        if test.quantity not in QUANTITIES:
+            mistakes.refuse(path, f"{key}.quantity", test.quantity, f"one of {', '.join(QUANTITIES)}")
+        if (test.within is None) == (test.direction is None):
+            mistakes.add(path, key, "needs either `within` or `direction`")
+        if test.within is not None and test.within[0] >= test.within[1]:
+            mistakes.refuse(path, f"{key}.within", list(test.within), "[low, high] with low < high")
+
+
+def declared_pairs(claims: Sequence[Claim]) -> list[tuple[str, str, str]]:
+    """(variant, baseline, metric) of every difference of the average that the ledger declares, each once."""
+    pairs = [
+        (test.ours, baseline, test.metric)
+        for claim in claims
+        if isinstance(test := claim.test, DifferenceTest) and test.minus_metric is None and test.benchmarks is None
+        for baseline in test.against
+        if baseline != BASE
+    ]
+    return list(dict.fromkeys(pairs))

@@ -1,0 +1,150 @@
+"""The collecting stage: what every cell left becomes the few files that all evidence is made from."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.evidence._scores import score_grades
+from ict_core.statistics import BASE
+from ict_core.store import MANIFEST, StudyFiles, TrainFiles, cell_folder, read_manifest, records, write_manifest
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell
+
+# keys of a job's manifest that the study's has otherwise, or not at all
+_APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
+
+
+def collect(
+    results: Path,
+    base: Sequence["Cell"],
+    trained: Sequence["Cell"],
+    benchmarks: Sequence[str],
+    regraded: Path | None = None,
+) -> None:
+    """Gather a study's cells into five files: scores, log, tokens, compute and the manifest (:func:`merge_manifests`).
+
+    Args:
+        results: the study's folder.
+        base: the untrained models' cells.
+        trained: all other cells.
+        benchmarks: the order of a cell's rows in the scores.
+        regraded: a folder of other grades of the same cells, which are taken in place of the study's; it receives the
+            five files.
+
+    Raises:
+        UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
+        Damaged: a cell's file does not hold what was written.
+    """
+    study = StudyFiles(results)
+    graded = written = StudyFiles(results if regraded is None else regraded)
+    order = {name: position for position, name in enumerate(benchmarks)}
+    scores = []
+    for cell in [*base, *trained]:
+        scored = score_grades(records.read_frame(graded.cell(cell.folder).grades, records.GRADES), cell)
+        scores.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
+    logs, tokens = [], []
+    for cell in trained:
+        train = TrainFiles(study.cell(cell.folder).train)
+        log = records.read_frame(train.log, records.LOG, train.folder)
+        sample = records.read_frame(train.tokens, records.TOKENS, train.folder)
+        logs.append(_of_cell(log, cell))
+        tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
+    manifests = [*_manifests(study, graded, base, trained)]
+    check_chain(manifests)
+    records.write_frame(pd.concat(scores), written.frame("scores"), records.SCORES)
+    records.write_frame(pd.concat(logs), written.frame("log"), records.STUDY_LOG)
+    records.write_frame(pd.concat(tokens), written.frame("tokens"), records.STUDY_TOKENS)
+    records.write_frame(compute_frame(manifests), written.frame("compute"), records.COMPUTE)
+    write_manifest(written.manifest, merge_manifests(manifests))
+
+
+def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+    return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
+
+
+def _manifests(
+    study: StudyFiles, graded: StudyFiles, base: Sequence["Cell"], trained: Sequence["Cell"]
+) -> Iterable[dict[str, Any]]:
+    """Every job's manifest with its cell, in the order of the path of the data."""
+    folders = [(cell, study.base_model(cell.model)) for cell in base]
+    folders += [(cell, study.cell(cell.folder).train) for cell in trained]
+    for cell, folder in folders:
+        yield cell._asdict() | read_manifest(folder / MANIFEST, folder)
+    for cell in [*base, *trained]:
+        yield cell._asdict() | read_manifest(study.cell(cell.folder).generation)
+    for cell in [*base, *trained]:
+        yield cell._asdict() | read_manifest(graded.cell(cell.folder).grading)
+
+
+def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """``records.COMPUTE``: what each job took. A job without a GPU has NaN for the GPU's memory."""
+    keys = {column: "wall_seconds" if column == "seconds" else column for column in records.COMPUTE}
+    frame = pd.DataFrame([{column: job[key] for column, key in keys.items()} for job in manifests])
+    return frame.astype({column: "float64" for column, kind in records.COMPUTE.items() if kind == "float"})
+
+
+def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
+    """Hold the hashes of a study's jobs against each other: of base model, weights and completions.
+
+    Raises:
+        UserError: a job worked on something else than what the job before it made; it names the cell.
+    """
+    jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
+    weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
+    for (model, variant, seed, stage), job in jobs.items():
+        match stage:
+            case "train":
+                key, made = "base_sha256", weights[model, BASE, 0]
+            case "generate":
+                key, made = "model_sha256", weights[model, variant, seed]
+            case "grade":
+                key = "completions_sha256"
+                made = jobs[model, variant, seed, "generate"][key]
+            case _:
+                continue
+        if job[key] != made:
+            raise UserError(
+                f"{cell_folder(model, variant, seed)}: {stage}: its {key} is {job[key][:16]}..., but the stage before "
+                f"made {made[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
+            )
+
+
+def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All manifests as one, what several of them share written once.
+
+    Returns:
+        ``jobs``: a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
+        (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded``
+        (the library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of
+        that name. TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes
+        are in the cell's own manifest alone.
+    """
+    shared: dict[str, list[Any]] = {
+        name: [] for name in ("environments", "processes", "sources", "loaded", "trl", "engines")
+    }
+
+    def number(kind: str, value: Any) -> int:
+        if value not in shared[kind]:
+            shared[kind].append(value)
+        return shared[kind].index(value)
+
+    jobs = []
+    for manifest in manifests:
+        job = {key: value for key, value in manifest.items() if key not in _APART}
+        source = dict(manifest["source"])
+        job["loaded"] = number("loaded", source.pop("loaded"))
+        job["source"] = number("sources", source)
+        job["environment"] = number("environments", {key: manifest[key] for key in ("packages", "python", "platform")})
+        job["process"] = number("processes", manifest["process"])
+        if "trl" in manifest:
+            settings = dict(manifest["trl"])
+            job["trl_seed"] = settings.pop("seed")
+            job["trl"] = number("trl", settings)
+        if manifest.get("engine_settings") is not None:
+            job["engine_settings"] = number("engines", manifest["engine_settings"])
+        jobs.append(job)
+    return {**shared, "jobs": jobs}

@@ -1,0 +1,162 @@
+"""The decision rules: from one value a run to an estimate, a p value and a verdict."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from ict_core.evidence._claims import DifferenceTest, Measure
+from ict_core.statistics import (
+    BETTER,
+    EQUIVALENT,
+    LEVEL,
+    PREDICTED,
+    UNDERPOWERED,
+    WORSE,
+    Estimate,
+    claim_verdict,
+    finding,
+    p_of_strata,
+    stratified_t,
+    two_one_sided,
+)
+
+Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the runs say about a claim, before correction for the number of claims.
+
+    Attributes:
+        estimate, low, high: in the unit of the values; the limits are NaN where there is no interval.
+        p: of the hypothesis against which the finding stands; NaN where there is no test.
+        finding: what was found if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within.
+        predicted: the finding that the claim predicts.
+        p_equivalence: of a claimed difference: two one-sided tests for lying within the margin; else NaN.
+        sd: of one run's value; the standard error is sd / sqrt(seeds) for `strata` models.
+        effect: the distance that a test would have to find, where the claim itself names none.
+        seeds: runs of each model, the fewest.
+        strata: models whose runs were put together.
+        searched: differences among which the largest was searched, for each of which p is corrected.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    finding: str
+    predicted: str
+    p_equivalence: float
+    sd: float
+    effect: float
+    seeds: int
+    strata: int
+    searched: int = 1
+
+
+def no_value(seeds: int, strata: int) -> Outcome:
+    """The outcome of a claim about a quantity that not every run has."""
+    nan = math.nan
+    return Outcome(nan, nan, nan, nan, UNDERPOWERED, EQUIVALENT, nan, nan, nan, seeds, strata)
+
+
+NO_OUTCOME = no_value(seeds=0, strata=0)
+"""Of a claim that was not tested."""
+
+
+def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
+    """The p value and the finding for which it speaks, of a value claimed to lie in [low, high].
+
+    Inside, the larger of the two one-sided p values for lying inside; outside, the one-sided p for lying beyond the
+    nearer limit. Whichever way the estimate falls, a wrong verdict has at most the level's chance.
+    """
+    mean, se = float(value.mean), float(value.se)
+    if low <= mean <= high:
+        return float(two_one_sided(mean, se, value.df, low, high)), EQUIVALENT
+    beyond = mean - high if mean > high else low - mean
+    return float(stats.t.sf(beyond / se, value.df)), BETTER if mean > high else WORSE
+
+
+def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
+    """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
+
+    Args:
+        test: a difference or a measure.
+        values: model -> one value a run, shape (seeds,); at least one model.
+        margin: within it a difference counts as none; a share.
+    """
+    strata = list(values.values())
+    if isinstance(test, DifferenceTest) and test.every_model:
+        return _weakest(test, strata, margin)
+    if isinstance(test, Measure) and test.within is not None:
+        result = _in_range(strata, test.within, margin)
+        return replace(result, effect=min(abs(result.estimate - limit) for limit in test.within))
+    if test.direction == "equal":
+        return _in_range(strata, (-margin, margin), margin)
+    value = stratified_t(strata)
+    result = _against_zero(value, strata, PREDICTED[str(test.direction)], margin)
+    if isinstance(test, DifferenceTest):
+        return replace(result, p_equivalence=_equivalence(value, margin))
+    return replace(result, effect=abs(result.estimate))
+
+
+def _outcome(value: Estimate, strata: Samples, p: float, finding: str, predicted: str, effect: float) -> Outcome:
+    seeds = min(map(len, strata))
+    mean, low, high, sd = (float(x) for x in (value.mean, value.low, value.high, value.se * math.sqrt(seeds)))
+    return Outcome(mean, low, high, p, finding, predicted, math.nan, sd, effect, seeds, len(strata))
+
+
+def _in_range(strata: Samples, limits: tuple[float, float], effect: float) -> Outcome:
+    value = stratified_t(strata)
+    p, finding = within(value, *limits)
+    return _outcome(value, strata, p, finding, EQUIVALENT, effect)
+
+
+def _against_zero(value: Estimate, strata: Samples, predicted: str, effect: float) -> Outcome:
+    finding = BETTER if value.mean > 0 else WORSE
+    return _outcome(value, strata, p_of_strata(strata, float(value.p)), finding, predicted, effect)
+
+
+def _equivalence(value: Estimate, margin: float) -> float:
+    p, finding = within(value, -margin, margin)
+    return p if finding == EQUIVALENT else math.nan
+
+
+def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
+    """A claim about every model: its weakest model decides.
+
+    It is supported where each model shows it (the largest p; no correction is needed for that), and contradicted where
+    one model shows the contrary (its p times the number of models).
+    """
+    sign, count = (1 if test.direction == "higher" else -1), len(strata)
+    values = [stratified_t([runs]) for runs in strata]
+    each = [_against_zero(v, [s], PREDICTED[test.direction], margin) for v, s in zip(values, strata, strict=True)]
+    index = min(range(count), key=lambda i: sign * each[i].estimate)
+    weakest = each[index]
+    p = np.array([result.p for result in each])
+    decisive = p.max() if weakest.finding == weakest.predicted else np.minimum(1.0, count * p[index])  # NaN stays NaN
+    equivalence = np.minimum(1.0, count * _equivalence(values[index], margin))
+    return replace(weakest, p=float(decisive), p_equivalence=float(equivalence))
+
+
+def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:
+    """The largest mean gain of those searched, with an interval and a p corrected for the search (Bonferroni).
+
+    Returns:
+        The outcome, and where the largest gain is: "model, benchmark, over baseline".
+    """
+    count = len(gains)
+    model, baseline, benchmark = key = max(gains, key=lambda k: float(gains[k].mean()))
+    value = stratified_t([gains[key]], level=1 - (1 - LEVEL) / count)
+    result = _against_zero(value, [gains[key]], BETTER, margin)
+    p = float(np.minimum(1.0, count * result.p))
+    return replace(result, p=p, searched=count), f"{model}, {benchmark}, over {baseline}"
+
+
+def verdict(result: Outcome, p_adjusted: float) -> str:
+    """The verdict, given the p value corrected for the number of claims."""
+    return claim_verdict(result.predicted, str(finding(result.finding, p_adjusted, result.p_equivalence)))

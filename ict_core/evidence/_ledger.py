@@ -1,0 +1,213 @@
+"""The ledger: every claim with what this study's runs say about it."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
+from ict_core.evidence._decide import NO_OUTCOME, Outcome, largest, no_value, outcome, verdict
+from ict_core.evidence._measures import QUANTITIES
+from ict_core.evidence._values import benchmarks_of, searched, values_of
+from ict_core.statistics import ALPHA, AVERAGE, CONTRADICTED, NOT_TESTED, Graded, holm, seeds_needed
+
+POINTS = "points"  # the unit of differences in a metric, whose values are shares
+
+
+@dataclass(frozen=True)
+class LedgerFrames:
+    """The frames that claims are tested on, and what they stand for."""
+
+    runs: pd.DataFrame  # `schemas.RUNS`
+    quantities: pd.DataFrame  # `schemas.QUANTITIES`
+    mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
+    graded: Graded  # of the scores behind `runs`, for the remarks
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One claim and its verdict.
+
+    Attributes:
+        claim: as declared.
+        outcome: of its test; `NO_OUTCOME` where it was not tested.
+        by_model: each tested model's mean.
+        verdict: of `statistics.deciding`: supported, contradicted, not resolved or not tested in this study.
+        remark: why it was not tested, or what else a reader must know; may be empty.
+        p_adjusted: the outcome's p after Holm's correction over all tested claims.
+        seeds_needed: runs of each model and arm that would find the claimed effect (the margin where the paper gives no
+            figure) at the corrected level with the declared power; infinite where none would do, NaN where unknown.
+    """
+
+    claim: Claim
+    outcome: Outcome
+    by_model: dict[str, float]
+    verdict: str
+    remark: str
+    p_adjusted: float = math.nan
+    seeds_needed: float = math.nan
+
+    @property
+    def unit(self) -> str:
+        """`points` (the values are shares of 1), or what the quantity is."""
+        test = self.claim.test
+        return QUANTITIES[test.quantity].unit if isinstance(test, Measure) else POINTS
+
+
+class _Tested(NamedTuple):
+    outcome: Outcome
+    by_model: dict[str, float]
+    remark: str
+
+
+def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
+    """Test every claim that the study can test; Holm's correction runs over all of these.
+
+    Args:
+        margin: the smallest difference of interest, a share.
+        power: of `seeds_needed`.
+
+    Returns:
+        One entry a claim, in the ledger's order.
+    """
+    tested = [_tested(claim, frames, margin) for claim in claims]
+    outcomes = [result.outcome for result in tested if result is not None]
+    adjusted = iter(holm([outcome.p for outcome in outcomes]))
+    alpha = ALPHA / max(1, len(outcomes))
+    return [
+        Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
+        if result is None
+        else _entry(claim, result, float(next(adjusted)), alpha, margin, power)
+        for claim, result in zip(claims, tested, strict=True)
+    ]
+
+
+def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
+    """The outcome of a claim's test; None where there is no test, or nothing to test."""
+    test = claim.test
+    if isinstance(test, Largest):
+        gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
+        if not gains:
+            return None
+        result, place = largest(gains, margin)
+        by_model: dict[str, float] = {}
+        for (model, _, _), values in gains.items():
+            by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
+        remark = f"the largest of {len(gains)}: {place}"
+        return _Tested(result, by_model, _joined(remark, _notice(test, by_model, frames)))
+    strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
+    if test is None or not strata:
+        return None
+    arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
+    by_model = {model: float(array.mean()) for model, array in arrays.items()}
+    seeds = min(map(len, arrays.values()))
+    if any(np.isnan(array).any() for array in arrays.values()):
+        remark = "not every run has a value, as where the token sample holds no selecting step"
+        return _Tested(no_value(seeds, len(arrays)), by_model, remark)
+    result = outcome(test, arrays, margin)
+    remark = "one seed: there is no test" if seeds == 1 else ""
+    if math.isnan(result.p) and not remark:
+        remark = "all paired values are equal: there is no test"
+    return _Tested(result, by_model, _joined(remark, _notice(test, by_model, frames)))
+
+
+def _notice(test: Test, models: Iterable[str], frames: LedgerFrames) -> str:
+    """What must be known of the samples behind a claim's numbers: how many could be graded, where not all could."""
+    if isinstance(test, Measure):  # made from training logs
+        return ""
+    benchmarks, metrics = [AVERAGE], [test.metric]
+    if isinstance(test, DifferenceTest):
+        benchmarks = benchmarks_of(test, frames.mirrors)
+        metrics += [test.minus_metric] if test.minus_metric else []
+    arms = (test.ours, *test.against)
+    notices = {model: frames.graded.notice(model, arms, benchmarks, metrics) for model in models}
+    return "; ".join(f"{model}: {text}" for model, text in notices.items() if text)
+
+
+def _joined(*remarks: str) -> str:
+    return "; ".join(filter(None, remarks))
+
+
+def _entry(claim: Claim, tested: _Tested, p_adjusted: float, alpha: float, margin: float, power: float) -> Entry:
+    result, by_model, remark = tested
+    effect = result.effect if claim.paper_points is None else claim.paper_points / 100
+    if claim.paper_points is not None and effect <= margin:  # the margin cannot tell the paper's figure from none
+        result = replace(result, p_equivalence=math.nan)
+    told = verdict(result, p_adjusted)
+    if told == CONTRADICTED and result.p_equivalence < ALPHA <= p_adjusted:
+        remark = _joined(remark, f"within {100 * margin:g} points of 0")
+    seeds = seeds_needed(effect, result.sd, power, alpha=alpha / result.searched, strata=result.strata)
+    return Entry(claim, result, by_model, told, remark, p_adjusted, float(seeds))
+
+
+def _absence(claim: Claim, frames: LedgerFrames) -> str:
+    """Why a claim was not tested."""
+    if claim.needs is not None:
+        return f"needs {claim.needs}"
+    ran = set(frames.runs["variant"])
+    missing = [variant for variant in variants_of(claim.test) if variant not in ran]
+    if missing:
+        return f"without {', '.join(missing)}"
+    if isinstance(claim.test, Measure):
+        return "no run has the quantity of both arms, as where no forks are known"
+    return "no model ran both arms on its benchmarks"
+
+
+def variants_of(test: Test | None) -> list[str]:
+    """The variants that a test is about, the compared one first; none without a test."""
+    if isinstance(test, Measure):
+        return [test.of, *([test.minus] if test.minus else [])]
+    return [test.ours, *test.against] if test is not None else []
+
+
+def describe(claim: Claim) -> str:
+    """The declared test in words, such as "ict-10 − grpo, pass@4, average: higher"."""
+    test = claim.test
+    if test is None:
+        return "none"
+    if isinstance(test, Measure):
+        rule = f"within {test.within[0]:g} to {test.within[1]:g}" if test.within else f"{test.direction} than 0"
+        of = test.of if test.minus is None else f"{test.of} − {test.minus}"
+        return f"{test.quantity.replace('_', ' ')} of {of}: {rule}"
+    others = ", ".join(test.against)
+    if isinstance(test, Largest):
+        return f"largest {test.ours} − {others} on one benchmark, {test.metric}: higher than 0"
+    if test.combine:
+        others = f"{test.combine} of {others}"
+    metric = test.metric if test.minus_metric is None else f"{test.metric} less {test.minus_metric}"
+    place = "average" if test.benchmarks is None else " and ".join(test.benchmarks)
+    scope = ", every model" if test.every_model else ""
+    rule = "equal within the margin" if test.direction == "equal" else f"{test.direction} than 0"
+    return f"{test.ours} − {others}, {metric}, {place}{scope}: {rule}"
+
+
+def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The entries as JSON-able values; a number that does not exist is null."""
+
+    def number(value: float) -> float | str | None:
+        if math.isinf(value):
+            return "unbounded"
+        return None if math.isnan(value) else float(f"{value:.10g}")
+
+    return [
+        {
+            "id": entry.claim.id,
+            "statement": entry.claim.statement,
+            "source": entry.claim.source,
+            "paper": entry.claim.paper,
+            "test": describe(entry.claim),
+            "verdict": entry.verdict,
+            "remark": entry.remark,
+            "unit": "share" if entry.unit == POINTS else entry.unit,
+            **{name: number(getattr(entry.outcome, name)) for name in ("estimate", "low", "high", "p")},
+            "by_model": {model: number(mean) for model, mean in entry.by_model.items()},
+            "models": list(entry.by_model),
+            "seeds": entry.outcome.seeds,
+            "p_adjusted": number(entry.p_adjusted),
+            "seeds_needed": number(entry.seeds_needed),
+        }
+        for entry in entries
+    ]

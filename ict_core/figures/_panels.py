@@ -1,0 +1,247 @@
+"""The layout that the figures share: a grid of panels, one column a model, a legend and a note below the data."""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import ArrayLike, NDArray
+
+from ict_core.errors import UserError
+from ict_core.figures._style import COLUMN_WIDTH, TEXT_WIDTH, Marks, handles, label, style
+from ict_core.statistics import AVERAGE, BASE, seed_range
+
+PASS_METRICS = ("pass@1", "pass@4")  # of the figures that show a test or a level of the average
+PANEL_HEIGHT = 2.1  # inches
+LEGEND_LINE = 0.17  # inches, high
+LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
+HANDLE = 3.2  # font sizes, wide: two dashes of every pattern
+BESIDE = 3  # panels of one model
+NOTE_SIZE = 6  # points
+NOTE_LINE = 0.11  # inches, high
+NOTE_CHARACTERS = 21  # an inch
+GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a line to compare with
+
+
+def figure_width(columns: int) -> float:
+    """Inches: a page's column for one panel, its text width for up to three, then wider with every panel."""
+    return COLUMN_WIDTH if columns == 1 else max(TEXT_WIDTH, 2.2 * columns)
+
+
+def grid(
+    rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
+) -> tuple[Figure, NDArray]:
+    """An empty figure of panels, `height` inches high, under the titles of their columns and over the variants' legend.
+
+    Returns:
+        The figure and its axes, shape (rows, len(titles)).
+    """
+    width = figure_width(len(titles))
+    lines = math.ceil(len(variants) / (width // LEGEND_ENTRY[marks == "markers"]))
+    figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")
+    axes = figure.subplots(rows, len(titles), squeeze=False, sharex="col", sharey="row")
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title)
+    columns = math.ceil(len(variants) / lines)
+    entries = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
+    figure.legend(
+        handles(entries, marks),
+        [label(v) for v in entries],
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=1.0 if marks == "markers" else HANDLE,
+        columnspacing=1.2,
+    )
+    return figure, axes
+
+
+def sentence(text: str) -> Figure:
+    """A figure that says in words why there is nothing to draw: a study without an ablation still has its report."""
+    figure = Figure(figsize=(COLUMN_WIDTH, 1.0), layout="constrained")
+    axis = figure.subplots()
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, textwrap.fill(text, 58), transform=axis.transAxes, ha="center", va="center")
+    return figure
+
+
+def draw_note(figure: Figure, note: str) -> None:
+    """Add a note in small print under everything else; the figure grows by its lines, the panels keep their size."""
+    if not note:
+        return
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(note, int(width * NOTE_CHARACTERS))
+    extra = NOTE_LINE * len(lines) + 0.05
+    whole = height + extra
+    figure.set_size_inches(width, whole)
+    looks: dict[str, Any] = {"size": NOTE_SIZE, "color": "#555555", "linespacing": 1.1, "in_layout": False}
+    figure.text(0.5, 0.03 / whole, "\n".join(lines), ha="center", va="bottom", **looks)
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0.0, extra / whole, 1.0, height / whole))
+    for legend in figure.legends:  # pinned to the figure's lower edge, not to the layout's
+        legend.borderaxespad += 72 * extra / legend.prop.get_size_in_points()
+
+
+def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
+    """The wanted variants that the frame has, in the wanted order; a UserError if it has none of them."""
+    shown = [v for v in variants if (frame["variant"] == v).any()]
+    if not shown:
+        raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
+    return shown
+
+
+def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of :data:`PASS_METRICS` of the average over the benchmarks; a UserError names a frame without any."""
+    rows = frame[(frame["benchmark"] == AVERAGE) & frame["metric"].isin(PASS_METRICS)]
+    if rows.empty:
+        metrics = " or ".join(PASS_METRICS)
+        raise UserError(f"{name}: no {metrics} of the benchmark {AVERAGE!r}; run the statistics again")
+    return rows
+
+
+def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
+    """For each model of a frame, in order, its title: the name and over how many training seeds its variants were run.
+
+    Base, which is not trained, never counts.
+    """
+    trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
+    seeds = trained.groupby(["model", "variant"])["seed"].nunique()
+    ran = set(trained["model"])
+    return {
+        str(model): f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else str(model)
+        for model in frame["model"].unique()
+    }
+
+
+def training_curves(
+    log: pd.DataFrame, variants: Sequence[str], names: Mapping[str, str], window: int, height: float = PANEL_HEIGHT
+) -> tuple[Figure, NDArray]:
+    """Columns of the log over optimiser steps: each variant's mean over seeds, in a band from lowest to highest seed.
+
+    Curves are centred moving means over `window` steps (shorter at the ends). A step at which a seed has no value is a
+    gap, because a mean over the other seeds would jump.
+
+    Args:
+        names: column -> the name of its axis; a row of panels each.
+
+    Returns:
+        The figure and its axes, shape (columns of the log, models).
+    """
+    shown = present(log, variants)
+    models = titles(log, shown)
+    figure, axes = grid(len(names), list(models.values()), shown, height=height)
+    for row, (column, name) in zip(axes, names.items(), strict=True):
+        for axis, model in zip(row, models, strict=True):
+            for variant in shown:
+                chosen = log[(log["model"] == model) & (log["variant"] == variant)]
+                raw = chosen.pivot(index="step", columns="seed", values=column)
+                smooth = raw.rolling(window, center=True, min_periods=1).mean().where(raw.notna())
+                if not smooth.empty:
+                    draw_band(axis, smooth.index.to_numpy(), smooth.to_numpy(np.float64).T, variant)
+        row[0].set_ylabel(name)
+    for axis in axes[-1]:
+        axis.set_xlabel("Optimiser step")
+    figure.align_ylabels(list(axes[:, 0]))
+    return figure, axes
+
+
+def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -> None:
+    """A variant's mean over runs, shape (runs, points), in a band from the lowest to the highest; NaN is a gap."""
+    look, mean = style(variant), runs.mean(axis=0)
+    axis.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=look.colour, alpha=0.12, linewidth=0)
+    axis.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=look.width)
+
+
+def row_panels(
+    rows: int,
+    titles: Sequence[str],
+    names: Sequence[str],
+    line: float = 0.2,
+    sharex: Literal["col", "all", "none"] = "col",
+) -> tuple[Figure, NDArray]:
+    """An empty figure of panels with named lines, `line` inches high: line i, from the top, stands at the height i.
+
+    Returns:
+        The figure and its axes, shape (rows, len(titles)).
+    """
+    size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, len(titles), squeeze=False, sharex=sharex, sharey="row")
+    for row in axes:
+        row[0].set_yticks(range(len(names)), names)
+        row[0].set_ylim(len(names) - 0.3, -0.7)
+        for axis in row:
+            axis.grid(visible=False, axis="y")
+            axis.grid(visible=True, axis="x")
+            axis.tick_params(axis="y", length=0)
+    for axis, title in zip(axes[0], titles, strict=True):
+        axis.set_title(title)
+    return figure, axes
+
+
+def variant_panels(
+    models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
+) -> tuple[Figure, dict[str, list[Axes]]]:
+    """An empty figure with a panel a title for each model, three beside each other; a line a variant in each.
+
+    Returns:
+        The figure, and each model's axes in the order of the titles.
+    """
+    blocks = -(-len(titles) // BESIDE) * len(models)
+    figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
+    panels: dict[str, list[Axes]] = {}
+    for model, block in zip(models, np.split(axes, len(models)), strict=True):
+        block[0, 0].set_ylabel(model)
+        panels[model] = list(block.flat)
+        for axis, title in zip(panels[model], titles, strict=True):
+            axis.set_title(title)
+    return figure, panels
+
+
+def draw_interval(
+    axis: Axes, row: float, low: float, high: float, colour: str, width: float, alpha: float = 1.0
+) -> None:
+    """A horizontal bar from `low` to `high` at the height `row`; nothing where the interval does not exist (NaN)."""
+    if np.isfinite(low) and np.isfinite(high):
+        axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
+
+
+def draw_seeds(
+    axis: Axes,
+    row: float,
+    values: ArrayLike,
+    limits: tuple[float, float, float],
+    variant: str,
+    *,
+    spread: float = 0.15,
+    filled: bool = False,
+) -> None:
+    """A variant's runs in percent around the height `row`: a marker each, their mean and its interval.
+
+    Args:
+        values: shares, one a run; NaN where a run has none.
+        limits: the runs' mean and its interval's ends, shares or NaN.
+        spread: of a line, the distance between the markers of two runs.
+        filled: the markers, under a stronger interval.
+    """
+    sample = 100 * np.asarray(values, dtype=np.float64)
+    sample = sample[np.isfinite(sample)]
+    if not sample.size:
+        return
+    mean, low, high = (100 * limit for limit in limits)
+    look = style(variant)
+    draw_interval(axis, row, low, high, look.colour, 2.2, alpha=0.6 if filled else 0.35)
+    heights = row + side_by_side(sample.size, spread)
+    face = look.colour if filled else "none"
+    axis.plot(sample, heights, look.marker, color=look.colour, markersize=3.0, mfc=face, mew=0.7, clip_on=False)
+    axis.plot(mean, row, "|", color=look.colour, markersize=8, mew=1.5, clip_on=False)
+
+
+def side_by_side(number: int, step: float) -> NDArray[np.float64]:
+    """Offsets around 0, `step` apart, that let equal values of several runs be seen, shape (number,)."""
+    return np.asarray(step * (np.arange(number) - (number - 1) / 2), dtype=np.float64)

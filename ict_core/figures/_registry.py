@@ -1,0 +1,52 @@
+"""Every figure by its name, in the report's order. Only drawing imports a figure's module, and with it matplotlib."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ict_core.evidence import read_declarations
+from ict_core.figures._declaration import Declaration
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ict_core.evidence import Stored
+
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)
+"""The name is that of the module here that draws it."""
+_OF_SCORES = {"runs", "levels", "contrasts", "components"}
+
+
+def reads(name: str) -> list[str]:
+    """The frames that a figure reads, its note included."""
+    inputs = FIGURES[name].inputs
+    return [*inputs, *(["scores"] if _OF_SCORES & set(inputs) else [])]
+
+
+def draw(name: str, study: "Stored") -> "Figure":
+    """The figure of that name from a study's stored frames.
+
+    It shows the variants of the line figures, or all of them where its settings name `variants`.
+
+    Raises:
+        UserError: a frame is missing or broken, or as :class:`Declaration` says.
+    """
+    from matplotlib import rc_context  # here, as titles and inputs are read at every start
+
+    from ict_core.figures._style import RC
+
+    declared = FIGURES[name]
+    frames = [study.frame(frame) for frame in declared.inputs]
+    settings: dict[str, Any] = {"variants": study.settings.shared}
+    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
+    with rc_context(RC):
+        figure: Figure = import_module(f"ict_core.figures.{name}").draw(*frames, **settings)
+    return figure
+
+
+def note(name: str, study: "Stored") -> str:
+    """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
+    from ict_core.statistics import Graded  # as above
+
+    ungraded = Graded(study.frame("scores")).sentence().replace("`", "") if "scores" in reads(name) else ""
+    return " ".join(filter(None, [study.settings.note, ungraded]))

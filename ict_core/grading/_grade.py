@@ -1,0 +1,71 @@
+"""The grading stage: completions to grades."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.grading._canaries import check_canaries
+from ict_core.grading._gold import ANSWER_TYPES, refusal
+from ict_core.grading._pool import GradingPool
+from ict_core.process import Progress
+from ict_core.store.records import GRADES
+
+_PROBLEM = ["benchmark", "problem"]
+
+
+def _reject(rows: pd.DataFrame, columns: Sequence[str], complaint: str) -> None:
+    """Raise a UserError that names the first of the rows, if there is one."""
+    if len(rows):
+        first = ", ".join(f"{column} {rows[column].iloc[0]}" for column in columns)
+        raise UserError(f"grading: {first}: {complaint}" + (f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""))
+
+
+def _check(completions: pd.DataFrame, problems: pd.DataFrame) -> None:
+    """Raise a UserError unless every problem is gradable and all of a benchmark have the same number of samples."""
+    _reject(problems[problems.duplicated(_PROBLEM)], _PROBLEM, "the problem stands twice among the problems")
+    kinds = problems["answer_type"]
+    _reject(problems[~kinds.isin(ANSWER_TYPES)], _PROBLEM, f"its answer_type is not one of {', '.join(ANSWER_TYPES)}")
+    _reject(problems[problems["answer"].str.strip().fillna("") == ""], _PROBLEM, "its answer is empty")
+    wanted = pd.Series(map(refusal, problems["answer"], kinds), index=problems.index, dtype=object)
+    for reason in wanted.dropna().unique():
+        _reject(problems[wanted == reason], _PROBLEM, f"its answer is not {reason}")
+
+    sample = [*_PROBLEM, "sample"]
+    _reject(completions[completions.duplicated(sample)], sample, "the sample stands twice among the completions")
+    known, used = (pd.MultiIndex.from_frame(frame[_PROBLEM]) for frame in (problems, completions))
+    _reject(completions[~used.isin(known)], sample, "the problem is not among the problems")
+    _reject(problems[~known.isin(used)], _PROBLEM, "the problem has no completion")
+    counts = completions.groupby(_PROBLEM, sort=False).size().reset_index(name="samples")
+    fewer = counts[counts["samples"] < counts.groupby("benchmark")["samples"].transform("max")]
+    _reject(fewer, [*_PROBLEM, "samples"], "other problems of the benchmark have more samples")
+
+
+def grade_completions(
+    completions: pd.DataFrame, problems: pd.DataFrame, *, workers: int, seconds: float, memory_mib: int
+) -> pd.DataFrame:
+    """Grade every completion, after the canaries.
+
+    Args:
+        completions: a frame of ``records.COMPLETIONS``.
+        problems: a frame of ``records.PROBLEMS``, of exactly the problems that the completions answer.
+        workers, seconds, memory_mib: see :class:`GradingPool`.
+
+    Returns:
+        a frame of ``records.GRADES``, one row a completion and in their order.
+
+    Raises:
+        UserError: a canary is graded otherwise than known, a worker does not start, or the frames do not fit: a
+            duplicate problem or sample, an unknown problem, one without completions, unequal numbers of samples within
+            a benchmark, an answer type or a gold answer that cannot be graded. The message names the thing.
+    """
+    _check(completions, problems)
+    golds = completions[_PROBLEM].merge(problems, on=_PROBLEM, how="left", validate="many_to_one")
+    with GradingPool(workers=workers, seconds=seconds, memory_mib=memory_mib) as pool:
+        check_canaries(pool)
+        items = list(zip(completions["text"], golds["answer"], golds["answer_type"], strict=True))
+        verdicts = pool.grade(items, Progress("answer", len(items)).update)
+    grades = completions.reset_index(drop=True).assign(
+        status=[verdict.status for verdict in verdicts], extracted=[verdict.extracted for verdict in verdicts]
+    )
+    return grades[list(GRADES)]

@@ -1,0 +1,12 @@
+from ._causes import cause as cause
+from ._causes import last_line as last_line
+from ._causes import summary as summary
+from ._causes import telling as telling
+from ._damage import begun as begun
+from ._damage import damaged as damaged
+from ._damage import lost as lost
+from ._damage import mend as mend
+from ._damage import set_aside as set_aside
+from ._status import status as status
+from ._status import status_page as status_page
+from ._status import study_status as study_status

@@ -1,0 +1,120 @@
+"""Why a job has failed, as its own log tells it, and what is wrong with the disk where no log could tell."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from ict_core.process.failures import FULL, explain
+from ict_core.store import remove
+
+_TAIL = 2**18  # bytes at the end of a log in which a cause is looked for
+_LISTED = 10  # failed jobs in a summary
+_SHOWN = 500  # characters of a line
+_PROBE = 2**16  # bytes
+_AGAIN = re.compile(r"; attempt \d+ of \d+ in .*$", re.MULTILINE)  # what stands before it was tried again
+_RANK = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
+_TOLD = re.compile(r"^error: .*$", re.MULTILINE)  # by `ict` itself
+_DIED = re.compile(r"^\S+ \S+ (?:was killed by|was ended by) .*$", re.MULTILINE)  # by `ict lease`
+_ENDED = re.compile(r"^(?:interrupted|ended by SIG\w+)$", re.MULTILINE)
+_LAUNCHERS = ("subprocess.CalledProcessError", "torch.distributed.elastic")  # a rank's own error stands before theirs
+_SPACE = "free some space"  # in what is said of a full disk
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\(os error 28\)")
+
+
+def cause(log: Path) -> str:
+    """The line of a job's log that says why it has ended without its output; empty where none does."""
+    text = _RANK.sub("", _AGAIN.split(_tail(log))[-1])
+    lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or [""]
+    full = _NO_SPACE.search(text)
+    line = _short(lines[-1])
+    return f"{FULL} [{line or full[0]}]" if full and _SPACE not in line else line
+
+
+def why(log: Path) -> str:
+    """Why a job has failed: what its log says, else what is wrong with the disk now, else how the log ends."""
+    told = cause(log) or fault_of_disk(log.parent)
+    if told or not log.exists():
+        return told or "it left no log; what is printed above says more"
+    return f"its log names no error, and ends: {_short(last_line(log))}"
+
+
+def summary(failed: Iterable[tuple[str, Path]], error: BaseException | None, folders: Iterable[Path]) -> list[str]:
+    """The failed jobs of a run, a line each, and what is wrong with the run itself.
+
+    Args:
+        failed: each job's name and log.
+        error: by which Snakemake itself has ended.
+        folders: into which Snakemake and its jobs write.
+    """
+    lines = [f"failed: {name}: {why(log)}" for name, log in sorted(failed)]
+    lines = [*lines[:_LISTED], *([f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else [])]
+    faults = [fault for folder in folders if (fault := fault_of_disk(folder))]
+    faults += [str(told)] if error and (told := explain(error, "snakemake")) else []
+    return lines if any(_SPACE in line for line in lines) else [*lines, *(f"error: {fault}" for fault in faults[:1])]
+
+
+def telling(run: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
+    """A function that calls ``tell`` with its exception, then with its arguments, before it raises it."""
+
+    def told(*arguments: Any) -> Any:
+        try:
+            return run(*arguments)
+        except Exception as error:
+            tell(error, *arguments)
+            raise
+
+    return told
+
+
+def fault_of_disk(folder: Path) -> str:
+    """What keeps a small file from being written into a folder now; empty where nothing does."""
+    probe = folder / ".ict-probe.partial"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with probe.open("wb") as file:
+                file.write(bytes(_PROBE))
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            remove(probe)
+    except OSError as error:
+        return str(explain(error, "", folder) or error)
+    return ""
+
+
+def last_line(log: Path) -> str:
+    """The last line of a text that is not blank; of a progress bar what it showed last."""
+    return next(iter(last_lines(log)), "")
+
+
+def last_lines(log: Path) -> list[str]:
+    """The lines at the end of a text that are not blank, the last first."""
+    return [line.strip() for line in reversed(_tail(log).splitlines()) if line.strip()]
+
+
+def _raised(text: str) -> list[str]:
+    """The last line of every traceback, without those of the launchers if there are others."""
+    raised, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("Traceback (most recent call last):"):
+            inside = True
+        elif inside and line.strip() and not line[0].isspace():
+            raised.append(line)
+            inside = False
+    return [line for line in raised if not line.startswith(_LAUNCHERS)] or raised
+
+
+def _tail(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL))
+            return file.read().decode(errors="replace").replace("\r", "\n")
+    except OSError:
+        return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."

@@ -1,0 +1,4 @@
+from ._fetch import fetch_model as fetch_model
+from ._read import check_weights as check_weights
+from ._read import read_model as read_model
+from ._read import read_tokenizer as read_tokenizer

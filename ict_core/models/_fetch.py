@@ -1,0 +1,153 @@
+"""Base checkpoints that others trained: fetched from the hub or a folder, held against what the YAML file states."""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from huggingface_hub import HfApi, snapshot_download
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+from ict_core.config import HubModel, LocalModel
+from ict_core.errors import Transient, UserError
+from ict_core.models._read import INDEX, check_weights
+from ict_core.process.failures import DISK_ERRORS, lost_connection
+from ict_core.store import (
+    MANIFEST,
+    cost,
+    file_hashes,
+    hash_weights,
+    manifest,
+    remove,
+    settle,
+    write_json,
+    write_manifest,
+)
+
+# Weights as safetensors only, and no code: nothing that is run when it is loaded.
+WEIGHTS = "model*.safetensors"
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # one of these at least
+FILES = [WEIGHTS, INDEX, "config.json", *_TOKENIZERS, "tokenizer_config.json", "merges.txt"]
+FILES += ["added_tokens.json", "special_tokens_map.json", "chat_template.jinja"]
+_SIZES = {  # the YAML file's names, and transformers'
+    "hidden_size": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "intermediate_size": "intermediate_size",
+    "vocab_size": "vocab_size",
+    "max_positions": "max_position_embeddings",
+}
+
+
+def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resolved: dict[str, Any], out: Path) -> None:
+    """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest.
+
+    An interrupted download is taken up again.
+
+    Args:
+        file: the YAML file that states the model, for messages.
+        repository: where a relative `path` starts.
+        resolved: the model's resolved configuration, for the manifest.
+        out: receives weights, config, tokenizer, ``generation_config.json`` and manifest; it appears whole or not at
+            all.
+
+    Raises:
+        UserError: the checkpoint cannot be had, is incomplete, or is not the one that the file states.
+    """
+    started = time.perf_counter()
+    facts: dict[str, Any] = {}
+    if isinstance(model, HubModel):
+        partial, facts["revision"] = _download(model, file, out)
+    else:
+        partial = _copy(model, file, repository, out)
+    check_checkpoint(model, file, partial)
+    facts |= {"stage": "fetch", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
+    write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens=0))
+    settle(partial, out)
+
+
+def _download(model: HubModel, file: str, out: Path) -> tuple[Path, str | None]:
+    """The folder into which the model's files were downloaded, named by their commit, and that commit."""
+    try:
+        commit = HfApi().model_info(model.hub, revision=model.revision).sha
+        partial = out.with_name(f"{out.name}.{commit}.partial")
+        snapshot_download(model.hub, revision=commit, local_dir=partial, allow_patterns=FILES, ignore_patterns=["*/*"])
+    except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
+        kind = Transient if lost_connection(error) else UserError
+        raise kind(
+            f"{file}: {model.hub} at revision {model.revision} cannot be had from the hub: "
+            f"{type(error).__name__}: {' '.join(str(error).split())}; check hub and revision, the network, and, "
+            "for a gated or private model, that HF_TOKEN may read it; or use kind: local with the path of a copy"
+        ) from None
+    shutil.rmtree(partial / ".cache", ignore_errors=True)  # the library's notes on the download
+    return partial, commit
+
+
+def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
+    """The folder into which the model's files were copied."""
+    source = repository / model.path
+    if not source.is_dir():
+        raise UserError(f"{file}: path: {source} is no folder; allowed: a checkpoint in the hub's format")
+    partial = out.with_name(f"{out.name}.partial")
+    remove(partial)
+    partial.mkdir(parents=True)
+    for pattern in FILES:
+        for path in source.glob(pattern):
+            shutil.copy2(path, partial)
+    return partial
+
+
+def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> None:
+    """Hold a checkpoint against its YAML file and rewrite its ``generation_config.json`` to the stated stop ids.
+
+    Raises:
+        UserError: weights are missing, the config has another architecture, or the tokenizer's own stop id is not
+            among the stated ones.
+    """
+    _check_weights(file, folder)
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
+    stated = [(f"architecture.{key}", getattr(model.architecture, key), name) for key, name in _SIZES.items()]
+    stated.append(("tied_embeddings", model.tied_embeddings, "tie_word_embeddings"))
+    faults = []
+    for key, value, name in stated:
+        if (own := getattr(config, name, None)) != value:
+            faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
+    if faults:
+        raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
+    tokenizer = _tokenizer(file, folder)
+    if tokenizer.eos_token_id not in model.stop_ids:
+        raise UserError(
+            f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "
+            f"{tokenizer.eos_token_id} ({tokenizer.eos_token}); allowed: a list that holds this id"
+        )
+    pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})
+
+
+def _check_weights(file: str, folder: Path) -> None:
+    if not any(folder.glob(WEIGHTS)):
+        raise UserError(
+            f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
+            "may run code: convert them, or name a model that has safetensors"
+        )
+    try:
+        check_weights(folder)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+
+
+def _tokenizer(file: str, folder: Path) -> PreTrainedTokenizerBase:
+    if not any((folder / name).exists() for name in _TOKENIZERS):
+        raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
+    try:
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+        raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None

@@ -1,0 +1,3 @@
+from ._assemble import check_study_access as check_study_access
+from ._assemble import study_problems as study_problems
+from ._templates import templated as templated

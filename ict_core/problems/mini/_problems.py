@@ -1,0 +1,127 @@
+"""Five families of problems, each a question with its chain of steps and its answer."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ict_core.grading import LETTERS
+from ict_core.problems.mini._arithmetic import Operation, Step
+
+TEMPLATE = "Q: {question}\nA:"
+"""How every problem is put."""
+
+_NAMES = ("Ann", "Ben", "Eva", "Leo", "Mia", "Tom")
+_THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
+_LIMITS = (2, 5, 8)  # the first digit beyond the ranges A, B and C
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A question, the steps that solve it, and the letter of the right choice (none: the last result is asked for)."""
+
+    question: str
+    steps: tuple[Step, ...]
+    letter: str = ""
+
+    @property
+    def answer(self) -> str:
+        return self.letter or str(self.steps[-1].result)
+
+    @property
+    def prompt(self) -> str:
+        return TEMPLATE.format(question=self.question)
+
+    def solution(self, worked: Sequence[bool]) -> str:
+        """The completion that follows the prompt, each step written worked or direct."""
+        parts = [s.worked() if w else s.direct() for s, w in zip(self.steps, worked, strict=True)]
+        return " " + " ".join([*parts, f"\\boxed{{{self.answer}}}"])
+
+
+def _step(rng: np.random.Generator, left: int, operations: str) -> Step:
+    """A step from ``left`` whose result stays within 0 to 999; only two-digit numbers are multiplied, by 2 to 5."""
+    possible = [
+        o for o in operations if (o == "+" and left < 900) or (o == "-" and left > 1) or (o == "*" and left < 100)
+    ]
+    operation: Operation = possible[rng.integers(len(possible))]  # type: ignore[assignment]
+    if operation == "+":
+        return Step(left, "+", int(rng.integers(11, 100)))
+    if operation == "-":
+        return Step(left, "-", int(rng.integers(min(left, 11), min(left, 99) + 1)))
+    return Step(left, "*", int(rng.integers(2, 6)))
+
+
+def _chain(rng: np.random.Generator, length: int, operations: str = "+-*") -> tuple[Step, ...]:
+    steps = [_step(rng, int(rng.integers(11, 100)), operations)]
+    while len(steps) < length:
+        steps.append(_step(rng, steps[-1].result, operations))
+    return tuple(steps)
+
+
+def word(rng: np.random.Generator) -> Problem:
+    """A story in one or two steps (mirrors GSM8K)."""
+    steps = _chain(rng, int(rng.integers(1, 3)))
+    name, thing = rng.choice(_NAMES), rng.choice(_THINGS)
+    told = {"+": "gets {} more", "-": "loses {}", "*": "makes it {} times"}
+    story = " and ".join(told[s.operation].format(s.right) for s in steps)
+    return Problem(f"{name} has {steps[0].left} {thing}, {story}. How many?", steps)
+
+
+def symbolic(rng: np.random.Generator) -> Problem:
+    """An expression or an equation in one or two steps (mirrors MATH)."""
+    if rng.random() < 0.5:
+        steps = _chain(rng, 2, "+-")
+        return Problem(f"{steps[0].expression}{steps[1].operation}{steps[1].right}", steps)
+    steps = _chain(rng, 2)
+    first, second = steps
+    return Problem(f"y={first.expression}, y{second.operation}{second.right}", steps)
+
+
+def _balanced(
+    rng: np.random.Generator, draw: Callable[[], tuple[Step, ...]], unit: int
+) -> tuple[tuple[Step, ...], str]:
+    """Steps and the letter of the range of one digit of their result (`unit` 1: the last), each equally likely."""
+    wanted = int(rng.integers(4))
+    while True:
+        steps = draw()
+        if bisect_right(_LIMITS, steps[-1].result // unit % 10) == wanted:
+            return steps, LETTERS[wanted]
+
+
+def stem(rng: np.random.Generator) -> Problem:
+    """In which of four ranges the tens of a one-step result lie (mirrors MMLU-STEM)."""
+    steps, letter = _balanced(rng, lambda: _chain(rng, 1), 10)
+    return Problem(f"{steps[0].expression} has tens A<2 B<5 C<8 D more?", steps, letter)
+
+
+def science(rng: np.random.Generator) -> Problem:
+    """In which of four ranges the last digit of a two-step quantity lies (mirrors GPQA)."""
+
+    def draw() -> tuple[Step, ...]:
+        first = Step(int(rng.integers(11, 100)), "*", int(rng.integers(2, 6)))
+        return first, _step(rng, first.result, "+-")
+
+    steps, letter = _balanced(rng, draw, 1)
+    first, second = steps
+    then = "on" if second.operation == "+" else "back"
+    question = f"It moves {first.left} a second for {first.right}, then {then} {second.right}. Ends A<2 B<5 C<8 D more?"
+    return Problem(question, steps, letter)
+
+
+def aime(rng: np.random.Generator) -> Problem:
+    """A chain of three definitions, the answer an integer from 0 to 999 (mirrors AIME)."""
+    steps = _chain(rng, 3)
+    letters = "abc"
+    lines = [f"a={steps[0].expression}"]
+    lines += [f"{letters[i]}={letters[i - 1]}{s.operation}{s.right}" for i, s in enumerate(steps) if i]
+    return Problem(f"{', '.join(lines)}. Find {letters[-1]}", steps)
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator], Problem]] = {
+    "word": word,
+    "symbolic": symbolic,
+    "stem": stem,
+    "science": science,
+    "aime": aime,
+}

@@ -1,0 +1,143 @@
+"""Every rule on the same rollouts: what it keeps of them, and how far any two of them agree."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from ict_core.seeding import derive_seed
+from ict_core.selection import Rule, TokenBatch
+from ict_core.statistics import CELL
+from ict_core.store import STATISTICS, records
+from ict_core.tokens.streaming import TokenStatistics
+
+Floats = NDArray[np.float64]
+_ORDER = ["group", "rollout", "position"]
+
+
+def rebuilt(rows: pd.DataFrame) -> TokenBatch:
+    """The padded tensors of one sampled step, as the training's selection saw them.
+
+    The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged.
+    """
+    group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
+    group_size = int(rollout.max()) + 1
+    row = group * group_size + rollout
+    shape = ((int(group.max()) + 1) * group_size, int(position.max()) + 1)
+
+    values = torch.zeros(len(STATISTICS), *shape)
+    values[:, row, position] = torch.tensor(rows[[*STATISTICS]].to_numpy(np.float32).T)
+    advantages = torch.zeros(shape[0])
+    advantages[row] = torch.tensor(rows["advantage"].to_numpy(np.float32))
+    mask = torch.zeros(shape, dtype=torch.bool)
+    mask[row, position] = True
+    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask)
+
+
+def rule_seed(seed: int, rule: Rule, step: int) -> int:
+    """The seed of a rule's random draws at one step, whatever other rules there are."""
+    return derive_seed(seed, "shadow", rule.name, step)
+
+
+def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All rules on one sampled step, in frames of `records.SHADOW` (:func:`composition`) and OVERLAP (:func:`overlap`).
+
+    A rule whose scope is the batch has the sampled groups for its batch, so it keeps other tokens than in a training,
+    whose batch has more groups; rules of a sequence's or a group's scope keep exactly what they would keep there.
+
+    Results are in the order of the rules; ``rows`` are of `records.TOKENS`, the seed is the cell's.
+    """
+    rows = rows.sort_values(_ORDER, kind="stable")
+    batch, step = rebuilt(rows), int(rows["step"].iloc[0])
+    seeds = [rule_seed(seed, rule, step) for rule in rules]
+    kept = np.stack([rule.kept(batch, own)[batch.mask].numpy() for rule, own in zip(rules, seeds, strict=True)])
+    scores = [rule.score(batch, own) for rule, own in zip(rules, seeds, strict=True)]
+    names = [rule.name for rule in rules]
+    shadow = composition(rows, kept).assign(step=step, rule=names, tokens=len(rows))[list(records.SHADOW)]
+    pairs = overlap(kept, [None if s is None else s[batch.mask].numpy() for s in scores], names)
+    return shadow, pairs.assign(step=step)[list(records.OVERLAP)]
+
+
+def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    """What sets of kept tokens are made of.
+
+    Args:
+        rows: N rows of `records.TOKENS`, one step.
+        kept: (R, N), one row a rule.
+
+    Returns:
+        R rows. Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks),
+        `surprise_share` (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of
+        the policy gradient A (e_a - p) with respect to each token's logits). Means over the kept tokens:
+        `fork_precision`, `positive_share` and `negative_share` (A > 0, A < 0), `high_h1_share` and `high_h2_share`
+        (above the median of all tokens; a tie is half), `position` (0 the response's first, 1 its last token; the
+        only token of a response stands at 0), `probability` p, `purity` beta = exp(-H2), `distance` |p - beta|.
+        NaN where a share is of nothing or a mean over nothing, and for forks where none is known.
+    """
+    logprob, h2, advantage, fork = (rows[c].to_numpy() for c in ("logprob", "h2", "advantage", "fork"))
+    p, purity, ones = np.exp(logprob), np.exp(-h2), np.ones(len(rows))
+    last = rows.groupby(["group", "rollout"])["position"].transform("max").to_numpy()
+    parts = {
+        "kept_share": ones,
+        "fork_recall": fork,
+        "surprise_share": -np.expm1(logprob),
+        "gradient_share": np.abs(advantage) * np.sqrt(np.clip(1 - 2 * p + purity, 0, None)),
+    }
+    means = {
+        "fork_precision": fork,
+        "positive_share": (advantage > 0) * ones,
+        "negative_share": (advantage < 0) * ones,
+        "high_h1_share": _above_median(rows["h1"]),
+        "high_h2_share": _above_median(rows["h2"]),
+        "position": rows["position"].to_numpy() / np.maximum(last, 1),
+        "probability": p,
+        "purity": purity,
+        "distance": np.abs(p - purity),
+    }
+    sets, amounts, values = kept.astype(np.float64), np.stack([*parts.values()], 1), np.stack([*means.values()], 1)
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        shares = sets @ amounts / amounts.sum(0)
+        averages = sets @ values / sets.sum(1, keepdims=True)
+    frame = pd.DataFrame(np.hstack([shares, averages]), columns=[*parts, *means]).assign(forks=fork.sum())
+    return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
+
+
+def _above_median(values: pd.Series) -> Floats:
+    """1 above the median of the values, 0 below it, a half at it."""
+    return np.heaviside(values.to_numpy() - np.median(values), 0.5)
+
+
+def overlap(kept: NDArray[np.bool_], scores: Sequence[Floats | None], names: Sequence[str]) -> pd.DataFrame:
+    """How far any two of R rules agree: a row a pair, in the rules' order.
+
+    `jaccard`: tokens that both keep, (R, N), over tokens that either keeps. `rank_correlation`: Spearman's of the
+    scores, by which each rule ranks the N tokens; NaN where it ranks none or all its scores are equal.
+    """
+    sets = kept.astype(np.int64)
+    both, size = sets @ sets.T, sets.sum(1)
+    ranked = pd.DataFrame({i: np.full(kept.shape[1], np.nan) if s is None else s for i, s in enumerate(scores)})
+    correlation = ranked.corr(method="spearman").to_numpy()
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        jaccard = both / (size[:, None] + size - both)
+    pairs = np.triu_indices(len(kept), 1)
+    rule, other = np.asarray(names)[np.stack(pairs)]
+    columns = {"jaccard": jaccard[pairs], "rank_correlation": correlation[pairs]}
+    return pd.DataFrame({"rule": rule, "other": other, **columns})
+
+
+def score_study(tokens: pd.DataFrame, rules: Sequence[Rule], baseline: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All rules on every sampled step of every cell: frames of `records.STUDY_SHADOW` and `records.STUDY_OVERLAP`.
+
+    The overlap is told on the rollouts of the baseline, which has run, alone; ``tokens`` are `records.STUDY_TOKENS`.
+    """
+    shadows, overlaps = [], []
+    for _, rows in tokens.groupby([*CELL, "step"], sort=False):
+        cell: dict[str, Any] = {column: rows[column].iloc[0] for column in CELL}
+        shadow, pairs = score_step(rows, rules, int(cell["seed"]))
+        shadows.append(shadow.assign(**cell))
+        if cell["variant"] == baseline:
+            overlaps.append(pairs.assign(**cell))
+    return pd.concat(shadows, ignore_index=True), pd.concat(overlaps, ignore_index=True)

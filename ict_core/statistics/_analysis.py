@@ -1,0 +1,84 @@
+"""The statistics stage: from a study's scores to the frames that tables, figures and claims read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.statistics._arms import Arms, Shown, arms_of, common_seeds, count_matrices
+from ict_core.statistics._components import component_frame, sampling_of
+from ict_core.statistics._contrasts import Comparisons, contrast_frame
+from ict_core.statistics._levels import level_frame
+from ict_core.statistics._metrics import metrics_of
+from ict_core.statistics._names import AVERAGE, BASE
+from ict_core.statistics._runs import check_samples, frame_of_arms, shown_variants
+from ict_core.statistics._schemas import VIEWS
+from ict_core.statistics._views import Contrast, second_views
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The frames of the statistics stage; their schemas stand in `schemas` under the same names."""
+
+    runs: pd.DataFrame
+    levels: pd.DataFrame
+    contrasts: pd.DataFrame
+    views: pd.DataFrame
+    components: pd.DataFrame
+
+
+def _view_frame(
+    arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons, generator: np.random.Generator
+) -> pd.DataFrame:
+    """The second views of every declared contrast, on the average, of every model that ran both of its variants."""
+    rows = []
+    for model, variants in shown.items():
+        for variant, baseline, metric in comparisons.declared:
+            if {variant, baseline} <= set(variants):
+                pair = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
+                ours, theirs = (arm.of(AVERAGE) for arm in pair)
+                rows += second_views(Contrast(model, variant, baseline, metric), ours, theirs, generator)
+    return pd.DataFrame(rows, columns=list(VIEWS))
+
+
+def analyse(
+    scores: pd.DataFrame,
+    variants: Sequence[str],
+    comparisons: Comparisons,
+    generator: np.random.Generator,
+    reruns: Mapping[str, str] | None = None,
+) -> Analysis:
+    """All statistics of a study.
+
+    Args:
+        scores: a frame of `records.SCORES`.
+        variants: the study's trained variants, in the order in which they are shown; each was run by some model.
+        generator: of everything that is drawn.
+        reruns: variant -> the same trained again with the same random numbers, if any.
+
+    Raises:
+        UserError: scores that are not complete, with too few samples for a declared metric, or without a variant; a
+            baseline that is no trained variant; arms without a common seed; or a margin or power out of range.
+    """
+    counts = count_matrices(scores)
+    unknown = [b for b in comparisons.baselines if b not in variants or b == BASE]
+    if unknown:
+        raise UserError(f"baselines {unknown} are no trained variants of the study")
+    shown = {model: shown_variants(scores, model, variants) for model in dict.fromkeys(key[0] for key in counts)}
+    trained = [set(names) - {BASE} for names in shown.values()]
+    declared = [d for d in dict.fromkeys(comparisons.declared) if any({d[0], d[1]} <= names for names in trained)]
+    comparisons = replace(comparisons, declared=declared)
+    metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
+    check_samples(scores, metrics)
+    arms = {metric: arms_of(counts, metric) for metric in metrics}
+    one_sample = frozenset(key for key, matrix in counts.items() if (matrix.n == 1).all())
+    sampling = {metric: sampling_of(counts, metric) for metric in metrics}
+    return Analysis(
+        runs=frame_of_arms(arms),
+        levels=level_frame(arms, shown, one_sample),
+        contrasts=contrast_frame(arms, shown, comparisons),
+        views=_view_frame(arms, shown, comparisons, generator),
+        components=component_frame(arms, sampling, shown, reruns or {}),
+    )

@@ -1,0 +1,147 @@
+"""Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ict_core.errors import UserError
+from ict_core.statistics._metrics import metric_values
+from ict_core.statistics._names import AVERAGE, CELL, cell_name
+from ict_core.statistics._pairing import shared_seeds
+
+_ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a model's runs under one variant got right on one benchmark."""
+
+    seeds: tuple[int, ...]  # of the runs, ascending
+    problems: tuple[
+        str, ...
+    ]  # in the order in which the scores first show them, the same for all variants of the model
+    n: NDArray[np.int64]  # samples graded, shape (seeds, problems)
+    correct: NDArray[np.int64]  # samples correct, shape (seeds, problems)
+
+
+def _check_complete(model: str, lacks: pd.DataFrame) -> None:
+    """Every cell of a model has every problem that another has: no True in a table of cells and problems."""
+    if not lacks.any(axis=None):
+        return
+    first = int(lacks.any(axis=1).to_numpy().argmax())
+    variant, seed = (lacks.index.get_level_values(name)[first] for name in ("variant", "seed"))
+    columns = lacks.columns[lacks.iloc[first]].to_frame()
+    absent = [f"{problem} of {benchmark}" for benchmark, problem in columns.to_numpy()]
+    more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
+    cell = cell_name(pd.Series({"model": model, "variant": variant, "seed": seed}))
+    raise UserError(
+        f"scores: {cell} lacks problem {', '.join(absent[:3])}{more}, which other cells of its model have; "
+        "evaluate it again"
+    )
+
+
+def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
+    """The counts of every (model, variant, benchmark), keys in the order in which the scores first show the values.
+
+    Of a frame of `records.SCORES`, rows in any order.
+
+    Raises:
+        UserError: no rows, a cell that lacks a problem that another cell of its model has (named), or has one twice.
+    """
+    if scores.empty:
+        raise UserError("scores: no rows; evaluate at least one cell")
+    twice = scores.duplicated([*CELL, "benchmark", "problem"], keep=False)
+    if twice.any():
+        row = scores[twice].iloc[0]
+        raise UserError(f"scores: {cell_name(row)} has problem {row['problem']} of {row['benchmark']} more than once")
+    ordered = scores.assign(**{name: pd.Categorical(scores[name], scores[name].unique()) for name in _ORDERED})
+    counts = {}
+    for model, rows in ordered.groupby("model", sort=False, observed=True):
+        by_cell = rows.set_index(["variant", "seed", "benchmark", "problem"])[["n", "correct"]]
+        n, correct = (by_cell[name].unstack(["benchmark", "problem"]) for name in by_cell)
+        _check_complete(str(model), n.isna())
+        for variant in n.index.unique("variant"):
+            for benchmark in n.columns.unique("benchmark"):
+                part = n.loc[variant, benchmark]
+                counts[str(model), str(variant), str(benchmark)] = Counts(
+                    tuple(map(int, part.index)),
+                    tuple(part.columns),
+                    part.to_numpy(np.int64),
+                    correct.loc[variant, benchmark].to_numpy(np.int64),
+                )
+    return counts
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Values of one metric, or differences of them, of a model's runs."""
+
+    name: str  # model/variant, for messages
+    seeds: tuple[int, ...]  # of the runs, ascending
+    blocks: Mapping[str, NDArray[np.float64]]  # of each benchmark, shape (seeds, problems of the benchmark), shares
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """The benchmarks and, last, their average."""
+        return [*self.blocks, AVERAGE]
+
+    def of(self, benchmark: str) -> list[NDArray[np.float64]]:
+        """The blocks that a benchmark's mean is over: its own, or all for the average."""
+        return list(self.blocks.values()) if benchmark == AVERAGE else [self.blocks[benchmark]]
+
+    def runs(self, benchmark: str) -> NDArray[np.float64]:
+        """The mean of each run, shape (seeds,): over problems, then over benchmarks for the average."""
+        return np.asarray(np.mean([block.mean(axis=1) for block in self.of(benchmark)], axis=0))
+
+
+Arms = dict[tuple[str, str], Arm]  # by model and variant
+Shown = Mapping[str, list[str]]  # of each model its variants in the order in which they are shown
+
+
+def each_arm(arms: Mapping[str, Arms], shown: Shown) -> Iterator[tuple[str, str, str, Arm]]:
+    """Model, variant, metric and arm of every shown variant, from the arms of each metric."""
+    for model, variants in shown.items():
+        for variant in variants:
+            for metric, by_variant in arms.items():
+                yield model, variant, metric, by_variant[model, variant]
+
+
+def arms_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> Arms:
+    """The arms of every (model, variant) under one metric, in the order of `counts`; errors as of `metric_values`."""
+    blocks: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
+    seeds: dict[tuple[str, str], tuple[int, ...]] = {}
+    for (model, variant, benchmark), matrix in counts.items():
+        blocks.setdefault((model, variant), {})[benchmark] = metric_values(metric, matrix.n, matrix.correct)
+        seeds[model, variant] = matrix.seeds
+    return {key: Arm("/".join(key), seeds[key], by_benchmark) for key, by_benchmark in blocks.items()}
+
+
+def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
+    """Both arms with the runs of the seeds that both have: a study may give an ablation fewer seeds than its method.
+
+    That no cell of the study is missing is seen to where the cells are collected.
+
+    Raises:
+        UserError: they have no seed in common (the message names both).
+    """
+    shared = tuple(shared_seeds(ours.seeds, theirs.seeds))
+    if not shared:
+        raise UserError(
+            f"a paired test needs common seeds: {ours.name} has {list(ours.seeds)}, {theirs.name} "
+            f"{list(theirs.seeds)}; give them the same seeds"
+        )
+
+    def only(arm: Arm) -> Arm:
+        rows = [arm.seeds.index(seed) for seed in shared]
+        return Arm(arm.name, shared, {name: block[rows] for name, block in arm.blocks.items()})
+
+    return only(ours), only(theirs)
+
+
+def difference(ours: Arm, theirs: Arm) -> Arm:
+    """ours - theirs, paired by seed and problem; both are arms of one model and metric with :func:`common_seeds`."""
+    blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
+    return Arm(f"{ours.name} - {theirs.name}", ours.seeds, blocks)

@@ -1,0 +1,192 @@
+"""The contrasts: variants against baselines, paired by seed, with tests, corrections and a verdict each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ict_core.errors import UserError
+from ict_core.statistics._arms import Arms, Shown, common_seeds, difference
+from ict_core.statistics._deciding import (
+    ALPHA,
+    BETTER,
+    IDENTICAL,
+    NO_SPREAD,
+    ONE_SEED,
+    UNDERPOWERED,
+    WORSE,
+    benjamini_hochberg,
+    deciding_p,
+    deciding_test,
+    finding,
+    holm,
+    p_of_sign_flip,
+    two_one_sided,
+)
+from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, without_spread
+from ict_core.statistics._names import AVERAGE, BASE
+from ict_core.statistics._permutation import sign_flip_floor
+from ict_core.statistics._power import detectable, seeds_needed
+from ict_core.statistics._schemas import CONTRASTS, FAMILIES
+from ict_core.statistics._two_way import two_way
+
+METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the study has them
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """What a study compares, and how strictly; a model skips the pairs of which it did not run both variants."""
+
+    baselines: Sequence[str]  # the variants to test against, in order
+    declared: Sequence[tuple[str, str, str]]  # the ledger's contrasts: variant, baseline, metric
+    varied: Sequence[tuple[str, str]]  # variant and the one that it varies, exploratory where they are no other pair
+    margin: float  # of equivalence, a share above 0; also the difference that `seeds_needed` is for
+    power: float  # of `detectable` and `seeds_needed`
+
+    def pairs(self, variants: Sequence[str]) -> list[tuple[str, str]]:
+        """The (variant, baseline) pairs of a model that ran `variants`: the usual ones, then the declared, the varied.
+
+        Usual is each trained variant against each baseline. Two variants meet once: as declared; else the one that
+        varies the other, or the later baseline, comes first.
+        """
+        ran = set(variants) - {BASE}
+        rank = {baseline: i for i, baseline in enumerate(self.baselines)}
+        last = len(rank)
+        declared = [(v, b) for v, b, _ in self.declared if v in ran and b in ran]
+        usual = [(v, b) for v in variants for b in self.baselines if {v, b} <= ran and rank.get(v, last) > rank[b]]
+        turned = [(b, v) if (b, v) in declared and (v, b) not in declared else (v, b) for v, b in usual]
+        pairs = list(dict.fromkeys([*turned, *declared]))
+        met = {frozenset(pair) for pair in pairs}
+        return pairs + [(v, other) for v, other in self.varied if {v, other} <= ran and {v, other} not in met]
+
+    def family(self, variant: str, baseline: str, benchmark: str, metric: str) -> str:
+        """The family, one of `schemas.FAMILIES`, in which a contrast's p is corrected."""
+        if benchmark != AVERAGE:
+            return "single benchmark"
+        return "declared" if (variant, baseline, metric) in self.declared else "exploratory"
+
+
+def correlation(ours: Floats, theirs: Floats) -> float:
+    """Pearson's correlation of two arms' runs, each of shape (seeds,): what the pairing bought.
+
+    NaN below three seeds (two points always correlate to +-1) and where one arm's runs are all equal.
+    """
+    if ours.size < 3 or without_spread(ours) or without_spread(theirs):
+        return float("nan")
+    return float(np.corrcoef(ours, theirs)[0, 1])
+
+
+def _runs(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> list[dict[str, Any]]:
+    """What each contrast's own runs say, before any correction; `runs`, `se`, `identical` are for what follows."""
+    metrics = dict.fromkeys([*METRICS, *(metric for _, _, metric in comparisons.declared)])
+    cases = [
+        (model, variant, baseline, metric)
+        for model, variants in shown.items()
+        for variant, baseline in comparisons.pairs(variants)
+        for metric in metrics
+        if metric in arms
+    ]
+    rows = []
+    for model, variant, baseline, metric in cases:
+        ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
+        gap = difference(ours, theirs)
+        for benchmark in gap.benchmarks:
+            runs = gap.runs(benchmark)
+            by_seeds, by_both = over_runs(runs), two_way(gap.of(benchmark))
+            rows.append(
+                {
+                    "model": model,
+                    "variant": variant,
+                    "baseline": baseline,
+                    "benchmark": benchmark,
+                    "metric": metric,
+                    "family": comparisons.family(variant, baseline, benchmark, metric),
+                    "seeds": runs.size,
+                    "difference": float(by_seeds.mean),
+                    "low": float(by_seeds.low),
+                    "high": float(by_seeds.high),
+                    "two_way_low": float(by_both.low),
+                    "two_way_high": float(by_both.high),
+                    "sd": float(runs.std(ddof=1)) if runs.size > 1 else float("nan"),
+                    "correlation": correlation(ours.runs(benchmark), theirs.runs(benchmark)),
+                    "p_t": float(by_seeds.p),
+                    "p_floor": sign_flip_floor(runs.size),
+                    "runs": runs,
+                    "se": float(by_seeds.se),
+                    "identical": bool((np.abs(runs) <= ROUNDING).all()),
+                }
+            )
+    return rows
+
+
+def _by_seeds(frame: pd.DataFrame, power: float) -> tuple[Floats, Floats]:
+    """p of each contrast's sign-flip test (NaN for one seed) and its `detectable`, rows of as many seeds together."""
+    p, smallest = np.full((2, len(frame)), np.nan)
+    seeds, sd = frame["seeds"].to_numpy(), _spread(frame)
+    for count in np.unique(seeds):
+        rows = np.flatnonzero(seeds == count)
+        smallest[rows] = detectable(sd[rows], int(count), power, ALPHA)
+        if count > 1:
+            p[rows] = p_of_sign_flip(np.stack(frame["runs"].iloc[rows].to_list()))
+    return p, smallest
+
+
+def _spread(frame: pd.DataFrame) -> Floats:
+    """The standard deviations; NaN where the differences are equal, as these say nothing about their spread."""
+    return frame["sd"].where(frame["se"].notna()).to_numpy(np.float64)
+
+
+def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
+    """What was found, and where nothing was, the reason."""
+    toward = np.where(frame["difference"] > 0, BETTER, WORSE)
+    verdict = finding(toward, frame["p_adjusted"], frame["p_equivalence"])
+    reasons = {ONE_SEED: frame["seeds"] < 2, IDENTICAL: frame["identical"], NO_SPREAD: frame["se"].isna()}
+    reason = np.select(list(reasons.values()), list(reasons), default=UNDERPOWERED)
+    return np.where(verdict == UNDERPOWERED, reason, verdict)
+
+
+def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> pd.DataFrame:
+    """Every pair's contrast on every benchmark and their average.
+
+    The declared family holds the declared pairs' declared metrics on the average, over all models; Holm corrects it.
+    All other rows of the average are one exploratory family, those of single benchmarks another, each corrected by
+    Benjamini and Hochberg's procedure. Which test decides, `statistics.deciding` says. The first that holds of these is
+    the verdict: "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at
+    5 %, uncorrected; "one seed"; "identical", every paired difference 0 up to rounding; "no spread", all of them equal
+    and not 0, so that no t-test can be made; "underpowered".
+
+    Args:
+        arms: of each metric; the METRICS and the declared ones are contrasted as far as they are there.
+
+    Returns:
+        A frame of `schemas.CONTRASTS`.
+
+    Raises:
+        UserError: a margin or power out of range, or two arms without a common seed (named).
+    """
+    margin, power = comparisons.margin, comparisons.power
+    if margin <= 0:
+        raise UserError(f"margin {margin}: must lie above 0")
+    rows = _runs(arms, shown, comparisons)
+    if not rows:
+        return pd.DataFrame(columns=list(CONTRASTS))
+    frame = pd.DataFrame(rows)
+    p_sign_flip, smallest = _by_seeds(frame, power)
+    p = deciding_p(frame["seeds"], frame["p_t"], p_sign_flip)
+    adjusted = np.full(len(frame), np.nan)
+    for family in FAMILIES:
+        members = (frame["family"] == family).to_numpy()
+        adjusted[members] = holm(p[members]) if family == "declared" else benjamini_hochberg(p[members])
+    frame = frame.assign(
+        test=deciding_test(frame["seeds"]),
+        p=p,
+        p_sign_flip=p_sign_flip,
+        p_adjusted=adjusted,
+        p_equivalence=two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
+        detectable=smallest,
+        seeds_needed=seeds_needed(margin, _spread(frame), power, ALPHA),
+    )
+    return frame.assign(verdict=_verdicts(frame))[list(CONTRASTS)]

@@ -1,0 +1,106 @@
+"""Which of the library's files a job runs, read from its imports: an edit of one makes its results old."""
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from ict_core.store._hashes import hash_tree
+
+LIBRARY = Path(__file__).parents[1]
+_NAME = LIBRARY.name
+INFRASTRUCTURE = (
+    "commands",
+    "config",  # its values are a job's parameters themselves
+    "errors",
+    "process",
+    "store._code",
+    "store._files",
+    "store._layout",
+    "store._repository",
+    "store._hashes",
+    "store._manifests",
+    "store._resolved",
+)
+"""Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""
+_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")
+"""Modules that every job runs by way of these, and that do change numbers."""
+
+
+@functools.cache
+def files_of(*modules: str) -> tuple[Path, ...]:
+    """The files that a job may import, but for :data:`INFRASTRUCTURE`: the static closure of its modules' imports.
+
+    Imports inside functions count. What a module imports by a name that it computes (a selection rule, a figure, a
+    reader) is not seen: the caller adds it to `modules`.
+
+    Args:
+        modules: dotted names below the library, such as ``stages.train``.
+
+    Raises:
+        FileNotFoundError: there is no such module.
+    """
+    numbers = {_file(module) for module in _NUMBERS}
+    closure: set[Path] = set()
+    waiting = [file for module in modules for file in (_file(module), *_on_the_way(f"{_NAME}.{module}"))] + [*numbers]
+    while waiting:
+        file = waiting.pop()
+        if file not in closure and (file in numbers or not is_infrastructure(name_of(file))):
+            closure.add(file)
+            waiting += _imported(file)
+    return tuple(sorted(closure))
+
+
+def fingerprint(*modules: str) -> str:
+    """A hash of :func:`files_of`: of their names and bytes, 16 hexadecimal digits."""
+    return hash_tree(files_of(*modules))[:16]
+
+
+def name_of(file: Path) -> str:
+    """A file's name in the library: ``training/_run.py``."""
+    return file.relative_to(LIBRARY).as_posix()
+
+
+def is_infrastructure(name: str) -> bool:
+    """Whether a file of that :func:`name_of` changes no number that a job writes."""
+    return any(name == f"{part.replace('.', '/')}.py" or name.startswith(f"{part}/") for part in INFRASTRUCTURE)
+
+
+def _file(module: str) -> Path:
+    path = LIBRARY.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@functools.cache
+def _imported(file: Path) -> set[Path]:
+    """The library's files that a file names in import statements, with the packages that they lie in."""
+    return {path for name in _imports(ast.parse(file.read_bytes())) for path in _on_the_way(name)}
+
+
+def _on_the_way(name: str) -> Iterator[Path]:
+    """The files that are read when a dotted name of the library is imported.
+
+    Its last part is a module, something in a module, or a name that a package exports from one of its modules.
+    """
+    path = LIBRARY
+    yield path / "__init__.py"
+    for part in name.split(".")[1:]:
+        path = path / _exported(path).get(part, part)
+        yield from (file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file())
+
+
+@functools.cache
+def _exported(package: Path) -> dict[str, str]:
+    """The names that a package exports, each with its module: as `__init__.pyi` says and lazy_loader reads."""
+    stub = package / "__init__.pyi"
+    nodes = ast.parse(stub.read_bytes()).body if stub.is_file() else []
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == _NAME)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _NAME:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

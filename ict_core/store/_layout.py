@@ -1,0 +1,140 @@
+"""Where every file of a study lies: the one place that names them, for the library and the workflow."""
+
+from pathlib import Path
+
+COMPLETIONS_CACHE = Path("results/cache/completions")  # of all studies of a repository
+MANIFEST = "manifest.json"  # in the folder of what it describes
+BASE_VARIANT = "base"
+"""The variant of the untrained model: evaluated, never trained, and no method's name."""
+
+FRAMES = ("scores", "log", "tokens", "compute", "shadow", "overlap", "contamination", "near_duplicates")
+"""What is measured of a study."""
+
+TABLE_KINDS = ("csv", "md", "tex", "html")
+FIGURE_KINDS = ("pdf", "png")
+
+_SEED = "seed-"
+
+
+def study_folder(name: str) -> Path:
+    """A study's folder, from that of the repository."""
+    return Path("results", name)
+
+
+def cell_folder(model: str, variant: str, seed: int | str) -> str:
+    """A cell's folder, from that of the study."""
+    return f"{model}/{variant}/{_SEED}{seed}"
+
+
+def seed_of(folder: Path) -> int | None:
+    """The seed in the name of a cell's folder; None where it is not the name of one."""
+    number = folder.name.removeprefix(_SEED)
+    return int(number) if folder.name.startswith(_SEED) and number.isdecimal() else None
+
+
+def trained_model(train: Path) -> Path:
+    """The checkpoint in a training's folder."""
+    return train / "model"
+
+
+def checkpoints_folder(train: Path) -> Path:
+    """The folder, beside that of a training, of its checkpoints while it is under way."""
+    return train.with_name(train.name + ".checkpoints")
+
+
+class CellFiles:
+    """The files of a cell, or of an untrained model's answers.
+
+    Args:
+        folder: ``<study>/<model>/<variant>/seed-<n>``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.train = folder / "train"  # what the training wrote, as a whole: model, three frames, manifest
+        self.model = trained_model(self.train)
+        self.completions = folder / "completions.parquet"  # records.COMPLETIONS
+        self.generation = folder / "generation.json"  # the manifest of the completions
+        self.grades = folder / "grades.parquet"  # records.GRADES
+        self.grading = folder / "grading.json"  # the manifest of the grades
+        self.token_page = folder / "tokens.html"  # of `ict tokens`; no job writes it
+
+
+class TrainFiles:
+    """The frames of a training, in the folder that it writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log.parquet"  # records.LOG, a row a step
+        self.timing = folder / "timing.parquet"  # records.TIMING, the wall time of each step
+        self.tokens = folder / "tokens.parquet"  # records.TOKENS, the token sample
+
+
+class StudyFiles:
+    """The files of a study.
+
+    Args:
+        results: its folder, ``results/<study>``, or one of stored files.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.train_problems = results / "data" / "train.parquet"  # records.PROBLEMS to train on
+        self.eval_problems = results / "data" / "eval.parquet"  # records.PROBLEMS of all benchmarks
+        self.settings = results / "study.json"  # the whole configuration, as the evidence reads it
+        self.manifest = results / MANIFEST  # the manifests of all jobs, what they share written once
+        self.measured = [self.settings, self.manifest, *map(self.frame, FRAMES)]  # what all evidence is made from
+        self.tables, self.figures, self.logs = results / "tables", results / "figures", results / "logs"  # folders
+        self.claims = results / "claims.json"  # the verdicts on the ledger's claims, and pages of them:
+        self.claims_text, self.claims_page = results / "claims.md", results / "claims.html"
+        self.notebook = results / "paper_figures.ipynb"  # executed
+        self.report, self.overview = results / "report.md", results / "overview.html"
+        self.manifest_page = results / "manifest.html"
+        self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
+
+    @property
+    def regraded(self) -> "StudyFiles":
+        """The files of the study under a later grader."""
+        return StudyFiles(self.results / "regrade")
+
+    def base_model(self, model: str) -> Path:
+        """The base checkpoint."""
+        return self.results / model / BASE_VARIANT / "model"
+
+    def completion_probe(self, model: str) -> Path:
+        """``records.COMPLETION_PROBE`` of a base model."""
+        return self.results / model / BASE_VARIANT / "completion_probe.parquet"
+
+    def cell(self, folder: str) -> CellFiles:
+        """The files of the cell of that :func:`cell_folder`."""
+        return CellFiles(self.results / folder)
+
+    def trackers(self, folder: str) -> Path:
+        """What the study's trackers write of a cell."""
+        return self.results / "trackers" / folder
+
+    def log_of(self, rule: str, part: str = "") -> Path:
+        """What a job of a rule prints; the part names the job where there are several."""
+        return self.logs / rule / f"{part}.log" if part else self.logs / f"{rule}.log"
+
+    def frame(self, name: str) -> Path:
+        """A measured frame, one of :data:`FRAMES`."""
+        return self.results / f"{'train_log' if name == 'log' else name}.parquet"
+
+    def statistics(self, name: str) -> Path:
+        """A frame of :data:`ict_core.statistics._schemas.STATISTICS`."""
+        return self.results / "statistics" / f"{name}.parquet"
+
+    def table(self, name: str, kind: str) -> Path:
+        """A table's file of one of the :data:`TABLE_KINDS`."""
+        return self.tables / f"{name}.{kind}"
+
+    def figure(self, name: str, kind: str) -> Path:
+        """A figure's file of one of the :data:`FIGURE_KINDS`."""
+        return self.figures / f"{name}.{kind}"
+
+
+def study_of(log: Path) -> Path | None:
+    """The folder of the study whose job prints into this log; None where it is no job's log."""
+    folders = [folder.parent for folder in log.parents if folder.name == "logs"]
+    return folders[0] if folders else None

@@ -1,0 +1,60 @@
+"""All tables of a study, from the frames of its statistics."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ict_core.statistics import AVERAGE, Graded
+from ict_core.tables._frames import Frames, TableSettings, restricted
+from ict_core.tables._registry import TABLES
+from ict_core.tables._table import Table
+from ict_core.tables._write import write
+from ict_core.tables.thresholds import REFERENCE
+
+
+def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
+    """The tables of :data:`TABLES`, in that order; one with numbers from samples not all of which were graded says so.
+
+    Raises:
+        UserError: a variant without a level.
+    """
+    shown = restricted(frames, settings.variants)
+    graded, tables = Graded(shown["scores"]), []
+    for name, declared in TABLES.items():
+        maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
+        table: Table = maker(*(shown[frame] for frame in declared.inputs), settings)
+        tables.append(_with_notices(replace(table, title=declared.title), graded, settings))
+    return tables
+
+
+def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Table:
+    """The table, with a column `notice` in its CSV and a sentence in its caption where a number needs one."""
+    if "metric" not in table.numbers:
+        return table
+    places = {theirs: ours for ours, theirs in settings.mirrors.items()}  # of the paper's benchmarks
+
+    def notice(row: Mapping[Any, Any]) -> str:
+        arms = [row[column] for column in ("variant", "baseline", "reference") if column in row]
+        arms += [REFERENCE] if table.name == "thresholds" else []
+        benchmark = row.get("benchmark", AVERAGE)
+        return graded.notice(row["model"], arms, [places.get(benchmark, benchmark)], [row["metric"]])
+
+    notices = [notice(row) for row in table.numbers.to_dict("records")]
+    if not any(notices):
+        return table
+    caption = f"{table.caption} {graded.sentence()} The column `notice` of the CSV says of which numbers."
+    return replace(table, numbers=table.numbers.assign(notice=notices), caption=caption)
+
+
+def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, mixed: str = "") -> list[Path]:
+    """Write every table of :func:`make_tables` into the folder `out`, and name the files.
+
+    Args:
+        note, mixed: see :func:`write`.
+
+    Raises:
+        UserError: as :func:`make_tables`; nothing is written then.
+    """
+    return [path for table in make_tables(frames, settings) for path in write(table, out, note, mixed)]

@@ -1,0 +1,87 @@
+"""Levels beside a difference from one reference: the layout of the ablations and of the fractions kept."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+
+from ict_core.statistics import AVERAGE, both_ways
+from ict_core.tables._frames import PASS_METRICS
+from ict_core.tables._layout import NONE, by_row, percent_interval
+
+NOT_IN_STUDY = "not in this study"
+NOT_ON_MODEL = "not run on this model"
+NOT_COMPARED = "not compared"
+REFERENCE = "reference"
+_LIMITS = ["difference", "difference_low", "difference_high"]
+
+
+def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The levels of some variants and their differences from a reference each, on the average.
+
+    Args:
+        levels, contrasts: frames of `schemas.LEVELS` and `schemas.CONTRASTS`.
+        rows: the columns model, variant, reference (itself: it is one) and any others, in order; a variant need not
+            have been run.
+
+    Returns:
+        `rows` for pass@1 and pass@4, with the columns metric, mean, low, high (the level's two-way interval), seeds,
+        difference (variant - reference), difference_low, difference_high (t over seeds), family, p_adjusted, verdict;
+        shares. Where there is no level or no difference the numbers are NaN and the verdict says why.
+    """
+    key = ["model", "variant", "metric"]
+    average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds"]]
+    pairs = both_ways(contrasts).rename(
+        columns={"baseline": "reference", "low": "difference_low", "high": "difference_high"}
+    )
+    numbers = (
+        rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross")
+        .merge(average, on=key, how="left")
+        .merge(
+            pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "verdict"]], on=[*key, "reference"], how="left"
+        )
+    )
+    ran = set(levels["variant"])
+
+    def verdict(variant: str, reference: str, mean: float, known: str) -> str:
+        if pd.isna(mean):
+            return NOT_ON_MODEL if variant in ran else NOT_IN_STUDY
+        if variant == reference:
+            return REFERENCE
+        return NOT_COMPARED if pd.isna(known) else known
+
+    return numbers.assign(
+        seeds=numbers["seeds"].astype("Int64"),
+        family=numbers["family"].fillna(""),
+        verdict=by_row(numbers, ["variant", "reference", "mean", "verdict"], verdict),
+    )
+
+
+def side_by_side(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The readable form of :func:`compared`: pass@1 and pass@4 side by side, each with level, difference and verdict.
+
+    Args:
+        numbers: the frame.
+        columns: the leading columns, whose values name a row; the model first.
+    """
+    by_metric = {metric: numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
+    first = by_metric[PASS_METRICS[0]]
+    shown = first[list(columns)].astype(str)
+    shown["seeds"] = by_row(first, ["seeds"], lambda seeds: NONE if pd.isna(seeds) else str(seeds))
+    for metric, rows in by_metric.items():
+        shown[metric] = by_row(rows, ["mean", "low", "high"], percent_interval)
+        shown[f"Δ {metric}"] = by_row(rows, _LIMITS, partial(percent_interval, signed=True))
+        shown[f"{metric} verdict"] = rows["verdict"]
+    return shown
+
+
+def resolved(numbers: pd.DataFrame) -> str:
+    """A sentence on the verdicts of :func:`compared`: how many comparisons there are and how many are resolved."""
+    tests = numbers[numbers["family"] != ""]
+    if tests.empty:
+        return "The study makes no such comparison."
+    count = int(tests["verdict"].isin(["better", "worse"]).sum())
+    return (
+        f"{count} of {len(tests)} comparisons {'is' if count == 1 else 'are'} resolved; the tests and their correction "
+        "are those of the contrasts."
+    )

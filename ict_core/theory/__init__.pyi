@@ -1,0 +1,15 @@
+from ._approximation import BINNED as BINNED
+from ._approximation import DRAWS as DRAWS
+from ._approximation import RANDOM as RANDOM
+from ._approximation import RATIOS as RATIOS
+from ._approximation import SIZES as SIZES
+from ._approximation import by_regime as by_regime
+from ._approximation import over_sources as over_sources
+from ._approximation import sources as sources
+from ._regimes import LEAST as LEAST
+from ._regimes import regimes as regimes
+from ._single_logit import turning_shift as turning_shift
+from ._update import LESS_CHANCE as LESS_CHANCE
+from ._update import agreement as agreement
+from ._update import same_sign as same_sign
+from ._update import updates as updates

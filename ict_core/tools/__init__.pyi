@@ -1,0 +1,3 @@
+from ._doctor import FAULT as FAULT
+from ._doctor import Patient as Patient
+from ._doctor import doctor as doctor

@@ -1,0 +1,268 @@
+"""Whether this machine can run a study: each thing that it needs, what is wrong with it, and what to do."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ict_core.config import HubModel, Study, check_sources, has_problems
+from ict_core.errors import UserError
+from ict_core.process import applicable_lock, check_environment, locked_versions, numerics
+from ict_core.process.failures import check_room, lost_connection
+from ict_core.store import StudyFiles, study_folder
+
+OK, WARNING, FAULT = "ok", "warning", "fault"
+_PYTHON = ((3, 11), (3, 15))  # from, below
+_SAMPLE_SECONDS = 300
+_HUB_SECONDS = 10
+_LEAST_GIB = 8  # memory of a machine for models that state none
+_SAMPLE = "import sys; from ict_core.tools._doctor import sample_one_token; sample_one_token(sys.argv[1])"
+
+
+class Finding(NamedTuple):
+    """What a check found: how bad it is, and in words, with what to do about it."""
+
+    level: str
+    text: str
+
+
+class Patient(NamedTuple):
+    """A study on this machine, and the repository's folder."""
+
+    study: Study
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        """Where the study's files lie, or will."""
+        return self.root / study_folder(self.study.name)
+
+    @property
+    def mirror(self) -> Path | None:
+        """The folder that stands for the hub's sets."""
+        return self.root / self.study.data.mirror if self.study.data.mirror else None
+
+
+def doctor(patient: Patient) -> Iterator[tuple[str, Finding]]:
+    """The name and the finding of every check, one after the other; none depends on another."""
+    for name, check in CHECKS.items():
+        try:
+            result = check(patient)
+            yield name, Finding(OK, result) if isinstance(result, str) else result
+        except UserError as error:
+            yield name, Finding(FAULT, " ".join(str(error).split()))
+        except Exception as error:  # what is broken may raise anything
+            yield name, Finding(FAULT, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+
+
+def packages(patient: Patient) -> str:
+    """The installed packages are the lock's."""
+    lock = applicable_lock(patient.root / "requirements")
+    check_environment(lock)
+    return f"{len(locked_versions(lock))} packages are those of {lock.name}"
+
+
+def python(_: Patient) -> str:
+    """Python is one that the locks are made for."""
+    text = ".".join(map(str, sys.version_info[:3]))
+    if not _PYTHON[0] <= sys.version_info[:2] < _PYTHON[1]:
+        least, below = (f"{major}.{minor}" for major, minor in _PYTHON)
+        raise UserError(f"{text}; allowed: from {least}, below {below}: make env PYTHON=...")
+    return text
+
+
+def cpu(patient: Patient) -> str:
+    """The CPU can hold to the study's numerics."""
+    numerics.use(patient.study.numerics)
+    has = ", ".join(flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_tile") if flag in numerics.cpu_flags())
+    return f"numerics: {patient.study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}"
+
+
+def devices(patient: Patient) -> str:
+    """There are as many GPUs as the study's largest training holds."""
+    import torch
+
+    needed = max((model.hardware.gpus for model in patient.study.models.values() if model.hardware), default=0)
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if there < needed:
+        build = torch.version.cuda or "none: a CPU build; make env LOCK=gpu"
+        raise UserError(
+            f"{there} GPU(s), and a training needs {needed} (torch {torch.__version__}, its CUDA {build}); "
+            "nvidia-smi tells whether the driver sees them; other machines: docs/clusters.md"
+        )
+    if torch.version.cuda and not there:
+        raise UserError("torch is built for CUDA and sees no GPU: check nvidia-smi, or install with LOCK=cpu")
+    if not there:
+        return f"CPU only, which is all that the study needs (torch {torch.__version__})"
+    driver = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    version = subprocess.run(driver, capture_output=True, text=True, check=True).stdout.split()[0]
+    names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(there)}))
+    return f"{there} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}"
+
+
+def engine(patient: Patient) -> str:
+    """The engine loads a tiny random model and samples one token from it."""
+    name = patient.study.evaluation.engine
+    command = [sys.executable, "-c", _SAMPLE, name]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_SAMPLE_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"{name}: no token within {_SAMPLE_SECONDS} s; is the machine busy, or a GPU hung?") from None
+    if done.returncode:
+        last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
+        raise UserError(f"{name}: no token (exit status {done.returncode}): {last.strip()[:300]}; try: make env")
+    return f"{name} {done.stdout.split()[-1]} sampled a token from a random model"
+
+
+def sample_one_token(name: str) -> None:
+    """Make a random checkpoint, sample a token with the engine of that name, and print its version."""
+    from ict_core.config import Architecture
+    from ict_core.evaluation import Request, Sampling, engine_version, load_engine
+    from ict_core.problems.mini import train_tokenizer
+    from ict_core.training.pretrain import build_model, save_checkpoint
+
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    sizes = Architecture(
+        hidden_size=64, layers=1, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=64
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = train_tokenizer(sizes.vocab_size)
+        save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, Path(folder))
+        loaded = load_engine(name, Path(folder), 32, 1, "float32")
+        (completion,) = loaded.sample([Request("1 + 1", 0)], Sampling(1.0, 1.0, 1, (tokenizer.eos_token_id,)))
+    assert completion.tokens == 1
+    print(engine_version(name))
+
+
+def locks(patient: Patient) -> str | Finding:
+    """The results' file system locks files for one process at a time."""
+    folder = _existing(patient.results)
+    with tempfile.NamedTemporaryFile(dir=folder) as first, Path(first.name).open("rb+") as second:
+        try:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fault: str | None = "two processes get the same lock"
+        except BlockingIOError:
+            return f"{folder} has file locks"
+        except OSError as error:
+            fault = error.strerror
+    text = f"{folder} has no file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
+    return Finding(WARNING, text + "`ict status` shows jobs as started, not as running")
+
+
+def disk(patient: Patient) -> str:
+    """The results' folder can be written and has room for what the plan says is still to come."""
+    from ict_core.jobs import damaged, outputs
+    from ict_core.tools.plan import measured_rates, read_plan, study_disk
+
+    results, study = patient.results, patient.study
+    check_room(results)
+    assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
+    faults = damaged(patient.root, outputs.all_jobs(results, study.base_cells(), study.cells()))
+    stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
+    there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
+    needed = max(0.0, sum(item.bytes for item in stored) - there) / 1e9
+    space = os.statvfs(_existing(results))
+    free = space.f_bavail * space.f_frsize / 1e9
+    text = f"{free:.1f} GB are free in {_existing(results)}, the study needs {needed:.1f} GB more"
+    if free < needed:
+        raise UserError(f"{text}; free some, or make results a link to a larger disk")
+    return text
+
+
+def memory(patient: Patient) -> str | Finding:
+    """The machine has the memory that the largest job asks for."""
+    stated = [model.hardware.memory_gib for model in patient.study.models.values() if model.hardware]
+    there = _memory_gib()
+    if stated and there < max(stated):
+        raise UserError(f"{there:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
+    if there < _LEAST_GIB * 0.9:  # what the kernel keeps for itself
+        return Finding(WARNING, f"{there:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
+    return f"{there:.0f} GiB"
+
+
+def cores(patient: Patient) -> str | Finding:
+    """There are as many cores as a job has threads."""
+    study, there = patient.study, len(os.sched_getaffinity(0))
+    threads = max(study.training.threads, study.evaluation.threads)
+    if there < threads:
+        keys = "training.threads, evaluation.threads"
+        return Finding(WARNING, f"{there} core(s) for jobs of {threads} threads ({keys}): they will be slow")
+    return f"{there} core(s), jobs of up to {threads} thread(s)"
+
+
+def access(patient: Patient) -> str:
+    """Mirror and local models are there; gated sets can be read: by the mirror, or with a token."""
+    from ict_core.problems import check_study_access
+
+    study = patient.study
+    check_sources(study, patient.root, patient.results)
+    if has_problems(patient.results):
+        return "the problems are made"
+    check_study_access(study, patient.mirror)
+    gated = [name for name, b in study.benchmarks.items() if b.kind == "published" and b.gated]
+    if not gated or patient.mirror:
+        return "no gated set is read from the hub"
+    return f"HF_TOKEN is set for {', '.join(gated)}; whether it may read them shows when they are fetched"
+
+
+def hub(patient: Patient) -> str:
+    """The hub can be reached where something is still to be fetched."""
+    missing = _to_fetch(patient)
+    if not missing:
+        return "nothing is to be fetched"
+    what = f"needed for {', '.join(missing)}"
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise UserError(f"HF_HUB_OFFLINE is set, and the hub is {what}; unset it, or name local copies")
+    import httpx
+    from huggingface_hub.constants import ENDPOINT
+
+    try:
+        httpx.head(ENDPOINT, timeout=_HUB_SECONDS, follow_redirects=True)
+    except httpx.HTTPError as error:
+        if not lost_connection(error):
+            raise
+        raise UserError(
+            f"the hub cannot be reached ({type(error).__name__}) and is {what}; run `snakemake --cores 1 prefetch` "
+            "where there is a network, or name a data.mirror and models of kind: local"
+        ) from error
+    return f"the hub answers; {what}"
+
+
+CHECKS: dict[str, Callable[[Patient], str | Finding]] = {
+    check.__name__: check for check in (packages, python, cpu, devices, engine, locks, disk, memory, cores, access, hub)
+}
+"""By name; each returns what it found in order or warns of, and raises what is a fault."""
+
+
+def _to_fetch(patient: Patient) -> list[str]:
+    """What is still to come from the hub."""
+    study, results = patient.study, patient.results
+    models = [
+        name
+        for name, model in study.models.items()
+        if isinstance(model, HubModel) and not StudyFiles(results).base_model(name).exists()
+    ]
+    published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
+    data = published and patient.mirror is None and not has_problems(results)
+    return [*models, *(["the problems"] if data else [])]
+
+
+def _memory_gib() -> float:
+    """Of the machine, or of the control group that this process is limited to."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        limit = file.read_text().strip() if file.exists() else "max"
+        there = there if limit == "max" else min(there, int(limit))
+    return there / 2**30
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above that is there."""
+    return next(path for path in (folder, *folder.parents) if path.is_dir())

@@ -1,0 +1,1 @@
+from ._explain import explain as explain

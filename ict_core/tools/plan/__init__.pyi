@@ -1,0 +1,14 @@
+from ._assumptions import PlanFile as PlanFile
+from ._assumptions import gpu_device as gpu_device
+from ._assumptions import read_plan as read_plan
+from ._costs import Cost as Cost
+from ._costs import study_costs as study_costs
+from ._dry_run import rule_runs as rule_runs
+from ._measured import measured_rates as measured_rates
+from ._page import plan_page as plan_page
+from ._room import Memory as Memory
+from ._room import study_disk as study_disk
+from ._room import training_memory as training_memory
+from ._transformer import BYTES as BYTES
+from ._transformer import parameters as parameters
+from ._work import step_work as step_work

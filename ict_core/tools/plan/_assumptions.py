@@ -1,0 +1,153 @@
+"""`configs/plan.yaml`: what the plan reckons with, each number with its unit and source."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from ict_core.config import Count, Dtype, Name, Section, read_section
+from ict_core.config.mistakes import Mistakes, closest
+from ict_core.errors import UserError
+
+
+class Gpu(Section):
+    """A GPU's data sheet; a GB is 10^9 bytes."""
+
+    bfloat16_tflops: float = Field(gt=0)
+    float32_tflops: float = Field(gt=0)
+    bandwidth_gb_s: float = Field(gt=0)
+    memory_gb: float = Field(gt=0)
+    link_gb_s: float = Field(gt=0)
+    network_gb_s: float = Field(gt=0)
+    source: str = Field(min_length=1)
+
+
+class Cpu(Section):
+    """One thread of a CPU."""
+
+    float32_tflops: float = Field(gt=0)
+    bandwidth_gb_s: float = Field(gt=0)
+    source: str = Field(min_length=1)
+
+
+class Assumption(Section):
+    """A number with its unit and source."""
+
+    value: float = Field(gt=0)
+    unit: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+
+class Share(Assumption):
+    """An assumption that is a part of something."""
+
+    value: float = Field(gt=0, le=1)
+
+
+class Assumptions(Section):
+    """What is assumed where nothing has been measured; what each is stands in the file as its unit."""
+
+    train_answer_share: Share
+    evaluation_answer_share: Share
+    zero_advantage_share: Share
+    prompt_tokens: Assumption
+    longest_prompt_tokens: Assumption
+    document_tokens: Assumption
+    mfu: Share
+    bandwidth_share: Share
+    link_share: Share
+    decode_step_seconds: Assumption
+    sequences_in_flight: Assumption
+    vllm_memory_share: Share
+    vllm_weights_share: Share
+    statistics_vocabulary_passes: Assumption
+    statistics_probabilities: Assumption
+    statistics_tile: Assumption
+    layer_activation_bytes: Assumption
+    start_seconds: Assumption
+    cpu_start_seconds: Assumption
+    grading_seconds: Assumption
+    completion_bytes_per_token: Assumption
+    grade_bytes: Assumption
+    log_bytes_per_step: Assumption
+    sampled_token_bytes: Assumption
+
+
+class PlanFile(Section):
+    """The whole file."""
+
+    gpu: Name
+    gpus: dict[Name, Gpu] = Field(min_length=1)
+    cpu: Cpu
+    node_gpus: Count
+    wall_gpus: tuple[Count, ...] = Field(min_length=1)
+    assumptions: Assumptions
+
+
+@dataclass(frozen=True)
+class Device:
+    """What one GPU, or one CPU thread, gives a job.
+
+    Attributes:
+        flop_s: FLOP/s in large products, by dtype.
+        bytes_s: bytes/s of its memory.
+        link_s, network_s: bytes/s to a device of the same node and of another.
+        memory: bytes.
+        start_seconds: from a job's start to its first token.
+    """
+
+    kind: Literal["GPU", "CPU"]
+    flop_s: dict[Dtype, float]
+    bytes_s: float
+    link_s: float
+    network_s: float
+    memory: float
+    start_seconds: float
+
+
+def read_plan(path: Path) -> PlanFile:
+    """Read and check the file.
+
+    Raises:
+        UserError: something is wrong; one line a problem.
+    """
+    mistakes = Mistakes()
+    plan: PlanFile | None = read_section(path, PlanFile, mistakes)
+    if plan is not None and plan.gpu not in plan.gpus:
+        mistakes.add(path, "gpu", f"{plan.gpu!r} is unknown; {closest(plan.gpu, plan.gpus)}")
+    mistakes.raise_if_any()
+    assert plan is not None  # a file that was not read has a problem
+    return plan
+
+
+def gpu_device(plan: PlanFile, name: str) -> Device:
+    """A GPU of the file at the assumed efficiencies.
+
+    Raises:
+        UserError: the file has no such GPU.
+    """
+    if name not in plan.gpus:
+        raise UserError(f"configs/plan.yaml: gpus: {name!r} is unknown; {closest(name, plan.gpus)}")
+    gpu, assumed = plan.gpus[name], plan.assumptions
+    return Device(
+        "GPU",
+        {
+            "bfloat16": gpu.bfloat16_tflops * 1e12 * assumed.mfu.value,
+            "float32": gpu.float32_tflops * 1e12 * assumed.mfu.value,
+        },
+        gpu.bandwidth_gb_s * 1e9 * assumed.bandwidth_share.value,
+        gpu.link_gb_s * 1e9 * assumed.link_share.value,
+        gpu.network_gb_s * 1e9 * assumed.link_share.value,
+        gpu.memory_gb * 1e9,
+        assumed.start_seconds.value,
+    )
+
+
+def cpu_device(plan: PlanFile) -> Device:
+    """A CPU thread at the assumed efficiencies; it works in float32, whatever the dtype on disk, and alone."""
+    cpu, assumed = plan.cpu, plan.assumptions
+    flop_s = cpu.float32_tflops * 1e12 * assumed.mfu.value
+    bytes_s = cpu.bandwidth_gb_s * 1e9 * assumed.bandwidth_share.value
+    by_dtype: dict[Dtype, float] = {"bfloat16": flop_s, "float32": flop_s}
+    return Device("CPU", by_dtype, bytes_s, bytes_s, bytes_s, float("inf"), assumed.cpu_start_seconds.value)

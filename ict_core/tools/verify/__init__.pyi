@@ -1,0 +1,13 @@
+from ._against import against as against
+from ._against import against_page as against_page
+from ._cell import Place as Place
+from ._cell import chosen_stages as chosen_stages
+from ._cell import place_of as place_of
+from ._changes import changes_after as changes_after
+from ._changes import changes_before as changes_before
+from ._changes import changes_page as changes_page
+from ._changes import on_gpu as on_gpu
+from ._compare import compare_stage as compare_stage
+from ._compare import verdict as verdict
+from ._compare import verify_page as verify_page
+from ._rerun import rerun as rerun

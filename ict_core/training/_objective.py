@@ -1,0 +1,59 @@
+"""The objective that all methods share: J = mean over sequences of sum_t M Psi / N (method specification, 2)."""
+
+import torch
+from torch import Tensor
+
+from ict_core.config import Correction, Normaliser
+
+
+def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
+    """N_i, the denominator of each sequence's sum, (B,), from the selection mask and the response mask, (B, T).
+
+    ``kept``: the sequence's kept tokens (ICT, STAPO, controls); ``response``: T_i, all its response tokens (GRPO,
+    20-Entropy); ``batch_tokens``: the batch's mean response length, which makes J a mean over all tokens of the batch
+    (20-Entropy's own paper).
+    """
+    if kind == "kept":
+        counts = kept.sum(-1).float()
+    elif kind == "response":
+        counts = mask.sum(-1).float()
+    else:
+        counts = mask.sum().float().div(len(mask)).expand(len(mask))
+    return counts.clamp(min=1.0)  # a sequence that keeps nothing adds 0
+
+
+def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float) -> tuple[Tensor, Tensor]:
+    """The clipped surrogate min(rho A, clip(rho, 1 - clip_low, 1 + clip_high) A) and where the clip binds, (B, T) each.
+
+    ln rho = ln pi_theta - ln pi_old of the sampled tokens is (B, T), A is (B, 1).
+    """
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
+    binds = ((ratio < 1 - clip_low) & (advantages < 0)) | ((ratio > 1 + clip_high) & (advantages > 0))
+    return torch.min(ratio * advantages, clipped * advantages), binds
+
+
+def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
+    """Schulman's estimator of KL(pi_theta || pi_ref), exp(d) - d - 1 with d = ln pi_ref - ln pi_theta; (B, T)."""
+    return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # in TRL's order, or bits change
+
+
+def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction) -> Tensor:
+    """exp(ln pi_old - ln pi_sampler) of the sampled tokens, cut to its bounds or 0 beyond them, as TRL has it.
+
+    All are (B, T), but the result is (B, 1) where the whole sequence's ratio counts. A token that vLLM could not score
+    is NaN and has a ratio of 1.
+    """
+    difference = ((old_logps - sampler_logps) * mask).nan_to_num(nan=0.0)
+    if correction.mode in ("sequence_truncate", "sequence_mask"):
+        difference = difference.sum(-1, keepdim=True)
+    ratio = difference.exp()
+    bounded = ratio.clamp(correction.clip_min, correction.clip_max)
+    if correction.mode in ("token_truncate", "sequence_truncate"):
+        return bounded
+    return ratio.masked_fill(ratio != bounded, 0.0)
+
+
+def selected_loss(per_token: Tensor, kept: Tensor, counts: Tensor) -> Tensor:
+    """mean over sequences of sum_t M_t x_t / N_i; ``per_token`` and ``kept`` (B, T), ``counts`` (B,) -> scalar."""
+    return ((per_token * kept).sum(-1) / counts).mean()

@@ -1,0 +1,139 @@
+"""Checkpoints of a training under way, outside of its output, so that a killed training goes on at its last one.
+
+transformers writes weights (safetensors), optimiser, scheduler and generators (``torch.save``, which it loads with
+``weights_only=True`` and so without running what a pickle holds; sharded optimisers too, as configs/accelerate has the
+full state dict), its own state as JSON; the training log adds its frames. The manifest comes last: a checkpoint without
+one was not finished.
+"""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from accelerate import Accelerator
+from transformers import TrainerCallback
+from transformers.trainer import TRAINING_ARGS_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from ict_core.errors import UserError
+from ict_core.process import core_packages, this_hardware
+from ict_core.selection import rule_files
+from ict_core.store import MANIFEST, check_files, file_hashes, fingerprint, write_manifest
+from ict_core.training._token_log import TrainingLog
+
+
+def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What determines a training: a checkpoint is resumed where all of it is the same.
+
+    Args:
+        selector: the name of the method's selection rule.
+        resolved: the cell's resolved configuration, with method and seed.
+        inputs: hashes of what the training reads, and what else its manifest says of its start.
+    """
+    return {
+        "configuration": dict(resolved),
+        **inputs,
+        "library code": fingerprint("training._run", f"selection.{rule_files()[selector]}"),
+        "packages": core_packages(),
+        "hardware": this_hardware(),
+    }
+
+
+class Resumed(NamedTuple):
+    """A checkpoint to go on from."""
+
+    folder: Path
+    step: int  # optimiser steps that it holds
+    seconds: float  # that these took, over all attempts
+    resumed_at: list[int]  # the steps at which the attempts before went on
+
+
+class Checkpoints:
+    """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
+
+    Args:
+        origin: see :func:`origin`.
+        started: `time.perf_counter()` when this attempt began.
+    """
+
+    def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:
+        self.folder = folder
+        self._origin = json.loads(json.dumps(origin))  # as it is read again
+        self.started = started  # earlier by what the attempts before took for the steps that were kept
+        self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
+
+    def resume(self) -> Resumed | None:
+        """The newest checkpoint that is whole and of this training; newer ones are named and deleted."""
+        for folder in sorted(self.folder.glob("checkpoint-*"), key=_step, reverse=True):
+            try:
+                checkpoint = self._read(folder)
+            except UserError as error:
+                print(f"{error}; it is deleted, and the training goes on from before", file=sys.stderr, flush=True)
+                shutil.rmtree(folder)
+                continue
+            self.started -= checkpoint.seconds
+            self.resumed_at = [*checkpoint.resumed_at, checkpoint.step]
+            return checkpoint
+        return None
+
+    def seal(self, folder: Path) -> None:
+        """Write the manifest of a checkpoint that is complete but for it."""
+        content = {
+            "origin": self._origin,
+            "files": file_hashes(folder),
+            "seconds": time.perf_counter() - self.started,
+            "resumed_at": self.resumed_at,
+        }
+        write_manifest(folder / MANIFEST, content)
+
+    def _read(self, folder: Path) -> Resumed:
+        if not (folder / MANIFEST).exists():
+            raise UserError(f"{folder}: a checkpoint that was not finished")
+        content = check_files(folder)
+        others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
+        if others:
+            raise UserError(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
+        return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"])
+
+
+def _step(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
+
+
+class Checkpointing(TrainerCallback):
+    """Completes the checkpoints that transformers writes, and continues the order of the prompts from one.
+
+    ``checkpoints`` is None on all ranks but the first; the frames of ``log`` are part of a checkpoint.
+    """
+
+    def __init__(self, checkpoints: Checkpoints | None, log: TrainingLog, accelerator: Accelerator) -> None:
+        self._checkpoints = checkpoints
+        self._log = log
+        self._accelerator = accelerator
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
+        """Draw the orders of the epochs that went before: TRL's sampler has one generator for all of them."""
+        batches = train_dataloader.batch_sampler
+        sampler = getattr(batches, "batch_sampler", batches).sampler  # inside accelerate's share of a rank
+        for _epoch in range(state.global_step // (sampler.num_samples // sampler.batch_size)):
+            torch.randperm(sampler.num_samples, generator=sampler.generator)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """No checkpoint after the last step: transformers would train one more from it, and the output follows."""
+        control.should_save = control.should_save and state.global_step < state.max_steps
+        return control
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called by transformers on every rank once it has written its part of a checkpoint."""
+        self._accelerator.wait_for_everyone()  # each rank writes its generators' states
+        if self._checkpoints is not None:
+            folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+            (folder / TRAINING_ARGS_NAME).unlink()  # a pickle
+            self._log.write(folder)
+            self._checkpoints.seal(folder)
+        self._log.start()  # a checkpoint is part of no step

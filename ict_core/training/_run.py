@@ -1,0 +1,268 @@
+"""One training run: from a base checkpoint and problems to a model, its log and its manifest."""
+
+import contextlib
+import functools
+import os
+import shutil
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+import transformers
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from transformers.trainer import TRAINING_ARGS_NAME
+
+from ict_core.config import Dtype, Lora, Method, Model, Training
+from ict_core.errors import UserError
+from ict_core.grading import GradingPool
+from ict_core.models import read_model, read_tokenizer
+from ict_core.problems import templated
+from ict_core.problems.mini import fork_tokens
+from ict_core.process import Progress, loading, vllm_environment
+from ict_core.seeding import derive_seed
+from ict_core.store import (
+    MANIFEST,
+    appearing,
+    checkpoints_folder,
+    cost,
+    file_hashes,
+    hash_weights,
+    manifest,
+    partial_of,
+    records,
+    trained_model,
+    write_manifest,
+)
+from ict_core.store import resolved as settings_as_json
+from ict_core.training._memory import reuse_freed_memory
+from ict_core.training._packing import Levers
+from ict_core.training._recipe import Tracking, grpo_config
+from ict_core.training._resume import Checkpoints, origin
+from ict_core.training._rewards import random_reward, verifier_reward
+from ict_core.training._sampling import sample_lean
+from ict_core.training._token_log import TrainingLog
+
+if TYPE_CHECKING:
+    from peft import LoraConfig
+
+    from ict_core.training._trainer import SelectiveGRPOTrainer
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What one training is made of."""
+
+    base: Path  # the base checkpoint
+    problems: pd.DataFrame  # `records.PROBLEMS`, the training problems
+    model: Model  # the base model's configuration: its template, the dtype it is saved in, its hardware
+    training: Training  # the shared recipe, with the micro-batches of that hardware
+    method: Method
+    seed: int  # the cell's
+    known_forks: bool = False  # whether these are the mini world's problems, whose forks are marked in the token sample
+    tracking: Tracking | None = None  # where the run is reported to; None: nowhere
+
+
+def train_run(
+    run: TrainingRun, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None
+) -> None:
+    """Train one cell and write ``out``, which appears whole or not at all.
+
+    Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
+    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
+
+    Args:
+        grading: keywords of ``GradingPool``.
+        resolved: the cell's resolved configuration, for the manifest.
+        out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
+        stop_after: end after so many optimiser steps, which are those of the whole training.
+
+    Raises:
+        UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.
+    """
+    started = time.perf_counter()
+    reuse_freed_memory()
+    torch.set_num_threads(run.training.threads)
+    transformers.set_seed(derive_seed(run.seed, "training"))
+    problems_sha256 = records.frame_hash(run.problems, records.PROBLEMS)
+    problems = run.problems.assign(prompt=templated(run.model.prompt, run.problems["prompt"]))
+    short = _short(run.base, problems, run.training.max_prompt_tokens)
+    first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
+    scratch = checkpoints_folder(out)
+    with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
+        with GradingPool(workers=run.training.threads, **grading) as pool:  # the trainer waits while they work
+            with loading():
+                trainer, log = build_trainer(replace(run, problems=short), pool, scratch)
+            if stop_after is not None:
+                trainer.add_callback(StopAfter(stop_after))
+            inputs = {
+                "base_sha256": hash_weights(run.base) if first else "",
+                "problems_sha256": problems_sha256,
+                "ranks": trainer.accelerator.num_processes,
+            }
+            checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
+            trainer.train_from(checkpoints if first else None)
+        _save(trainer, run.model.dtype, partial)
+        if not first:
+            return
+        log.write(partial)
+        facts: dict[str, Any] = {} if stop_after is None else {"stopped_after": stop_after}
+        facts |= cost(checkpoints.started, int(log.steps()["tokens"].sum()))
+        facts |= {
+            **inputs,
+            "stage": "train",
+            "prompts_too_long": len(problems) - len(short),
+            "resumed_at": checkpoints.resumed_at,
+            # TRL's defaults change between releases, so each value counts, but for the paths
+            "trl": {k: v for k, v in trainer.args.to_dict().items() if k not in ("output_dir", "logging_dir")},
+            "engine_settings": rollout_engine(trainer),
+            "model_sha256": hash_weights(trained_model(partial)),
+            "files": file_hashes(partial),
+        }
+        write_manifest(partial / MANIFEST, manifest(resolved) | facts)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFrame:
+    """The problems whose prompts have at most ``limit`` tokens."""
+    if limit is None:
+        return problems
+    ids = read_tokenizer(base)(problems["prompt"].tolist())["input_ids"]
+    short = problems[[len(prompt) <= limit for prompt in ids]]
+    if short.empty:
+        raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: at least {min(map(len, ids))}")
+    return short
+
+
+def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
+    """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills."""
+    training, method = run.training, run.method
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
+    if training.sequences_per_step % (training.micro_batch_sequences * ranks):
+        raise UserError(
+            f"{ranks} ranks with micro-batches of {training.micro_batch_sequences} do not divide the "
+            f"{training.sequences_per_step} rollouts of a step; start as many ranks as the model's hardware.gpus says"
+        )
+    tokenizer = read_tokenizer(run.base)
+    forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
+    log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
+    chance, hardware = method.random_reward, run.model.hardware
+    longest = 0  # tokens of a prompt, which vLLM alone is told
+    if training.rollouts is not None:
+        longest = max(map(len, tokenizer(run.problems["prompt"].tolist())["input_ids"]))
+    trainer = _trainer_class(training, longest + training.max_new_tokens, run.model.dtype)(
+        model=read_model(run.base, "float32"),
+        processing_class=tokenizer,
+        reward=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
+        args=grpo_config(
+            training,
+            run.seed,
+            scratch,
+            processes=ranks,
+            gradient_checkpointing=hardware is not None and hardware.gradient_checkpointing,
+            max_prompt_tokens=longest,
+            tracking=run.tracking,
+        ),
+        train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+        peft_config=_adapters(training.lora),
+        levers=Levers() if training.passes == "packed" else None,
+        method=method,
+        seed=run.seed,
+        training_log=log,
+        rollouts=training.rollouts,
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(ShownProgress)
+    if training.rollouts is None and training.precision == "float32":
+        sample_lean(trainer.model)
+    return trainer, log
+
+
+class ShownProgress(TrainerCallback):
+    """A :class:`Progress` of the optimiser steps with their reward, on the first rank."""
+
+    _progress: Progress | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called by transformers once it knows where a resumed training goes on."""
+        if state.is_world_process_zero:
+            self._progress = Progress("step", state.max_steps, state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Called by transformers after each step, with TRL's means over it, and once more at the end without."""
+        if self._progress is not None and "reward" in logs:
+            reward = logs["reward"]  # None where no answer could be graded
+            self._progress.update(state.global_step, reward=float("nan") if reward is None else reward)
+
+
+class StopAfter(TrainerCallback):
+    """Ends a training after so many optimiser steps; schedule, order and log of these are those of the whole one."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """Called by transformers after each optimiser step."""
+        control.should_training_stop = control.should_training_stop or state.global_step >= self._steps
+        return control
+
+
+def leave_vllm_out() -> None:
+    """Have TRL take vLLM as not installed, from before its trainer is imported on."""
+    from trl import import_utils
+
+    import_utils.is_vllm_available = lambda *_, **__: False
+
+
+def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["SelectiveGRPOTrainer"]:
+    """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
+    if training.rollouts is None:
+        leave_vllm_out()
+    else:
+        vllm_environment.set_environment()
+        from trl.generation import vllm_generation
+
+        from ict_core.training._rollouts import engine_for_rollouts
+
+        vllm_generation.LLM = engine_for_rollouts(max_length, dtype)  # type: ignore
+    from ict_core.training._trainer import SelectiveGRPOTrainer
+
+    return SelectiveGRPOTrainer
+
+
+def _adapters(lora: Lora | None) -> "LoraConfig | None":
+    if lora is None:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
+    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
+    merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
+    if dtype == "float32" and not merged:
+        trainer.save_model(str(trained_model(partial)))
+        (trained_model(partial) / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
+        return
+    whole = partial / "float32"
+    trainer.save_model(str(whole))  # of adapters, these alone
+    if not trainer.accelerator.is_main_process:
+        return
+    if merged:
+        model = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().to(getattr(torch, dtype))
+    else:
+        model = read_model(whole, dtype)
+    model.save_pretrained(trained_model(partial))
+    read_tokenizer(whole).save_pretrained(trained_model(partial))
+    shutil.rmtree(whole)
+
+
+def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
+    """All settings of a vLLM that samples beside the trainer; None without (a server's are the server's)."""
+    if not trainer.use_vllm or trainer.vllm_mode != "colocate":
+        return None
+    return {"engine": settings_as_json(trainer.vllm_generation.llm.llm_engine.vllm_config)}

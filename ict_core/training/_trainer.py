@@ -1,0 +1,309 @@
+"""TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed.
+
+What begins with an underscore in TRL and transformers and is used nonetheless, all of it:
+
+    _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
+                                          the whole rollout batch stands with its advantages; no hook is called there
+    _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
+    _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
+                                          on the CPU, for which TRL's own transfer fails
+    _attn_implementation                  read of a model's config (training.packed_model): packed passes know ``sdpa``
+
+All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, the reward function, and the events
+of :class:`ict_core.training._resume.Checkpointing`. Public functions of other objects are replaced where none of the
+two has an option for it, each with its reason where it is done:
+
+    trl.import_utils.is_vllm_available    training.run: TRL imports an installed vLLM whether it is used or not
+    trl's vllm_generation.LLM             training.rollouts: TRL passes on no dtype and no setting of vLLM on a CPU
+    vllm_generation.sync_weights          training.rollouts: to know when weights came; on a CPU TRL's own way fails
+    llm.generate, vllm_client.generate    training.rollouts: TRL has one seed for all requests of all steps
+    model.generate                        training.sampling: TRL does not pass ``custom_generate`` on
+    model.forward                         training.packed_model: wrappers of ranks must see packed passes
+"""
+
+import functools
+import time
+from dataclasses import replace
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast_object_list
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from transformers import PreTrainedTokenizerBase
+from trl import GRPOTrainer
+from trl.trainer.utils import split_tensor_dict
+
+from ict_core.config import Correction, Method, Rollouts, rows_of_groups
+from ict_core.seeding import derive_seed
+from ict_core.selection import SELECTORS, TokenBatch
+from ict_core.store import GROUP_SCORES
+from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
+from ict_core.training._packed_model import whole_head
+from ict_core.training._packing import Levers
+from ict_core.training._passes import Batch, DensePasses, PackedPasses
+from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
+from ict_core.training._resume import Checkpointing, Checkpoints
+from ict_core.training._rewards import Reward
+from ict_core.training._rollouts import SeededSampler, weight_difference
+from ict_core.training._token_log import TrainingLog
+
+_PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
+_ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
+
+
+class SelectiveGRPOTrainer(GRPOTrainer):
+    """GRPO over the tokens that a selection rule keeps.
+
+    Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
+    no threshold depends on micro-batching or on the number of ranks. With every token kept and dense passes, a run is
+    bit-equal to TRL's own.
+
+    Args:
+        reward: TRL's reward function.
+        levers: of packed passes; None for dense ones.
+        seed: the cell's seed, from which rollout and selection seeds are derived for every step.
+        training_log: receives one record a step.
+        rollouts: how vLLM makes them; None where transformers does.
+    """
+
+    def __init__(
+        self,
+        *,
+        reward: Reward,
+        processing_class: PreTrainedTokenizerBase,
+        levers: Levers | None,
+        method: Method,
+        seed: int,
+        training_log: TrainingLog,
+        rollouts: Rollouts | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(reward_funcs=[self._recorded(reward)], processing_class=processing_class, **kwargs)
+        if self.loss_type != "grpo" or self.num_iterations != 1 or self.top_entropy_quantile < 1.0:
+            raise ValueError("selection is defined for loss_type grpo, one update a batch and no other token mask")
+        # TRL would take log-probs of the reference model and of vLLM's tokens by dense passes of its own
+        self._kl_coef, self.beta = self.beta, 0.0
+        self.vllm_importance_sampling_correction = False
+        self._method = method
+        self._seed = seed
+        self._pad_id = int(processing_class.pad_token_id)
+        self._training_log = training_log
+        self._rollouts = rollouts
+        self._select = SELECTORS[method.selector]
+        self._scores = tuple(name for name in GROUP_SCORES if name == method.parameters().get("score"))
+        self._sample: Batch | None = None  # rollouts that are looked at again after the update
+        self._micro_batches: list[Batch] = []
+        rows = self.args.per_device_train_batch_size
+        assert self.num_generations is not None
+        self._group_size = self.num_generations
+        self._at_once = rows_of_groups(self._group_size, rows)
+        self._passes: DensePasses | PackedPasses
+        self._packed: PackedPasses | None = None
+        if levers is None:
+            dense = self._get_per_token_logps_and_entropies
+            self._passes = DensePasses(self.accelerator, self._policy, dense, rows)
+        else:
+            plain = [self._plain(model) for model in (self.model, self.ref_model) if model is not None]
+            self._passes = self._packed = PackedPasses(self.accelerator, self._policy, plain, self.temperature, levers)
+        if rollouts is not None:
+            problems: Any = self.train_dataset
+            probe = processing_class(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
+            self._sampler = SeededSampler(self.vllm_generation, probe, self._rollout_seed)
+
+    def _recorded(self, reward: Reward) -> Reward:
+        """The same reward function; TRL hands on advantages alone, from which rewards cannot be told."""
+
+        @functools.wraps(reward)
+        def recorded(*args: Any, **columns: Any) -> list[float | None]:
+            self._rewards = reward(*args, **columns)
+            return self._rewards
+
+        return recorded
+
+    def train_from(self, checkpoints: Checkpoints | None) -> None:
+        """Train from the last checkpoint, or from the base where there is none; None on all ranks but the first."""
+        (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
+        if resumed is not None:
+            self._training_log.read(resumed.folder)
+        self.add_callback(Checkpointing(checkpoints, self._training_log, self.accelerator))
+        self._training_log.start()
+        self.train(resume_from_checkpoint=None if resumed is None else str(resumed.folder))
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None: TRL would write one into the folder of the checkpoints."""
+
+    def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
+        """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
+
+        ``rewards`` and ``normaliser`` (B,); ``kept``, ``logprob`` and, with a KL term, ``ref_per_token_logps`` (B, T);
+        with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
+        """
+        step, rank = self.state.global_step, self.accelerator.process_index
+        started = time.perf_counter()
+        own = ("rank", rank) if rank else ()
+        torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
+        batch = super()._generate_and_score_completions(inputs)
+        columns = {}
+        if self._rollouts is not None:  # before anything is made of the rollouts
+            bound = self._rollouts.probe_bound
+            difference = weight_difference(self._sampler, self.accelerator, self._policy(), bound=bound, step=step)
+            columns["probe_difference"] = difference
+        rewards = [float("nan") if reward is None else reward for reward in self._rewards]
+        batch["rewards"] = torch.tensor(rewards, device=self.accelerator.device)
+        if self._kl_coef != 0.0:
+            batch["ref_per_token_logps"] = self._reference_log_probs(batch)
+        generated = time.perf_counter()
+        self._select_tokens(batch, step)
+        if self._rollouts is not None:
+            self._sampling = self._correct_for_sampler(batch, self._rollouts.correction)
+            columns |= self._sampling
+        self._training_log.add(**columns)
+        self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
+        self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
+        return batch
+
+    def _select_tokens(self, batch: Batch, step: int) -> None:
+        """From the rollouts to the mask: statistics of the whole batch, the rule, this rank's rows of it."""
+        whole = whole_batch(self.accelerator, batch, self._pad_id)
+        mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
+        sampled = self._training_log.sampled(step)
+        live = None
+        if self._one_pass():
+            live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
+        tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
+        self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
+        selecting = step >= (self._method.warmup_steps or 0)  # None where no study has filled it in
+        kept = mask
+        if selecting:
+            generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
+            kept = self._select(TokenBatch(tokens, advantages, mask), generator, **self._method.parameters())
+        counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
+        for name, values in (("kept", kept.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
+            batch[name] = own_rows(self.accelerator, values, batch["completion_mask"])
+        stops = torch.tensor(self.eos_token_ids, device=mask.device)
+        truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
+        self._training_log.rollouts(step, whole, tokens, kept, truncated, selecting=selecting)
+
+    def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
+        """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
+
+        For the log, the mean difference of the two over the response tokens, nats, and the share of these whose ratio
+        was set to zero (masked) or to a bound (truncated).
+        """
+        mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
+        old = batch["logprob"] if self._packed is not None else self._log_probs(self._policy(), batch)
+        ratio = importance_ratio(old, sampler, mask, correction)
+        batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
+        bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
+        corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
+        sums = gathered_sums(self.accelerator, [(old - sampler)[mask].abs(), corrected])
+        mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
+        return {"sampler_difference": mismatch, "corrected_share": share}
+
+    def _reference_log_probs(self, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), under the reference model: of adapters, the model without them."""
+        if self.ref_model is not None:
+            return self._log_probs(self.ref_model, batch)
+        with self.accelerator.unwrap_model(self.model).disable_adapter():
+            return self._log_probs(self._policy(), batch)
+
+    @torch.no_grad()
+    def _log_probs(self, model: torch.nn.Module, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), without a gradient; dense passes in TRL's parts."""
+        mask = batch["completion_mask"].bool()
+        at_once = self._at_once if self._packed is not None else self.args.per_device_train_batch_size
+        parts = []
+        for rows in torch.arange(len(mask)).split(at_once):
+            part = {name: batch[name][rows] for name in _ROLLOUT}
+            parts.append(self._passes.log_probs(model, part, mask[rows]))
+        return torch.cat(parts)
+
+    def _rollout_seed(self, number: int) -> int:
+        """Of one rollout of the current step's whole batch, which vLLM is given."""
+        return derive_seed(self._seed, "rollout", self.state.global_step, "request", number)
+
+    def _one_pass(self) -> bool:
+        """Whether the statistics' pass can be the loss's: a step is one micro-batch of whole groups and weights."""
+        whole = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
+        sharded = isinstance(next(self._policy().parameters()), DTensor)
+        return self._packed is not None and self._packed.levers.one_pass and whole and not sharded
+
+    def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
+        """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
+
+        Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
+        """
+        head = whole_head(self._plain(self.model)).detach()
+        options: dict[str, Any] = {"group_size": self._group_size, "temperature": self.temperature, "scores": scores}
+        shape = batch["completion_mask"].shape
+        pieces = torch.arange(shape[0]).split(self._at_once)
+        values = torch.empty(0)
+        for index, counts in rounds(self.accelerator, len(pieces)):
+            rows = pieces[index]
+            part = {name: batch[name][rows] for name in _ROLLOUT}
+            mask, graph = part["completion_mask"].bool(), None if live is None else live[rows]
+            states, where = self._passes.states(part, mask, self._group_size, graph)
+            with self.accelerator.autocast():
+                tokens = token_statistics(states, head, where, part["completion_ids"], **options)
+            if not len(values):
+                values = tokens.values.new_zeros(len(tokens.names), *shape)
+            if counts:
+                values[:, rows] = tokens.values
+        return replace(tokens, values=self.accelerator.reduce(values, "sum"))
+
+    def _look_again(self) -> None:
+        """After an update: what it did to the tokens of the sample."""
+        if self._sample is None:
+            return
+        started = time.perf_counter()
+        tokens = self._token_statistics(self._sample, ())
+        mask = self._sample["completion_mask"].bool()
+        self._training_log.after_update(tokens, mask, time.perf_counter() - started)
+        self._sample = None
+
+    def _policy(self) -> torch.nn.Module:
+        assert self.model is not None
+        return self.model
+
+    def _plain(self, model: Any) -> Any:
+        """The causal model without wrappers of ranks and adapters."""
+        unwrapped = self.accelerator.unwrap_model(model)
+        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's
+
+    def compute_loss(
+        self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Of TRL's micro-batch; of packed passes the next in the order of the groups, whose prompts are shared."""
+        return self.micro_batch_loss(model, inputs if self._packed is None else self._micro_batches.pop(0))
+
+    def micro_batch_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
+        """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
+        mask, kept = inputs["completion_mask"].bool(), inputs["kept"]
+        wanted = self._passes.wanted(kept.bool(), mask, inputs["advantages"], kl=self._kl_coef != 0.0)
+        logps = self._passes.log_probs(model, inputs, wanted)
+        old = inputs.get("old_per_token_logps", logps.detach())
+        logps = torch.where(wanted, logps, old)
+        surrogate, clipped = psi(logps - old, inputs["advantages"].unsqueeze(1), self.epsilon_low, self.epsilon_high)
+        per_token = -surrogate
+        if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
+            per_token = per_token * inputs["importance_sampling_ratio"]
+        divergence = torch.full_like(logps, torch.nan)
+        if self._kl_coef != 0.0:
+            reference = inputs["ref_per_token_logps"]
+            per_token = per_token + self._kl_coef * k3(logps, reference)
+            divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
+        loss = selected_loss(per_token, kept * wanted, inputs["normaliser"])
+        self._training_log.update(loss.detach(), divergence[mask], clipped[wanted])
+        return loss / self.current_gradient_accumulation_steps
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Called by transformers after each step, and once more at the end without a gradient's norm."""
+        if "grad_norm" in logs:
+            self._look_again()
+            sums = gathered_sums(self.accelerator, self._training_log.updates())
+            self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
+            if self._rollouts is not None:
+                logs |= {f"sampling/{name}": value for name, value in self._sampling.items()}
+        super().log(logs, start_time)
