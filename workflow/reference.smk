@@ -24,6 +24,11 @@ config |= json.loads(StudyFiles(Path(STORED)).settings.read_text())
 include: "rules/evidence.smk"
 
 
+onstart:
+    if workflow.local_exec:
+        folder_for_jobs()
+
+
 localrules:
     all,
     tables,

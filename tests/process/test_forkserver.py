@@ -12,6 +12,7 @@ import pytest
 from ict_core.process import _forkserver as forkserver
 from ict_core.process import _supervise as supervise
 
+REPOSITORY = Path(__file__).parents[2]
 SERVER = """
 import sys, time, os
 from pathlib import Path
@@ -45,7 +46,7 @@ def environment(tmp_path) -> dict[str, str]:
     """One in which a server of this test's own stands where that of figures would."""
     folder = tmp_path / "servers"
     folder.mkdir()
-    return {**os.environ, forkserver.FOLDER: str(folder), "PWD": "of the job"}
+    return {**os.environ, forkserver.FOLDER: str(folder), "OMP_NUM_THREADS": "1", "PWD": "of the job"}
 
 
 @pytest.fixture
@@ -150,8 +151,9 @@ def test_a_server_ends_when_its_folder_is_removed_and_its_last_job_has_ended(wai
         (["python", "figure"], {}),
         (["ict"], {}),
         (["ict", "figure"], {"CUDA_VISIBLE_DEVICES": "0"}),
+        (["ict", "figure"], {"OMP_NUM_THREADS": "2"}),
     ],
-    ids=["no folder", "another subcommand", "another program", "no subcommand", "on a GPU"],
+    ids=["no folder", "another subcommand", "another program", "no subcommand", "on a GPU", "of two threads"],
 )
 def test_what_is_not_forked(server, environment, command, other):
     changed = {name: value for name, value in (environment | other).items() if value is not None}
@@ -177,3 +179,19 @@ def test_a_server_that_cannot_import_leaves_the_job_to_itself(environment, tmp_p
     assert forkserver.fork(["ict", "train", "--study", str(study)], environment | {"CUDA_VISIBLE_DEVICES": ""}) is None
     assert "study.yaml" in "".join(file.read_text() for file in Path(environment[forkserver.FOLDER]).glob("*.out"))
     assert supervise.forked(["ict", "plan"]) is None
+
+
+def test_the_ledger_by_a_server_is_the_stored_one(environment, tmp_path):
+    options = claims_options(REPOSITORY / "results/reference/mini", tmp_path)
+    job = forkserver.fork(["ict", "claims", *options], environment | {"CUDA_VISIBLE_DEVICES": ""})
+    assert job is not None
+    ends = []
+    waited_for(lambda: ends.append(job.end()) or ends[-1] is not None)
+    assert ends[-1][0] == 0 and ends[-1][1] > 50  # MiB, of what the server had imported
+    assert (tmp_path / "claims.json").read_bytes() == (REPOSITORY / "results/reference/mini/claims.json").read_bytes()
+
+
+def claims_options(stored: Path, results: Path) -> list[str]:
+    """The options of `ict claims` for a stored run."""
+    claims = REPOSITORY / "configs/claims.yaml"
+    return ["--stored", str(stored), "--results", str(results), "--claims", str(claims)]
