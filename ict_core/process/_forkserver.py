@@ -3,8 +3,8 @@
 Half of a small job is the import of torch, TRL or vLLM. The server imports them once; a job that it forks runs the
 plain command in the client's place: with its arguments, folder, environment, standard streams. A job is as it would be
 alone but for that: it logs, locks, ends and is killed in the same way, and its client hands signals on and learns how
-it ended. Jobs on a GPU are never forked, as CUDA cannot be, nor those of several threads, which libraries start when they
-are imported. Where there is no server and none can be started, a job starts by itself.
+it ended. Jobs on a GPU are never forked, as CUDA cannot be, nor those of several threads, which libraries start when
+they are imported. Where there is no server and none can be started, a job starts by itself.
 """
 
 import atexit
