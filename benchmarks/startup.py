@@ -52,6 +52,7 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "diff": f"ict-10 grpo {STUDY}",
     "tokens": None,
     "lease": "--gpus 0 -- no-such-command",
+    "forkserver": None,
     "shadow": "x --problems x --out x",
     "verify": f"results/x/mini-xs/ict-10/seed-0 {STUDY}",
     "explain": "x/tables/main.csv --cell x",
