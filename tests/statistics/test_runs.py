@@ -4,7 +4,8 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, run_frame, shown_variants
+from ict_core.statistics import AVERAGE, run_frame
+from ict_core.statistics._runs import shown_variants
 from ict_core.statistics._schemas import RUNS
 from ict_core.store.records import SCORES, read_frame, write_frame
 
