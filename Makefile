@@ -63,8 +63,9 @@ lint: env  ## formatting, types, the workflow's own checks
 	$(BIN)/snakefmt --check Snakefile workflow
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 
-fast: env  ## the tests of a few seconds
-	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -m "not slow"
+FAST := config statistics store selection theory tokens evidence grading problems tables contamination models
+fast: env  ## in a minute: the quick tests of what computes and decides, without trainings, vLLM and Snakemake
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 2 -q -m "not slow" $(FAST:%=tests/%)
 
 fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random examples
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)

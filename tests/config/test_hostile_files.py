@@ -33,12 +33,14 @@ def test_the_files_are_of_every_kind(configs):
         load(configs)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(FILE_AND_CONTENT)
 def test_a_spoiled_file_is_refused_in_words_or_read(configs, spoiled):
     try_file(configs, *spoiled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", WHOLE, ids=range(len(WHOLE)))
 def test_what_is_no_configuration_is_refused(configs, content):
     assert try_file(configs, "training/smoke.yaml", content)
@@ -86,6 +88,7 @@ def test_what_is_no_file_is_refused(configs, file, make):
         shutil.copy(CONFIGS / file, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "named"),
     [

@@ -43,6 +43,7 @@ TRAINING = pd.concat(
 )
 
 
+@pytest.mark.slow
 def test_counts_and_pairs_by_hand():
     options = ("$1/2$", "2", "3", "4")
     held_out = pd.concat(

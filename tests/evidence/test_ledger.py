@@ -113,6 +113,7 @@ def test_the_search_for_the_largest_runs_over_models_benchmarks_and_baselines(ev
     assert len(found) == 2 * 7 * 2 and all(len(gains) == 3 for gains in found.values())
 
 
+@pytest.mark.slow
 def test_holm_runs_over_the_tested_claims_alone(evidence):
     entries = ledger(read_claims(LEDGER), evidence, 0.02, 0.8)
     tested = [e for e in entries if e.outcome.seeds]
@@ -122,6 +123,7 @@ def test_holm_runs_over_the_tested_claims_alone(evidence):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_the_study_did_not_run_is_named(evidence):
     entries = {e.claim.id: e for e in ledger(read_claims(LEDGER), evidence, 0.02, 0.8)}
     assert entries["beats-kl"].verdict == NOT_TESTED and entries["beats-kl"].remark == "without kl-10"
@@ -138,6 +140,7 @@ def test_what_cannot_be_tested_yet_says_what_it_needs(evidence):
     assert entry.verdict == NOT_TESTED and entry.remark == "needs a model"
 
 
+@pytest.mark.slow
 def test_forks_that_are_not_known_leave_their_claim_untested(evidence):
     unknown = replace(evidence, quantities=quantities(figure_frames.tokens().assign(fork=float("nan"))))
     entry = {e.claim.id: e for e in ledger(read_claims(LEDGER), unknown, 0.02, 0.8)}["branching-points"]
@@ -170,6 +173,7 @@ def test_seeds_needed_falls_with_the_claimed_effect(evidence):
     assert 2 <= few < many
 
 
+@pytest.mark.slow
 def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
     test = Measure(kind="measure", quantity="probability_of_kept", of="ict-10", within=(0.1, 0.3))
     tokens = figure_frames.tokens()
@@ -179,6 +183,7 @@ def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
     assert math.isnan(entry.outcome.p) and math.isnan(entry.seeds_needed)
 
 
+@pytest.mark.slow
 def test_samples_that_could_not_be_graded_are_told_with_the_claims_whose_runs_lack_them(evidence):
     scores = synthetic.scores()
     lost = (scores["model"] == "small") & (scores["variant"] == "grpo") & (scores["problem"] == "mini-word-3")
@@ -220,6 +225,7 @@ def test_the_test_is_told_in_words():
     assert describe(claim(rule)) == "h2 change of ict-10 − grpo: higher than 0"
 
 
+@pytest.mark.slow
 def test_json_has_no_nan(evidence):
     text = json.dumps(as_json(ledger(read_claims(LEDGER), evidence, 0.02, 0.8)), allow_nan=False)
     assert {e["verdict"] for e in json.loads(text)} <= {SUPPORTED, CONTRADICTED, "not resolved", NOT_TESTED}

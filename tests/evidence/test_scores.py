@@ -50,6 +50,7 @@ def test_no_grades_have_no_scores():
     assert list(scores) == list(SCORES) and scores.empty
 
 
+@pytest.mark.slow
 def test_the_evidence_is_read_without_a_grader():
     code = "import sys, ict_core.evidence._stored; print(*(m for m in sys.modules if m.startswith('ict_core.grading')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

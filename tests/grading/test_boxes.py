@@ -81,6 +81,7 @@ def test_agrees_with_a_search_by_trial(text):
         assert box.markup in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["{", "}", "{}", "\\boxed{", "\\boxed", "\\boxed ", "\\boxed{}", "\\", "\\{", " ", "9", "\\boxed 9,9"]
 )

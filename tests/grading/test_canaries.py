@@ -7,6 +7,7 @@ from ict_core.grading._answers import settle
 from ict_core.grading._canaries import CANARIES, check_canaries
 
 
+@pytest.mark.slow
 def test_the_real_grader_passes():
     with GradingPool(workers=1, seconds=10, memory_mib=1024) as pool:
         check_canaries(pool)

@@ -34,6 +34,7 @@ TEXTS = completions(
 )
 
 
+@pytest.mark.slow
 def test_grades_in_the_order_of_the_completions(tmp_path):
     texts = TEXTS.set_index(pd.Index([5, 5, 3, 2, 9, 0]))
     grades = grade_completions(texts, GOLD, **LIMITS)
@@ -44,6 +45,7 @@ def test_grades_in_the_order_of_the_completions(tmp_path):
     write_frame(grades, tmp_path / "grades.parquet", GRADES)
 
 
+@pytest.mark.slow
 def test_no_completions_of_no_problems():
     grades = grade_completions(TEXTS[:0], GOLD[:0], **LIMITS)
     assert list(grades) == list(GRADES) and grades.empty
@@ -67,6 +69,7 @@ def test_frames_that_do_not_fit(texts, gold, complaint):
         grade_completions(texts, gold, **LIMITS)
 
 
+@pytest.mark.slow
 def test_benchmarks_may_differ_in_samples():
     other = TEXTS[:1].assign(benchmark="math")
     gold = pd.concat([GOLD, GOLD[1:2].assign(benchmark="math")])

@@ -92,6 +92,7 @@ def test_nan_is_an_error():
     assert grade_math(r"\boxed{3}", r"\frac{1}{0}").status == "error"
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_an_error_and_not_wrong():
     assert grade_math(r"\boxed{" + "-" * 1000 + "5}", "x").status == "error"
 

@@ -78,6 +78,7 @@ def test_math_verify_in_a_worker():
         assert 512 * 2**20 < limit < 2 * 2**30
 
 
+@pytest.mark.slow
 def test_order_is_kept_and_workers_are_reused(obedient):
     answers = [f"answer {i}" for i in range(300)]
     seen: list[int] = []
@@ -88,6 +89,7 @@ def test_order_is_kept_and_workers_are_reused(obedient):
     assert len({v.extracted for verdicts in calls for v in verdicts}) <= 2
 
 
+@pytest.mark.slow
 def test_equal_pairs_are_graded_once(lone):
     first, second = lone.grade([("so \\boxed{pid}", "g", "math"), ("then \\boxed{pid}", "g", "math")])
     assert first == second
@@ -96,6 +98,7 @@ def test_equal_pairs_are_graded_once(lone):
     assert time.monotonic() - begin < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "status", "workers"),
     [
@@ -118,6 +121,7 @@ def test_only_the_guilty_item_is_lost(request, word, status, workers):
     assert pool.grade(boxed("after"))[0].status == "correct"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message", ['["perfect", "5"]', '["correct"]', '["correct", 5]', "null", "{}", "so", "[", "[" * 9000]
 )
@@ -133,6 +137,7 @@ def test_a_pickle_from_a_worker_is_not_loaded(lone, tmp_path):
     assert pickle.loads(pickle_of_the_same) == 0 and marker.exists()  # noqa: S301 - it is a pickle that would run
 
 
+@pytest.mark.slow
 def test_an_answer_whose_worker_is_killed_from_outside_is_graded_once_more(lone, tmp_path, capfd):
     word = f"killed-once {tmp_path / 'mark'}"
     verdicts = lone.grade(boxed("before", word, "after"))
@@ -143,6 +148,7 @@ def test_an_answer_whose_worker_is_killed_from_outside_is_graded_once_more(lone,
     assert capfd.readouterr().err == said
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_as_it_starts_is_replaced(monkeypatch, tmp_path, capfd):
     mark = tmp_path / "mark"
     kill = f"import os, pathlib; m = pathlib.Path({str(mark)!r}); m.exists() or (m.touch(), os.kill(os.getpid(), 9)); "
@@ -152,18 +158,21 @@ def test_a_worker_that_is_killed_as_it_starts_is_replaced(monkeypatch, tmp_path,
     assert "a worker was killed by SIGKILL as it started; another one is started" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_many_guilty_items(obedient):
     words = ["exit 1", "exit 2", "fine", "sleep", "hoard", "good"]
     statuses = ["error", "error", "correct", "timeout", "memory", "correct"]
     assert [v.status for v in obedient.grade(boxed(*words))] == statuses
 
 
+@pytest.mark.slow
 def test_the_limit_is_for_one_item(lone):
     begin = time.monotonic()
     assert lone.grade(boxed("sleep", "fine"))[0] == ("timeout", "sleep")
     assert 1 <= time.monotonic() - begin < 20  # of a busy machine, on which a worker starts slowly
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_idle_is_replaced_without_blame(lone):
     (pid,) = (int(v.extracted) for v in lone.grade(boxed("pid")))
     os.kill(pid, signal.SIGKILL)
@@ -219,6 +228,7 @@ def test_no_worker_outlives_its_parent(tmp_path, sent, seconds, within):
                 os.kill(worker, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_an_idle_worker_ends_with_its_parent():
     with GradingPool(workers=1, seconds=1, memory_mib=256, grade=obey) as pool:
         (pid,) = (int(v.extracted) for v in pool.grade(boxed("pid")))

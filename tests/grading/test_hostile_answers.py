@@ -62,6 +62,7 @@ def test_every_type_is_attacked():
     assert SETTLERS["math"] is SETTLERS["latex"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GOLDS)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_ends_within_the_limit_with_a_status_and_bounded_memory(hasty, kind, name):
@@ -108,6 +109,7 @@ def test_the_frame_holds_no_missing_text(tmp_path):
         grade_completions(texts, problems, workers=1, seconds=1, memory_mib=MEMORY_MIB)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ITEMS, SPACES, SPACES)
 def test_any_text_and_any_gold_have_a_status(pool, item, before, after):

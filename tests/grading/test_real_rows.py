@@ -54,6 +54,7 @@ def number(gold):
     return int(gold.replace(",", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", GSM8K)
 def test_gsm8k(pool, path):
     answers = [row["answer"] for row in rows(path)]

@@ -49,6 +49,7 @@ def test_a_mixed_study_fits_the_schema(mixed, tmp_path):
     assert dict(train["benchmark"].value_counts()) == {"gsm8k-train": 6, "aime-25": 4}
 
 
+@pytest.mark.slow
 def test_fewer_training_problems_are_drawn_by_the_seed(mixed, tmp_path):
     def drawn(seed: int) -> list[str]:
         data = mixed.data.model_copy(update={"train_problems": 5, "seed": seed})

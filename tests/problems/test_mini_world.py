@@ -68,6 +68,7 @@ def test_impossible_steps_are_refused(bad):
         Step(*bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_solutions_grade_as_correct_and_have_one_fork_a_step(family):
     rng = generator(0, "test", family)
@@ -92,6 +93,7 @@ def test_choices_are_balanced(family):
     assert all(160 <= answers.count(letter) <= 240 for letter in "ABCD")
 
 
+@pytest.mark.slow
 def test_no_evaluation_prompt_is_ever_trained_on():
     held_out = evaluation_problems(0, SETS)
     prompts = set(held_out["prompt"])
@@ -123,6 +125,7 @@ def test_the_prompt_template_is_the_prompt():
     assert train_tokenizer(352).apply_chat_template(chat, tokenize=False) == problem.prompt
 
 
+@pytest.mark.slow
 def test_a_fork_is_exactly_one_token():
     tokenizer = train_tokenizer(352)
     for _, completion in pretraining_documents(3, 50, set()):

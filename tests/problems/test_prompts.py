@@ -37,6 +37,7 @@ def test_a_generated_question_is_kept(family):
     assert set(problems["options"]) == {"[]"}
 
 
+@pytest.mark.slow
 @real_rows
 @pytest.mark.parametrize("name", OPEN)
 def test_every_real_problem_is_kept(name):

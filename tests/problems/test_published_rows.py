@@ -87,6 +87,7 @@ def as_on_the_hub(published: PublishedSet, config: str) -> list[dict]:
     return [*rows, {**rows[0], "url": "https://made.up/2022_AIME_I_Problems/Problem_1"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPEN)
 def test_hub_and_mirror_give_the_same_frame(name, monkeypatch):
     published, asked, original = SETS[name], [], datasets.load_dataset
@@ -107,6 +108,7 @@ def test_hub_and_mirror_give_the_same_frame(name, monkeypatch):
     assert not mirrored["prompt"].str.contains(r"\{question\}|\{options\}", regex=True).any()
 
 
+@pytest.mark.slow
 def test_the_data_stage_reads_a_mirror_that_is_named_from_the_repositorys_folder(tmp_path, monkeypatch):
     shutil.copytree(REPOSITORY / "configs", tmp_path / "configs")
     shutil.copytree(MIRROR, tmp_path / "mirror")

@@ -27,6 +27,7 @@ def test_probability_of_improvement_by_hand():
     assert probability_of_improvement(ours, theirs) == pytest.approx((3.5 / 4 + 1 / 4) / 2)
 
 
+@pytest.mark.slow
 @given(ARM, arrays(np.float64, (5, 3), elements=SHARES))
 def test_probability_of_improvement_is_mann_whitneys(ours, theirs):
     u = [stats.mannwhitneyu(ours[:, b], theirs[:, b], method="asymptotic").statistic / 20 for b in range(3)]

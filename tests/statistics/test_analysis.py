@@ -35,6 +35,7 @@ def test_every_frame_keeps_its_schema(found, name, tmp_path):
     records.write_frame(getattr(found, name), tmp_path / "frame.parquet", schemas.STATISTICS[name])
 
 
+@pytest.mark.slow
 def test_other_numbers_of_samples_for_some_benchmarks_change_nothing_elsewhere():
     """The AIMEs with 32 samples a problem, the rest with 16: their levels, intervals and components are as before."""
     few, many = (synthetic.scores(models=["tiny"], variants=VARIANTS, seeds=(1, 2, 3), n=n) for n in (16, 32))

@@ -37,6 +37,7 @@ def by_scipy(strata):
     ).pvalue
 
 
+@pytest.mark.slow
 def test_the_sign_flip_of_strata_is_scipys():
     rng = generator(1, "strata")
     for sizes in ((10,), (12,), (16,)):
@@ -81,6 +82,7 @@ def arm(name, values):
     return Arm(f"m/{name}", tuple(range(len(values))), {"b": np.asarray(values)[:, None]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 9, 10, 16, 17, 25])
 def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
     rng = generator(3, "agreement", seeds)

@@ -51,6 +51,7 @@ def test_the_design_is_the_base_models_and_the_grid_with_each_benchmark_s_sample
     assert alike.samples == {"word": 4, "aime": 4}
 
 
+@pytest.mark.slow
 @given(order=st.randoms(use_true_random=False))
 def test_whole_scores_pass_in_any_order_and_so_do_samples_that_could_not_be_graded(order):
     frame = scores()
@@ -92,6 +93,7 @@ def test_the_number_of_rows_with_a_fault_is_told():
     assert "(10 such rows)" in refused(frame)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["sampled", "n", *STATUSES]), st.integers(-9, 9).filter(bool), st.integers(0, 24))
 def test_any_one_count_that_is_changed_alone_is_refused(column, by, row):
     frame = scores()

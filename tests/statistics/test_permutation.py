@@ -103,6 +103,7 @@ def test_the_floors_are_reached_and_never_passed(n):
     assert two_sample_floor(n, 1) == 1 / (n + 1)
 
 
+@pytest.mark.slow
 def test_more_than_can_be_counted_is_drawn():
     values = np.random.default_rng(5).normal(0.25, 1, 17)
     exact = stats.permutation_test(

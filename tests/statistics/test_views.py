@@ -128,6 +128,7 @@ def test_only_the_generator_counts():
     assert views_of(ours, theirs, seed=2).loc["crossed bootstrap", "low"] != frames[0].loc["crossed bootstrap", "low"]
 
 
+@pytest.mark.slow
 def test_needs_no_torch():
     code = "import sys, ict_core.statistics._views, ict_core.calibration.measure; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -73,6 +73,7 @@ def test_a_file_without_a_hash_is_refused(tmp_path):
             read(tmp_path / "old.parquet")
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
     """A bit flipped in every third byte, and cuts: an error that names the file, or the very same frame."""
     path, spoiled = tmp_path / "whole.parquet", tmp_path / "spoiled.parquet"

@@ -60,6 +60,7 @@ def spelled(text: str, joined: bool) -> bool:
     return bool(NAME.fullmatch(text) or CELL.search(text) or (joined and text.split("/")[0] in FOLDERS))
 
 
+@pytest.mark.slow
 def test_no_module_spells_the_name_of_a_study_s_file():
     modules = [path for path in OTHERS if path.suffix == ".py"]
     found = [

@@ -17,6 +17,7 @@ PREAMBLE = (
 )
 
 
+@pytest.mark.slow
 def test_builds_every_table_in_every_form(study, tmp_path):
     paths = build_tables(study, made.settings(), "A miniature study.", tmp_path)
     assert [p.name for p in paths] == [f"{name}.{ending}" for name in TABLES for ending in ENDINGS]
@@ -29,11 +30,13 @@ def test_names_and_titles_are_those_of_the_list(study):
     assert [(t.name, t.title) for t in tables] == [(name, entry.title) for name, entry in TABLES.items()]
 
 
+@pytest.mark.slow
 def test_the_same_frames_give_the_same_bytes(study, tmp_path):
     first, second = (build_tables(study, made.settings(), "", tmp_path / name) for name in ("a", "b"))
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
+@pytest.mark.slow
 def test_the_order_of_the_frames_rows_of_one_model_does_not_matter(study, tmp_path):
     columns = ("levels", "contrasts", "components", "compute")
     turned = {name: pd.concat([f[::-1] for _, f in study[name].groupby("model", sort=False)]) for name in columns}
@@ -42,6 +45,7 @@ def test_the_order_of_the_frames_rows_of_one_model_does_not_matter(study, tmp_pa
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_a_smoke_study_has_every_table(seeds, tmp_path):
     variants, baselines = ["grpo", "ict-10"], ["grpo"]
@@ -55,6 +59,7 @@ def test_a_smoke_study_has_every_table(seeds, tmp_path):
     assert of["components"].empty == (len(seeds) == 1)
 
 
+@pytest.mark.slow
 def test_a_variant_that_only_one_model_ran_is_shown_there_alone():
     variants = ["grpo", "ict-5", "ict-10"]
     scores = synthetic.scores(variants=variants, seeds=(1, 2))
@@ -65,6 +70,7 @@ def test_a_variant_that_only_one_model_ran_is_shown_there_alone():
         assert set(numbers.loc[numbers["variant"] == "ict-10", "model"]) == {"tiny", "small"}
 
 
+@pytest.mark.slow
 def test_samples_that_could_not_be_graded_are_told_with_every_table_whose_numbers_lack_them():
     variants, baselines = ["grpo", "stapo", "ict-10", "ict-20"], ["grpo", "stapo"]
     whole, scores = (synthetic.scores(["tiny"], variants) for _ in range(2))
@@ -95,6 +101,7 @@ def test_samples_that_could_not_be_graded_are_told_with_every_table_whose_number
     assert set(paper.loc[paper["notice"] != "", "source"]) == {"this study"}
 
 
+@pytest.mark.slow
 def test_base_may_be_named_among_the_variants(study):
     named, unnamed = (make_tables(study, made.settings([*more, "grpo", "ict-10"])) for more in (["base"], []))
     for ours, theirs in zip(named, unnamed, strict=True):

@@ -56,6 +56,7 @@ def test_first_last_and_all_of_the_shared_rollouts_and_of_each_methods_own():
     assert chance["grpo", "kept"] == chance["grpo", "forks"] == 0.1 and chance["ict-10", "kept"] == 0.125
 
 
+@pytest.mark.slow
 def test_the_readable_table_has_chance_beside_recall_and_precision(study):
     shadow, cells = made.shadow_of(study), made.cells_of(study["scores"])
     table = forks_table(fork_means(shadow, made.tokens(cells), "grpo"), made.settings())

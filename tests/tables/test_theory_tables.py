@@ -38,6 +38,7 @@ def test_a_mean_with_half_its_interval():
     assert with_half((np.nan, np.nan, np.nan), 1) == "—"
 
 
+@pytest.mark.slow
 def test_statements_are_means_over_the_runs_in_percent(tokens):
     table = statements_table(frames(tokens)["quantity_means"], made.settings(["ict-10", "grpo"]))
     assert table.shown["variant"].tolist() == ["ict-10", "grpo"]
@@ -80,6 +81,7 @@ def test_without_a_state_after_an_update_the_table_says_so(tokens):
     assert none.shown.empty and none.caption.startswith("No token was sampled before and after")
 
 
+@pytest.mark.slow
 def test_the_single_logit_has_a_row_a_source_regime_and_direction(tokens):
     table = single_logit_table(frames(tokens)["single_logit"], made.settings())
     shown = table.shown

@@ -132,6 +132,7 @@ def logits_within(most: float) -> st.SearchStrategy:
 SMALLEST = np.float32([[[0, -103], [0, 0]], *[[[0, -200], [0, 0]]] * 3])  # a quarter of its exp(-103) underflows
 
 
+@pytest.mark.slow
 @given(logits=st.sampled_from([1e4, 150.0, 60.0]).flatmap(logits_within))
 @example(logits=SMALLEST)
 def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
