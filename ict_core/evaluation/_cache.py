@@ -50,10 +50,8 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
 class CachedEngine(Engine):
     """An engine that samples what no part holds, and leaves it in new parts.
 
-    Args:
-        load: loads the engine; called when something has to be sampled.
-        folder: of all caches; it may be deleted at any time.
-        settings: :func:`sampler_settings`.
+    ``load`` is called when something has to be sampled; ``folder``, of all caches, may be deleted at any time;
+    ``settings`` are :func:`sampler_settings`.
     """
 
     def __init__(self, load: Callable[[], Engine], folder: Path, settings: Mapping[str, Any]) -> None:

@@ -44,10 +44,8 @@ def generate(
 ) -> pd.DataFrame:
     """Sample completions of every problem: ``records.COMPLETIONS``, samples of a problem together.
 
-    Args:
-        samples: n of each benchmark.
-        seed: the cell's seed; the seed of a completion is derived from it, the problem and the sample index, so that
-            it changes neither with n nor with the other benchmarks.
+    ``samples`` is n of each benchmark. The seed of a completion is derived from the cell's, the problem and the sample
+    index, so that it changes neither with n nor with the other benchmarks.
     """
     rows, requests = [], []
     for benchmark, problem, prompt in problems[["benchmark", "problem", "prompt"]].itertuples(index=False):
@@ -62,10 +60,7 @@ def generate(
 def context_length(
     model: Path, problems: pd.DataFrame, max_new_tokens: int, key: str = "evaluation.max_new_tokens"
 ) -> int:
-    """The longest prompt plus completion that these problems need, in tokens.
-
-    Args:
-        key: what sets ``max_new_tokens``, for the message.
+    """The longest prompt plus completion that these problems need, in tokens; ``key`` sets ``max_new_tokens``.
 
     Raises:
         UserError: it is more than the checkpoint's config allows; the problem is named.

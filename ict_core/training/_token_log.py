@@ -13,20 +13,21 @@ from torch import Tensor
 from ict_core.store import POLICY_STATISTICS, STATISTICS, TrainFiles, records
 from ict_core.tokens.streaming import TokenStatistics
 
-Forks = Callable[[list[int]], list[bool]]
-"""Token ids of a response -> whether each is a known decision point."""
-
 
 class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
 
-    Args:
-        group_size: G.
-        sample_every: steps between two samples of token statistics, of ``sample_groups`` groups each.
-        forks: marks the known decision points; None where the problems have none.
+    Every ``sample_every`` steps the token statistics of ``sample_groups`` groups are sampled. ``forks`` says of a
+    response's token ids whether each is a known decision point; None where the problems have none.
     """
 
-    def __init__(self, group_size: int, sample_every: int, sample_groups: int, forks: Forks | None = None) -> None:
+    def __init__(
+        self,
+        group_size: int,
+        sample_every: int,
+        sample_groups: int,
+        forks: Callable[[list[int]], list[bool]] | None = None,
+    ) -> None:
         self.group_size = group_size
         self.sample_rows = sample_groups * group_size
         self._sample_every = sample_every
