@@ -47,7 +47,7 @@ def register(name: str) -> Callable[[Selector], Selector]:
 def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
     """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position; (B, T) bool.
 
-    ``mask``, (B, T), is True at the T_i response tokens of a row. The fraction is exact, so that 7 % of 100 tokens is 7.
+    ``mask``, (B, T), is True at the T_i response tokens of a row. The fraction is exact: 7 % of 100 tokens is 7.
     """
     lengths = mask.sum(-1, keepdim=True)
     kept = -(-lengths * fraction.numerator // fraction.denominator)

@@ -52,7 +52,7 @@ class Resumed(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one training of an :func:`origin`, ``checkpoint-<step>`` each, in a folder that need not exist.
+    """The checkpoints of one training of an :func:`origin`, ``checkpoint-<step>`` each; the folder need not exist.
 
     ``started`` is `time.perf_counter()` when this attempt began.
     """

@@ -82,13 +82,9 @@ def train_run(
     """Train one cell and write ``out``, which appears whole or not at all.
 
     Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
-    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
-
-    Args:
-        grading: keywords of ``GradingPool``.
-        resolved: the cell's resolved configuration, for the manifest.
-        out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
-        stop_after: end after so many optimiser steps, which are those of the whole training.
+    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes: ``model/``, ``log.parquet``,
+    ``timing.parquet``, ``tokens.parquet``, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved``
+    is the cell's resolved configuration. It ends after ``stop_after`` optimiser steps, those of the whole training.
 
     Raises:
         UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.

@@ -55,9 +55,9 @@ def decode(
     """Sample each row until a stop token or the greatest length; a ``custom_generate`` of transformers.
 
     All randomness is one draw from the global generator, a uniform number for each row and position: equal states of it
-    give equal tokens, and but for rounding a rollout depends on no other. ``input_ids``, (B, P), are padded on the left;
-    of the other inputs ``attention_mask``, (B, P), is 1 at the prompt. Returns (B, P + T), prompts and responses, padded
-    behind their stop tokens; T is the longest response.
+    give equal tokens, and but for rounding a rollout depends on no other. ``input_ids`` and, of the other inputs,
+    ``attention_mask``, 1 at the prompt, are (B, P), padded on the left. Returns (B, P + T), prompts and responses,
+    padded behind their stop tokens; T is the longest response.
 
     Raises:
         ValueError: anything but sampling from the whole distribution is asked for.

@@ -54,11 +54,9 @@ class TrainingLog:
     ) -> None:
         """Open the record of a step with its rollout batch.
 
-        Args:
-            batch: ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,).
-            tokens: under the policy that made the rollouts; in a step that is sampled with every group score.
-            kept: (B, T) bool; ``selecting`` says whether a rule made it.
-            truncated: (B,) bool, responses that ran into the token limit.
+        That has ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,). The statistics
+        are under the policy that made it, in a step that is sampled with every group score; ``selecting`` says whether
+        a rule made ``kept``, (B, T) bool; ``truncated``, (B,) bool, are responses that ran into the token limit.
         """
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
