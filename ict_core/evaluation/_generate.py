@@ -1,6 +1,6 @@
 """All completions of one cell: every benchmark, n samples a problem, one engine, and what was sampled before.
 
-That is kept by prompt and seed, in a folder for each checkpoint, engine and setting. A part is a Parquet file that holds
+It is kept by prompt and seed, in a folder for each checkpoint, engine and setting. A part is a Parquet file that holds
 what was sampled in a while and that nobody changes. Its name is the hash of its bytes, so that any number of jobs may
 write into one folder, and what is damaged cannot pass for whole.
 """

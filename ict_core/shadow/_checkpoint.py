@@ -141,7 +141,6 @@ def _read(
     backbone: Callable[..., Any] = model.get_decoder()
     head = model.get_output_embeddings().weight
     at_once = size * max(1, _TOKENS_AT_ONCE // (size * ids.size(1)))
-    options: dict[str, Any] = {"group_size": size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
     parts: list[Tensor] = []
     likeliest: list[tuple[Tensor, Tensor]] = []
     for rows in torch.arange(len(ids)).split(at_once):
@@ -150,6 +149,7 @@ def _read(
         responses = rollouts["completion_ids"][rows].to(model.device)
         live = rollouts["completion_mask"][rows].to(model.device)
         where = torch.arange(live.numel(), device=live.device).view_as(live).masked_fill(~live, -1)
+        options: dict[str, Any] = {"group_size": size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
         statistics = token_statistics(hidden.flatten(0, 1), head, where, responses, **options)
         parts.append(statistics.values.cpu())
         likeliest.append(_likeliest(hidden, head, live, temperature, sampling.alternatives))

@@ -84,10 +84,9 @@ def token_statistics(
     Args:
         states: (N, D), those that predict the response tokens. Rollouts of a group may share one at a position.
         head: (V, D), the LM head's weight.
-        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are consecutive.
-        token_ids: (B, T), the sampled tokens.
+        where: (B, T), the row of ``states`` that predicts the token of ``token_ids``, (B, T); -1 outside the response.
         temperature: of the sampling; all policies are read at it.
-        scores: names in :data:`ict_core.store._token_scores.GROUP_SCORES`.
+        scores: names in `ict_core.store.GROUP_SCORES`.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.

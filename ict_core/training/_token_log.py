@@ -13,6 +13,8 @@ from torch import Tensor
 from ict_core.store import POLICY_STATISTICS, STATISTICS, TrainFiles, records
 from ict_core.tokens.streaming import TokenStatistics
 
+Forks = Callable[[list[int]], list[bool]]
+
 
 class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
@@ -21,13 +23,7 @@ class TrainingLog:
     response's token ids whether each is a known decision point; None where the problems have none.
     """
 
-    def __init__(
-        self,
-        group_size: int,
-        sample_every: int,
-        sample_groups: int,
-        forks: Callable[[list[int]], list[bool]] | None = None,
-    ) -> None:
+    def __init__(self, group_size: int, sample_every: int, sample_groups: int, forks: Forks | None = None) -> None:
         self.group_size = group_size
         self.sample_rows = sample_groups * group_size
         self._sample_every = sample_every

@@ -106,7 +106,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if rollouts is not None:
             problems: Any = self.train_dataset
             probe = processing_class(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
-            self._sampler = SeededSampler(self.vllm_generation, probe, self._rollout_seed)
+            self._sampler = SeededSampler(
+                self.vllm_generation,
+                probe,
+                lambda n: derive_seed(seed, "rollout", self.state.global_step, "request", n),
+            )
 
     def _recorded(self, reward: Reward) -> Reward:
         """The same reward function; TRL hands on advantages alone, from which rewards cannot be told."""
@@ -166,7 +170,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
         sampled = self._training_log.sampled(step)
         live = None
-        if self._one_pass():
+        one = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
+        sharded = isinstance(next(self._policy().parameters()), DTensor)
+        if self._packed is not None and self._packed.levers.one_pass and one and not sharded:
+            # a step is one micro-batch of whole groups and weights, so the statistics' pass can be the loss's
             live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
@@ -215,16 +222,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             part = {name: batch[name][rows] for name in _ROLLOUT}
             parts.append(self._passes.log_probs(model, part, mask[rows]))
         return torch.cat(parts)
-
-    def _rollout_seed(self, number: int) -> int:
-        """Of one rollout of the current step's whole batch, which vLLM is given."""
-        return derive_seed(self._seed, "rollout", self.state.global_step, "request", number)
-
-    def _one_pass(self) -> bool:
-        """Whether the statistics' pass can be the loss's: a step is one micro-batch of whole groups and weights."""
-        whole = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
-        sharded = isinstance(next(self._policy().parameters()), DTensor)
-        return self._packed is not None and self._packed.levers.one_pass and whole and not sharded
 
     def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
         """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
