@@ -60,11 +60,6 @@ def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
     return (rank < kept) & mask
 
 
-def response_quantile(values: Tensor, mask: Tensor, q: float) -> Tensor:
-    """The ``q`` quantile over all response tokens of the batch, linearly interpolated, in float64 (a scalar)."""
-    return torch.quantile(values[mask].double(), q)
-
-
 @dataclass(frozen=True)
 class Rule:
     """A selector with its parameters, named after the first variant that has it."""
@@ -75,7 +70,7 @@ class Rule:
 
     def kept(self, batch: TokenBatch, seed: int) -> Tensor:
         """The tokens that the training would keep of this batch, (B, T) bool; ``seed`` is of its random draws."""
-        return SELECTORS[self.selector](batch, _generator(seed), **self.parameters)
+        return SELECTORS[self.selector](batch, torch.Generator().manual_seed(seed), **self.parameters)
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
         """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
@@ -83,14 +78,10 @@ class Rule:
         if name is None:
             return None
         if name == "random":  # the very draws of `kept`
-            values = torch.rand(batch.mask.shape, generator=_generator(seed), dtype=torch.float64)
+            values = torch.rand(batch.mask.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         else:
             values = batch.statistics.score(name)
         return -values if self.parameters.get("keep") == "rest" else values
-
-
-def _generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:

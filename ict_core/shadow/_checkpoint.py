@@ -213,11 +213,9 @@ def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.
     """How much of GRPO's gradient with respect to the model's parameters each set of kept tokens carries.
 
     The gradient is that of the mean over rollouts of sum over kept t of A ln p(t) / T, T the response's length for
-    every rule, so that nothing but the mask, (B, T) bool, differs. It takes one backward pass of the batch a rule.
-
-    Returns:
-        A row a rule: `norm_share` (the norm over that of all tokens' gradient) and `cosine` (between the two). NaN
-        where no rollout has an advantage; the cosine also where the rule's gradient is 0.
+    every rule, so that nothing but the mask, (B, T) bool, differs. It takes one backward pass of the batch a rule. Of
+    each rule `norm_share` (the norm over that of all tokens' gradient) and `cosine` (between the two): NaN where no
+    rollout has an advantage, the cosine also where the rule's gradient is 0.
     """
     whole = _gradient(groups, groups.completion_mask, temperature)
     norm = _dot(whole, whole) ** 0.5
