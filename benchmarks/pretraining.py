@@ -4,7 +4,7 @@
     python benchmarks/pretraining.py --quick    # 4 steps
 
 Two models with the same first weights take turns, step by step, on the same batches; they differ in what computes the
-loss and its gradients (`ict_core/training/_solution_loss.py` or `model(input_ids, labels=labels).loss`) alone. A ratio
+loss and its gradients (`ict_core/training/pretrain.py` or `model(input_ids, labels=labels).loss`) alone. A ratio
 is the median over the steps; `step` includes clipping and optimisers, `loss` and `backward` do not.
 """
 
@@ -22,7 +22,7 @@ from ict_core.process import loading
 
 with loading(without=("scipy",)):  # as `ict pretrain` does
     from ict_core.problems.mini import train_tokenizer
-    from ict_core.training import SolutionLoss, pretrain, reuse_freed_memory
+    from ict_core.training import pretrain, reuse_freed_memory
 
 STUDY = Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml"
 OWN, OURS = "transformers' loss", "at the solutions"
@@ -35,7 +35,7 @@ def compare(name: str, model: ScratchModel, steps: int) -> dict[str, str]:
     models = {arm: pretrain.build_model(model.architecture, tokenizer, rule.seed) for arm in (OWN, OURS)}
     arms: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         OWN: lambda ids, labels: models[OWN](input_ids=ids, labels=labels).loss,
-        OURS: SolutionLoss(models[OURS], model.architecture.max_positions),
+        OURS: pretrain.SolutionLoss(models[OURS], model.architecture.max_positions),
     }
     optimizers = {arm: pretrain._optimizers(one, rule) for arm, one in models.items()}
     passes: dict[str, list[float]] = {arm: [] for arm in arms}

@@ -43,7 +43,7 @@ class LargeDraw(Draw):
 
 @dataclass(frozen=True)
 class Rollouts:
-    """How they are sampled: fields of :class:`ict_core.shadow._groups.GroupSampling`."""
+    """How they are sampled: fields of :class:`ict_core.shadow._checkpoint.GroupSampling`."""
 
     group_size: Annotated[int, typer.Option(help="rollouts a prompt")] = 8
     temperature: Annotated[float, typer.Option(help="of the rollouts")] = 1.0

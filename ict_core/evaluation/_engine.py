@@ -1,7 +1,7 @@
 """What a sampling engine is (requests in, completions out), and the engines by name. None falls back on another."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -89,11 +89,9 @@ def _packages(name: str) -> tuple[str, ...]:
 
 
 def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> Engine:
-    """Load a checkpoint folder into the engine of that name.
+    """Load a checkpoint folder into the engine of that name, for prompts with completions of up to ``max_tokens``.
 
-    Args:
-        max_tokens: longest prompt plus completion.
-        dtype: of the weights and the computation, whatever the weights are stored in.
+    The dtype is of the weights and the computation, whatever the weights are stored in.
 
     Raises:
         UserError: an unknown name, no sound safetensors weights in the folder, or bfloat16 without a GPU.
@@ -106,19 +104,16 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
     check_weights(model)
     if dtype == "bfloat16" and not torch.cuda.is_available():
         raise UserError("the model's dtype: bfloat16 needs a GPU and none is visible; on the CPU state dtype: float32")
+    return import_engine(name)(model, max_tokens, threads, dtype)
+
+
+def import_engine(name: str) -> Callable[..., Engine]:
+    """Import the engine of that name, with its package: most of the time that :func:`load_engine` takes."""
+    _packages(name)
     if name == "vllm":
         from ict_core.evaluation.vllm_engine import VllmEngine
 
-        return VllmEngine(model, max_tokens, threads, dtype)
+        return VllmEngine
     from ict_core.evaluation._transformers_engine import TransformersEngine
 
-    return TransformersEngine(model, threads, dtype)
-
-
-def import_engine(name: str) -> None:
-    """Import the package of the engine of that name: most of the time that :func:`load_engine` takes."""
-    _packages(name)
-    if name == "vllm":
-        from ict_core.evaluation.vllm_engine import VllmEngine  # noqa: F401
-    else:
-        from ict_core.evaluation._transformers_engine import TransformersEngine  # noqa: F401
+    return TransformersEngine

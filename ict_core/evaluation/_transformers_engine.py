@@ -35,13 +35,13 @@ class SeededSampling(LogitsProcessor):
         if self._top_p is not None:
             scaled = self._top_p(input_ids, scaled)
         log_probs = torch.log_softmax(scaled, dim=-1)
-        chosen_by = log_probs if self._greedy else log_probs + self._gumbel(log_probs)
+        chosen_by = log_probs
+        if not self._greedy:
+            width = log_probs.size(-1)
+            uniform = torch.stack([torch.rand(width, generator=g, dtype=torch.float64) for g in self._generators])
+            chosen_by = log_probs + (-torch.log(-torch.log(uniform))).to(log_probs)
         self.log_probs.append(log_probs.gather(-1, chosen_by.argmax(-1, keepdim=True)))
         return chosen_by  # type: ignore[return-value]
-
-    def _gumbel(self, like: Tensor) -> Tensor:
-        uniform = torch.stack([torch.rand(like.size(-1), generator=g, dtype=torch.float64) for g in self._generators])
-        return (-torch.log(-torch.log(uniform))).to(like)
 
 
 class TransformersEngine(Engine):
@@ -49,7 +49,7 @@ class TransformersEngine(Engine):
 
     name = "transformers"
 
-    def __init__(self, path: Path, threads: int, dtype: Dtype) -> None:
+    def __init__(self, path: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self.tokenizer = read_tokenizer(path, padding_side="left")

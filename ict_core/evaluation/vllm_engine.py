@@ -1,7 +1,7 @@
 """Sampling with vLLM, the engine core in this process."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -72,17 +72,14 @@ class VllmEngine(Engine):
                     engine.add_request(str(position), prompt, self._parameters(request, sampling))
                 if not engine.has_unfinished_requests():
                     return
-                with self._eagerly():
+                # on the CPU vLLM compiles one small function of its sampler, which takes longer than all that it saves
+                with nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager"):
                     outputs = engine.step()
                 for output in outputs:
                     assert isinstance(output, vllm.RequestOutput)
                     yield int(output.request_id), self._completion(output.outputs[0])
         finally:  # of use where the caller stopped early
             engine.abort_request([str(position) for position in range(len(requests))])
-
-    def _eagerly(self) -> AbstractContextManager[object]:
-        """On the CPU vLLM compiles one small function of its sampler, which takes longer than all that it saves."""
-        return nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager")
 
     def _parameters(self, request: Request, sampling: Sampling) -> vllm.SamplingParams:
         return vllm.SamplingParams(

@@ -1,12 +1,15 @@
-"""The protocol of a selection rule and the registry that names it."""
+"""The protocol of a selection rule, the registry that names it, and the distinct rules among a study's variants."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ict_core.config import Method
+from ict_core.selection._registry import SELECTORS
 from ict_core.tokens.streaming import TokenStatistics
 
 
@@ -47,10 +50,7 @@ def register(name: str) -> Callable[[Selector], Selector]:
 def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
     """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position; (B, T) bool.
 
-    Args:
-        score: (B, T).
-        mask: (B, T), True at the T_i response tokens of a row.
-        fraction: exact, so that 7 % of 100 tokens is 7; computed in integers.
+    ``mask``, (B, T), is True at the T_i response tokens of a row. The fraction is exact: 7 % of 100 tokens is 7.
     """
     lengths = mask.sum(-1, keepdim=True)
     kept = -(-lengths * fraction.numerator // fraction.denominator)
@@ -60,6 +60,39 @@ def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
     return (rank < kept) & mask
 
 
-def response_quantile(values: Tensor, mask: Tensor, q: float) -> Tensor:
-    """The ``q`` quantile over all response tokens of the batch, linearly interpolated, in float64 (a scalar)."""
-    return torch.quantile(values[mask].double(), q)
+@dataclass(frozen=True)
+class Rule:
+    """A selector with its parameters, named after the first variant that has it."""
+
+    name: str
+    selector: str
+    parameters: Mapping[str, Any]
+
+    def kept(self, batch: TokenBatch, seed: int) -> Tensor:
+        """The tokens that the training would keep of this batch, (B, T) bool; ``seed`` is of its random draws."""
+        return SELECTORS[self.selector](batch, torch.Generator().manual_seed(seed), **self.parameters)
+
+    def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
+        """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
+        name = "h1" if self.selector == "high-entropy" else self.parameters.get("score")
+        if name is None:
+            return None
+        if name == "random":  # the very draws of `kept`
+            values = torch.rand(batch.mask.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        else:
+            values = batch.statistics.score(name)
+        return -values if self.parameters.get("keep") == "rest" else values
+
+
+def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
+    """The rules among variants, in their order.
+
+    Two variants have one rule where selector and parameters are equal: normaliser, warm-up, group size, reward and
+    replica do not say which tokens are kept.
+    """
+    rules: dict[Any, Rule] = {}
+    for variant, method in methods.items():
+        parameters = method.parameters()
+        key = (method.selector, tuple(sorted(parameters.items())))
+        rules.setdefault(key, Rule(variant, method.selector, parameters))
+    return list(rules.values())

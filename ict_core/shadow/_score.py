@@ -62,20 +62,15 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
 
 
 def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
-    """What sets of kept tokens are made of.
+    """What R sets of kept tokens, (R, N), are made of, from one step's N rows of `records.TOKENS`: a row a set.
 
-    Args:
-        rows: N rows of `records.TOKENS`, one step.
-        kept: (R, N), one row a rule.
-
-    Returns:
-        R rows. Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks),
-        `surprise_share` (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of
-        the policy gradient A (e_a - p) with respect to each token's logits). Means over the kept tokens:
-        `fork_precision`, `positive_share` and `negative_share` (A > 0, A < 0), `high_h1_share` and `high_h2_share`
-        (above the median of all tokens; a tie is half), `position` (0 the response's first, 1 its last token; the
-        only token of a response stands at 0), `probability` p, `purity` beta = exp(-H2), `distance` |p - beta|.
-        NaN where a share is of nothing or a mean over nothing, and for forks where none is known.
+    Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks), `surprise_share`
+    (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of the policy gradient
+    A (e_a - p) with respect to each token's logits). Means over the kept tokens: `fork_precision`, `positive_share` and
+    `negative_share` (A > 0, A < 0), `high_h1_share` and `high_h2_share` (above the median of all tokens; a tie is
+    half), `position` (0 the response's first, 1 its last token; the only token of a response stands at 0),
+    `probability` p, `purity` beta = exp(-H2), `distance` |p - beta|. NaN where a share is of nothing or a mean over
+    nothing, and for forks where none is known.
     """
     logprob, h2, advantage, fork = (rows[c].to_numpy() for c in ("logprob", "h2", "advantage", "fork"))
     p, purity, ones = np.exp(logprob), np.exp(-h2), np.ones(len(rows))

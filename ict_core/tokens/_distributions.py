@@ -53,9 +53,7 @@ DIVERGENCES = {"js": jensen_shannon, "kl": kullback_leibler, "tv": total_variati
 def position_mean(probs: Tensor, live: Tensor) -> Tensor:
     """P_avg, the mean over the live rollouts of a group at one position (method of ICT), (..., 1, V).
 
-    Args:
-        probs: (..., G, V), zero where a rollout is not live.
-        live: (..., G), True where the rollout still generates.
+    ``probs`` (..., G, V) is zero where a rollout is not live, ``live`` (..., G) True where it still generates.
     """
     return probs.sum(-2, keepdim=True) / live.sum(-1).clamp(min=1)[..., None, None]
 

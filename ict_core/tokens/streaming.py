@@ -5,15 +5,17 @@ The unit of work is a pair: a group and a position, with the live rollouts there
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ict_core.store import GROUP_SCORES, POLICY_STATISTICS
 from ict_core.tokens._distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
-from ict_core.tokens._softmax import TiledSoftmax
 
+_WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
+_WIDE = 16384  # on a GPU, where every operation has a price of its own
+_TINY = torch.finfo(torch.float32).tiny
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
 
 PAPER = "js"
@@ -61,11 +63,6 @@ class TokenStatistics:
         """From each statistic, (B, T), by its name."""
         return cls(torch.stack([*columns.values()]), tuple(columns), group_size)
 
-    @classmethod
-    def joined(cls, parts: Sequence["TokenStatistics"]) -> "TokenStatistics":
-        """The same statistics of all the parts' groups, in their order."""
-        return replace(parts[0], values=torch.cat([part.values for part in parts], 1))
-
 
 @torch.no_grad()
 def token_statistics(
@@ -87,15 +84,14 @@ def token_statistics(
     Args:
         states: (N, D), those that predict the response tokens. Rollouts of a group may share one at a position.
         head: (V, D), the LM head's weight.
-        where: (B, T), the row of ``states`` that predicts the token; -1 outside the response. Groups are consecutive.
-        token_ids: (B, T), the sampled tokens.
+        where: (B, T), the row of ``states`` that predicts the token of ``token_ids``, (B, T); -1 outside the response.
         temperature: of the sampling; all policies are read at it.
-        scores: names in :data:`ict_core.store._token_scores.GROUP_SCORES`.
+        scores: names in `ict_core.store.GROUP_SCORES`.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.
     """
-    rows = len(where)
+    rows, names = len(where), (*POLICY_STATISTICS, *scores)
     if rows % group_size:
         raise ValueError(f"{rows} rollouts are not whole groups of {group_size}")
     dtype = torch.promote_types(states.dtype, head.dtype)
@@ -109,10 +105,10 @@ def token_statistics(
         in_memory = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(head)))
         at_once = in_memory if _over_positions(scores) else rows
         parts = [
-            _group_statistics(softmax, states, part, ids, group_size, tuple(scores), most)
+            _group_statistics(softmax, states, part, ids, group_size, names, most)
             for part, ids in zip(where.split(at_once), token_ids.split(at_once), strict=True)
         ]
-    return TokenStatistics.joined(parts)
+    return TokenStatistics(torch.cat(parts, 1), names, group_size)
 
 
 def states_at_once(head: Tensor) -> int:
@@ -122,6 +118,115 @@ def states_at_once(head: Tensor) -> int:
     return max(1, 2**27 // head.size(0))
 
 
+class TiledSoftmax:
+    """softmax(states @ head.T / temperature) of some states at a time, in memory that is used again.
+
+    A tile of logits goes through all of a pass before the next one is made. What is kept are powers of two,
+    2^(z log2(e) / temperature - m) with m the largest exponent of state and tile, and for each state and tile the
+    factor that makes them probabilities; so nothing is read again to be normalised. Tiles are summed in float64, in
+    their order: stored statistics depend on it to the last bit. ``head`` is (V, D); up to ``most`` states come at a
+    time; ``dtype`` is of the factors of the product, which is summed, like all else, in float32.
+    """
+
+    def __init__(self, head: Tensor, most: int, temperature: float, dtype: torch.dtype) -> None:
+        self.vocabulary = head.size(0)
+        self._width = min(_WIDTH.get(head.device.type, _WIDE), self.vocabulary)
+        self._heads = head.split(self._width)
+        self._scale = math.log2(math.e) / temperature
+        self._dtype, self._most = dtype, most
+        self._scratch = torch.empty(2, most * self._width, device=head.device)
+        self._casts: dict[torch.dtype, Tensor] = {}
+        self._memory: Tensor | None = None
+        self._powers: list[Tensor] = []
+        self._factors = torch.empty(0)
+
+    def read(self, states: Tensor, rows: Tensor, token_ids: Tensor, *, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """ln p of some tokens, (n,), and H1 and H2 of the states, (R, D) -> (R,), in nats; float64.
+
+        ``rows``, (n,), has a state's number for each token; ``keep``: the other methods are to be called for these.
+        """
+        states = states.to(self._dtype)
+        if not (states.is_cuda and self._dtype.itemsize == 2):  # the CPU would round the product of half precision
+            states = states.float()
+        # in the tiles' order, so that each tile's part of the tokens is one slice
+        order = token_ids.argsort()
+        rows, columns = rows[order], token_ids[order]
+        tiles = columns // self._width
+        widths = (self.vocabulary - tiles * self._width).clamp(max=self._width)
+        cells = (rows * widths + columns % self._width).split(tiles.bincount(minlength=len(self._heads)).tolist())
+        exponents = []
+        sums = torch.empty(len(self._heads), 4, len(states), device=states.device)
+        self._powers = self._kept(len(states)) if keep else []
+        for number, (head, (largest, total, square, moment)) in enumerate(zip(self._heads, sums, strict=True)):
+            z = self._part(0, len(states), len(head))
+            self._product(states, head, z)
+            torch.amax(z, -1, out=largest)
+            z.sub_(largest.unsqueeze(-1))
+            exponents.append(z.flatten()[cells[number]])
+            # a power of two takes half the time of exp; the products below go where z was
+            powers = torch.exp2(z, out=self._powers[number] if keep else self._part(1, len(states), len(head)))
+            torch.sum(powers, -1, out=total)
+            torch.linalg.vector_norm(powers, dim=-1, out=square)  # the sum of squares in one pass, without a copy
+            torch.sum(z.mul_(powers), -1, out=moment)
+        largest, total, square, moment = sums.double().unbind(1)
+        shift = largest.amax(0)
+        exponent = largest - shift - torch.log2((total * torch.exp2(largest - shift)).sum(0))
+        factors = torch.exp2(exponent)
+        self._factors = factors.float().unsqueeze(-1)
+        h1 = -math.log(2) * (factors * (moment + exponent * total)).sum(0)
+        h2 = -torch.log((factors * square).square().sum(0))
+        log_probs = torch.empty_like(columns, dtype=torch.float64)
+        log_probs[order] = math.log(2) * (torch.cat(exponents) + exponent[tiles, rows])
+        return log_probs.clamp_(max=0.0), h1.clamp_(min=0.0), h2.clamp_(min=0.0)
+
+    def jensen_shannon(self, weights: Tensor, h1: Tensor) -> Tensor:
+        """JS of each distribution that was read last and the weighted mean of its pair's, (P, k), nats, float64.
+
+        With t = p + q it is ln 2 - (sum t ln t + H1(p) + H1(q)) / 2: one logarithm a probability. The k states of each
+        pair have ``weights``, (P, k), which sum to 1 over them, and Shannon entropies ``h1``, (P, k).
+        """
+        sums = torch.empty(len(self._powers), *weights.shape, device=weights.device)
+        sums_q = torch.empty(len(self._powers), len(weights), 1, device=weights.device)
+        for number, (powers, factors) in enumerate(zip(self._powers, self._factors, strict=True)):
+            t, log_t = (self._part(part, *powers.shape).unflatten(0, weights.shape) for part in (0, 1))
+            powers, factors = powers.unflatten(0, weights.shape), factors.unflatten(0, weights.shape)
+            # a weighted sum over rows is faster by bmm; _TINY keeps the logarithm of a 0 finite, and 0 times it 0
+            q = torch.bmm((factors.squeeze(-1) * weights).unsqueeze(1), powers).add_(_TINY)
+            torch.addcmul(q, powers, factors, out=t)
+            torch.sum(torch.log2(t, out=log_t).mul_(t), -1, out=sums[number])
+            torch.sum(q.log2().mul_(q), -1, out=sums_q[number])
+        t_log_t, q_log_q = (math.log(2) * x.double().sum(0) for x in (sums, sums_q))
+        return math.log(2) - (t_log_t + h1 - q_log_q) / 2
+
+    def probabilities(self, some: slice) -> Tensor:
+        """(R, V), of some of the states that were read last."""
+        return torch.cat([p[some] * f[some] for p, f in zip(self._powers, self._factors, strict=True)], dim=-1)
+
+    def _part(self, number: int, count: int, width: int) -> Tensor:
+        return self._scratch[number, : count * width].view(count, width)
+
+    def _kept(self, count: int) -> list[Tensor]:
+        if self._memory is None:
+            self._memory = torch.empty(self._most * self.vocabulary, device=self._scratch.device)
+        return [tile.view(count, -1) for tile in self._memory[: count * self.vocabulary].split(count * self._width)]
+
+    def _product(self, states: Tensor, head: Tensor, out: Tensor) -> None:
+        head = self._cast(self._cast(head, self._dtype), states.dtype)
+        if states.dtype == torch.float32:
+            out.addmm_(states, head.T, beta=0, alpha=self._scale)
+        else:
+            torch.mm(states, head.T, out_dtype=torch.float32, out=out)
+            out.mul_(self._scale)
+
+    def _cast(self, head: Tensor, dtype: torch.dtype) -> Tensor:
+        """In memory that is used again: tiles allocated one by one may never find the gap that the last one left."""
+        if head.dtype == dtype:
+            return head
+        if dtype not in self._casts:
+            self._casts[dtype] = torch.empty_like(self._heads[0], dtype=dtype)
+        return self._casts[dtype][: len(head)].copy_(head)
+
+
 @dataclass(frozen=True)
 class _Chunk:
     """P pairs of k distinct states each."""
@@ -129,9 +234,7 @@ class _Chunk:
     pairs: Tensor  # (P,), their numbers
     states: Tensor  # (P, k), their states
     weights: Tensor  # (P, k), the share of a pair's live rollouts that use the state
-    used: (
-        Tensor  # (P, G), the state that each rollout uses, counted in the chunk from 0 to P k - 1; -1 where it is over
-    )
+    used: Tensor  # (P, G), the state that each rollout uses, numbered in the chunk from 0; -1 where it is over
 
 
 def _chunks(where: Tensor, most: int) -> Iterator[_Chunk]:
@@ -162,17 +265,17 @@ def _group_statistics(
     where: Tensor,
     token_ids: Tensor,
     group_size: int,
-    scores: tuple[str, ...],
+    names: tuple[str, ...],
     most: int,
-) -> TokenStatistics:
-    """See :func:`token_statistics`; ``most`` states go through the head at a time."""
+) -> Tensor:
+    """The values of :func:`token_statistics`; ``most`` states go through the head at a time."""
     rows, length = where.shape
 
     def by_pair(x: Tensor) -> Tensor:  # (B, T) -> (groups * T, G)
         return x.view(-1, group_size, length).transpose(1, 2).flatten(0, 1)
 
     uses, ids = by_pair(where), by_pair(token_ids)
-    names = (*POLICY_STATISTICS, *scores)
+    scores = names[len(POLICY_STATISTICS) :]
     others = [name for name in scores if name != PAPER]
     overall = _overall(softmax, states, uses, length, most) if _over_positions(scores) else None
     result = torch.zeros(len(names), *uses.shape, device=states.device)
@@ -191,8 +294,7 @@ def _group_statistics(
         if others:
             planes |= _divergences(softmax, chunk, others, overall, length)
         result[:, chunk.pairs] = torch.stack([plane.float() for plane in planes.values()]) * live
-    values = result.view(-1, rows // group_size, length, group_size).transpose(2, 3).reshape(-1, rows, length)
-    return TokenStatistics(values, names, group_size)
+    return result.view(-1, rows // group_size, length, group_size).transpose(2, 3).reshape(-1, rows, length)
 
 
 def _over_positions(scores: Sequence[str]) -> bool:

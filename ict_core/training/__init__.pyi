@@ -1,14 +1,13 @@
 from ._memory import reuse_freed_memory as reuse_freed_memory
 from ._packing import Levers as Levers
-from ._recipe import Tracking as Tracking
-from ._recipe import grpo_config as grpo_config
 from ._rewards import verifier_reward as verifier_reward
 from ._rollouts import engine_for_rollouts as engine_for_rollouts
+from ._run import Tracking as Tracking
 from ._run import TrainingRun as TrainingRun
 from ._run import build_trainer as build_trainer
+from ._run import grpo_config as grpo_config
 from ._run import leave_vllm_out as leave_vllm_out
 from ._run import train_run as train_run
 from ._sampling import sample_lean as sample_lean
-from ._solution_loss import SolutionLoss as SolutionLoss
 from ._token_log import TrainingLog as TrainingLog
 from ._trainer import SelectiveGRPOTrainer as SelectiveGRPOTrainer

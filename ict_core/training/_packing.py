@@ -50,12 +50,8 @@ def pack(
 ) -> Packed:
     """Lay out a batch for the predictions of some of its response tokens.
 
-    Args:
-        prompt_ids, prompt_mask: (B, P), padded on the left.
-        completion_ids: (B, T), padded on the right.
-        read: (B, T) bool, the response tokens whose predictions are wanted; a sequence ends before the last of them.
-        groups: (B,), rows of different groups then share nothing.
-        share: whether equal prefixes are computed once; if not, each sequence has all of its own.
+    Prompts, (B, P), are padded on the left, responses, (B, T), on the right. A sequence ends before the last token that
+    is ``read``, (B, T) bool. Rows of different ``groups``, (B,), share nothing, and none do unless ``share``.
 
     Raises:
         ValueError: nothing is read.
@@ -67,7 +63,10 @@ def pack(
     if not len(kept):
         raise ValueError("no response token is read")
     ids = np.concatenate([prompt_ids.cpu().numpy(), completion_ids.cpu().numpy()], axis=1)[kept]
-    tokens = _from_the_first(ids, prompt_ids.size(1) - prompt_lengths[kept], (prompt_lengths + until - 1)[kept])
+    starts, lengths = prompt_ids.size(1) - prompt_lengths[kept], (prompt_lengths + until - 1)[kept]
+    columns = np.arange(lengths.max())
+    tokens = np.take_along_axis(ids, np.minimum(starts[:, None] + columns, ids.shape[1] - 1), axis=1)
+    tokens = np.where(columns < lengths[:, None], tokens, -1)  # from each row's first token on
     group = np.zeros(len(kept), dtype=np.int64) if groups is None else groups.cpu().numpy()[kept]
 
     # sorted by group, first token, second token, ...: every sequence stands below the one most like it
@@ -97,13 +96,6 @@ def pack(
         cells=tensor(cells[new]),
         where=tensor(where),
     )
-
-
-def _from_the_first(ids: Ints, starts: Ints, lengths: Ints) -> Ints:
-    """Each row from its first token on, (B, longest), -1 behind its last."""
-    columns = np.arange(lengths.max())
-    moved = np.take_along_axis(ids, np.minimum(starts[:, None] + columns, ids.shape[1] - 1), axis=1)
-    return np.where(columns < lengths[:, None], moved, -1)
 
 
 def _by_length(node: Ints, lengths: Ints) -> tuple[list[Ints], Ints]:

@@ -30,10 +30,8 @@ from ict_core.training._token_log import TrainingLog
 def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What determines a training: a checkpoint is resumed where all of it is the same.
 
-    Args:
-        selector: the name of the method's selection rule.
-        resolved: the cell's resolved configuration, with method and seed.
-        inputs: hashes of what the training reads, and what else its manifest says of its start.
+    ``selector`` names the selection rule, ``resolved`` is the cell's resolved configuration with method and seed, and
+    ``inputs`` are hashes of what the training reads and what else its manifest says of its start.
     """
     return {
         "configuration": dict(resolved),
@@ -54,11 +52,9 @@ class Resumed(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
+    """The checkpoints of one training of an :func:`origin`, ``checkpoint-<step>`` each; the folder need not exist.
 
-    Args:
-        origin: see :func:`origin`.
-        started: `time.perf_counter()` when this attempt began.
+    ``started`` is `time.perf_counter()` when this attempt began.
     """
 
     def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:

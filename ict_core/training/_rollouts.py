@@ -37,10 +37,8 @@ class SeededSampler:
     log-probs of the probe prompts, before it samples anything: a transfer that fails silently (vLLM's CPU backend keeps
     the old head of a model with tied embeddings) is seen before a token of it is trained on.
 
-    Args:
-        generation: TRL's object, whose methods are replaced.
-        probe: fixed prompts, token ids.
-        seed_of: the seed of the rollout with this number in the step's whole batch.
+    ``generation`` is TRL's object, whose methods are replaced; ``probe`` are fixed prompts, token ids; ``seed_of`` has
+    the seed of the rollout with a number in the step's whole batch.
     """
 
     def __init__(self, generation: VLLMGeneration, probe: list[list[int]], seed_of: Callable[[int], int]) -> None:

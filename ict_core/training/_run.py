@@ -1,4 +1,7 @@
-"""One training run: from a base checkpoint and problems to a model, its log and its manifest."""
+"""One training run: from a base checkpoint and problems to a model, its log and its manifest.
+
+Its recipe, as TRL's configuration, is the one that all methods share.
+"""
 
 import contextlib
 import functools
@@ -7,7 +10,7 @@ import shutil
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 import torch
@@ -15,8 +18,9 @@ import transformers
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
+from trl import GRPOConfig
 
-from ict_core.config import Dtype, Lora, Method, Model, Training
+from ict_core.config import Dtype, Method, Model, Rollouts, Training
 from ict_core.errors import UserError
 from ict_core.grading import GradingPool
 from ict_core.models import read_model, read_tokenizer
@@ -40,16 +44,22 @@ from ict_core.store import (
 from ict_core.store import resolved as settings_as_json
 from ict_core.training._memory import reuse_freed_memory
 from ict_core.training._packing import Levers
-from ict_core.training._recipe import Tracking, grpo_config
 from ict_core.training._resume import Checkpoints, origin
 from ict_core.training._rewards import random_reward, verifier_reward
 from ict_core.training._sampling import sample_lean
 from ict_core.training._token_log import TrainingLog
 
 if TYPE_CHECKING:
-    from peft import LoraConfig
-
     from ict_core.training._trainer import SelectiveGRPOTrainer
+
+
+class Tracking(NamedTuple):
+    """Where a run is reported to."""
+
+    trackers: tuple[str, ...]  # TRL's `report_to`
+    folder: Path  # of the files that they write
+    project: str  # the study
+    run: str  # the cell
 
 
 @dataclass(frozen=True)
@@ -72,13 +82,9 @@ def train_run(
     """Train one cell and write ``out``, which appears whole or not at all.
 
     Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
-    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes.
-
-    Args:
-        grading: keywords of ``GradingPool``.
-        resolved: the cell's resolved configuration, for the manifest.
-        out: receives ``model/``, ``log.parquet``, ``timing.parquet``, ``tokens.parquet``, ``manifest.json``.
-        stop_after: end after so many optimiser steps, which are those of the whole training.
+    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes: ``model/``, ``log.parquet``,
+    ``timing.parquet``, ``tokens.parquet``, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved``
+    is the cell's resolved configuration. It ends after ``stop_after`` optimiser steps, those of the whole training.
 
     Raises:
         UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.
@@ -149,6 +155,11 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     tokenizer = read_tokenizer(run.base)
     forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
+    adapters = None
+    if (lora := training.lora) is not None:
+        from peft import LoraConfig
+
+        adapters = LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
     chance, hardware = method.random_reward, run.model.hardware
     longest = 0  # tokens of a prompt, which vLLM alone is told
     if training.rollouts is not None:
@@ -167,7 +178,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
             tracking=run.tracking,
         ),
         train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
-        peft_config=_adapters(training.lora),
+        peft_config=adapters,
         levers=Levers() if training.passes == "packed" else None,
         method=method,
         seed=run.seed,
@@ -223,22 +234,12 @@ def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["S
         leave_vllm_out()
     else:
         vllm_environment.set_environment()
-        from trl.generation import vllm_generation
-
-        from ict_core.training._rollouts import engine_for_rollouts
+        from ict_core.training._rollouts import engine_for_rollouts, vllm_generation
 
         vllm_generation.LLM = engine_for_rollouts(max_length, dtype)  # type: ignore
     from ict_core.training._trainer import SelectiveGRPOTrainer
 
     return SelectiveGRPOTrainer
-
-
-def _adapters(lora: Lora | None) -> "LoraConfig | None":
-    if lora is None:
-        return None
-    from peft import LoraConfig
-
-    return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
 def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
@@ -266,3 +267,99 @@ def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
     if not trainer.use_vllm or trainer.vllm_mode != "colocate":
         return None
     return {"engine": settings_as_json(trainer.vllm_generation.llm.llm_engine.vllm_config)}
+
+
+def grpo_config(
+    training: Training,
+    seed: int,
+    scratch: Path,
+    *,
+    processes: int = 1,
+    gradient_checkpointing: bool = False,
+    max_prompt_tokens: int = 0,
+    tracking: Tracking | None = None,
+) -> GRPOConfig:
+    """TRL's configuration of a run; no method appears in it.
+
+    Group-normalised advantages (ddof 1, eps 1e-4), no advantage or length re-weighting, one optimiser step a rollout
+    batch, sampling from the full distribution (top-p 1, no top-k).
+
+    From the cell's ``seed`` the order of the prompts is derived; ``scratch`` receives checkpoints and whatever else TRL
+    writes; of the rollouts each of ``processes`` ranks takes an equal part; ``max_prompt_tokens``, of the longest
+    prompt, is needed where vLLM makes the rollouts.
+    """
+    return GRPOConfig(
+        output_dir=str(scratch),
+        seed=derive_seed(seed, "data order"),
+        use_cpu=not torch.cuda.is_available(),
+        bf16=training.precision == "bfloat16",
+        gradient_checkpointing=gradient_checkpointing,
+        logging_steps=1,
+        save_strategy="no" if training.checkpoint_every is None else "steps",
+        save_steps=training.checkpoint_every or 1,
+        save_total_limit=2,  # the second for when the first turns out damaged
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        remove_unused_columns=False,
+        max_steps=training.steps,
+        per_device_train_batch_size=training.micro_batch_sequences,
+        gradient_accumulation_steps=training.accumulation_steps(processes),
+        num_generations=training.group_size,
+        max_completion_length=training.max_new_tokens,
+        temperature=training.temperature,
+        top_p=1.0,
+        top_k=0,
+        loss_type="grpo",
+        scale_rewards="group",
+        num_iterations=1,
+        beta=training.kl_coef,
+        use_bias_correction_kl=False,  # k3 as it stands in the objective
+        epsilon=training.clip_low,
+        epsilon_high=training.clip_high,
+        mask_truncated_completions=False,
+        learning_rate=training.learning_rate,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=training.lr_warmup_steps,
+        weight_decay=training.weight_decay,
+        max_grad_norm=training.grad_clip,
+        adam_beta1=training.adam_betas[0],
+        adam_beta2=training.adam_betas[1],
+        **_tracked(tracking),
+        **_vllm(training.rollouts, max_prompt_tokens + training.max_new_tokens),
+    )
+
+
+def _tracked(tracking: Tracking | None) -> dict[str, Any]:
+    """What TRL is told of the trackers; what they themselves read is put into the environment.
+
+    Where to log in is none of this: wandb and trackio have variables and files of their own for it.
+    """
+    if tracking is None:
+        return {"report_to": "none"}
+    tracking.folder.mkdir(parents=True, exist_ok=True)
+    folder = str(tracking.folder.absolute())
+    os.environ |= dict.fromkeys(("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "TRACKIO_DIR"), folder)
+    os.environ.setdefault("WANDB_PROJECT", tracking.project)
+    return {"report_to": list(tracking.trackers), "run_name": tracking.run, "project": tracking.project}
+
+
+def _vllm(rollouts: Rollouts | None, max_length: int) -> dict[str, Any]:
+    """What TRL is told of vLLM; nothing where transformers makes the rollouts."""
+    if rollouts is None:
+        return {}
+    place: dict[str, Any] = {"vllm_server_base_url": rollouts.server}
+    if rollouts.engine == "vllm-colocate":
+        place = {
+            "vllm_gpu_memory_utilization": rollouts.memory_share,
+            "vllm_enable_sleep_mode": rollouts.sleep,
+            "vllm_max_model_length": max_length,
+        }
+    return {
+        "use_vllm": True,
+        "vllm_mode": rollouts.engine.removeprefix("vllm-"),
+        "vllm_importance_sampling_correction": True,
+        "vllm_importance_sampling_mode": rollouts.correction.mode,
+        "vllm_importance_sampling_clip_min": rollouts.correction.clip_min,
+        "vllm_importance_sampling_clip_max": rollouts.correction.clip_max,
+        **place,
+    }

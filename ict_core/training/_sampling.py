@@ -6,7 +6,7 @@ draws one for every entry of the vocabulary), and rollouts that have ended leave
 decides the last bit of a probability, and so in rare cases a token.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,22 +25,17 @@ def sample_lean(model: Any) -> None:
     That is a Qwen2 in float32 with full attention and unscaled rotary positions. Adapters, other dtypes and other
     architectures keep transformers' own loop, and so does every call that finds the weights sharded over ranks.
     """
-    if _known(model):
-        generate = model.generate
-
-        def lean_generate(**inputs: Any) -> Any:
-            sharded = any(isinstance(weight, DTensor) for weight in model.parameters())
-            return generate(**inputs, custom_generate=None if sharded else decode)
-
-        model.generate = lean_generate
-
-
-def _known(model: Any) -> bool:
     if type(model) is not Qwen2ForCausalLM or model.dtype != torch.float32:
-        return False
-    config = model.config
+        return
+    config, generate = model.config, model.generate
     unscaled = (config.rope_parameters or {}).get("rope_type") == "default"
-    return unscaled and config.hidden_act == "silu" and set(config.layer_types or []) == {"full_attention"}
+
+    def lean_generate(**inputs: Any) -> Any:
+        sharded = any(isinstance(weight, DTensor) for weight in model.parameters())
+        return generate(**inputs, custom_generate=None if sharded else decode)
+
+    if unscaled and config.hidden_act == "silu" and set(config.layer_types or []) == {"full_attention"}:
+        model.generate = lean_generate
 
 
 @torch.inference_mode()
@@ -55,13 +50,9 @@ def decode(
     """Sample each row until a stop token or the greatest length; a ``custom_generate`` of transformers.
 
     All randomness is one draw from the global generator, a uniform number for each row and position: equal states of it
-    give equal tokens, and but for rounding a rollout depends on no other.
-
-    Args:
-        input_ids: (B, P), padded on the left; of the other inputs ``attention_mask``, (B, P), 1 at the prompt.
-
-    Returns:
-        (B, P + T): prompts and responses, padded behind their stop tokens; T the longest response.
+    give equal tokens, and but for rounding a rollout depends on no other. ``input_ids`` and, of the other inputs,
+    ``attention_mask``, 1 at the prompt, are (B, P), padded on the left. Returns (B, P + T), prompts and responses,
+    padded behind their stop tokens; T is the longest response.
 
     Raises:
         ValueError: anything but sampling from the whole distribution is asked for.
@@ -113,9 +104,9 @@ class _Decoder:
         self._rotary: Callable[..., tuple[Tensor, Tensor]] = model.model.rotary_emb
         self._temperature = temperature
         self._most = most
-        layers: Iterable[Any] = model.model.layers
+        layers: Any = model.model.layers
         self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads or 0)
-        self._head_dim = int(next(iter(layers)).self_attn.head_dim)
+        self._head_dim = int(layers[0].self_attn.head_dim)
         self._layers = [_joined_weights(layer, self._head_dim) for layer in layers]
         self._embeddings: Tensor = model.model.embed_tokens.weight
         self._head = _normed(model.lm_head.weight / temperature, model.model.norm)

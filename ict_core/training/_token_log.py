@@ -14,16 +14,13 @@ from ict_core.store import POLICY_STATISTICS, STATISTICS, TrainFiles, records
 from ict_core.tokens.streaming import TokenStatistics
 
 Forks = Callable[[list[int]], list[bool]]
-"""Token ids of a response -> whether each is a known decision point."""
 
 
 class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
 
-    Args:
-        group_size: G.
-        sample_every: steps between two samples of token statistics, of ``sample_groups`` groups each.
-        forks: marks the known decision points; None where the problems have none.
+    Every ``sample_every`` steps the token statistics of ``sample_groups`` groups are sampled. ``forks`` says of a
+    response's token ids whether each is a known decision point; None where the problems have none.
     """
 
     def __init__(self, group_size: int, sample_every: int, sample_groups: int, forks: Forks | None = None) -> None:
@@ -53,11 +50,9 @@ class TrainingLog:
     ) -> None:
         """Open the record of a step with its rollout batch.
 
-        Args:
-            batch: ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,).
-            tokens: under the policy that made the rollouts; in a step that is sampled with every group score.
-            kept: (B, T) bool; ``selecting`` says whether a rule made it.
-            truncated: (B,) bool, responses that ran into the token limit.
+        That has ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,). The statistics
+        are under the policy that made it, in a step that is sampled with every group score; ``selecting`` says whether
+        a rule made ``kept``, (B, T) bool; ``truncated``, (B,) bool, are responses that ran into the token limit.
         """
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward

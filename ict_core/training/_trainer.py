@@ -7,7 +7,7 @@ What begins with an underscore in TRL and transformers and is used nonetheless, 
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
     _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
                                           on the CPU, for which TRL's own transfer fails
-    _attn_implementation                  read of a model's config (training.packed_model): packed passes know ``sdpa``
+    _attn_implementation                  read of a model's config (training.passes): packed passes know ``sdpa``
 
 All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, the reward function, and the events
 of :class:`ict_core.training._resume.Checkpointing`. Public functions of other objects are replaced where none of the
@@ -18,15 +18,17 @@ two has an option for it, each with its reason where it is done:
     vllm_generation.sync_weights          training.rollouts: to know when weights came; on a CPU TRL's own way fails
     llm.generate, vllm_client.generate    training.rollouts: TRL has one seed for all requests of all steps
     model.generate                        training.sampling: TRL does not pass ``custom_generate`` on
-    model.forward                         training.packed_model: wrappers of ranks must see packed passes
+    model.forward                         training.passes: wrappers of ranks must see packed passes
 """
 
 import functools
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 from torch import Tensor
 from torch.distributed.tensor import DTensor
@@ -40,10 +42,8 @@ from ict_core.selection import SELECTORS, TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
-from ict_core.training._packed_model import whole_head
 from ict_core.training._packing import Levers
-from ict_core.training._passes import Batch, DensePasses, PackedPasses
-from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
+from ict_core.training._passes import Batch, DensePasses, PackedPasses, whole_head
 from ict_core.training._resume import Checkpointing, Checkpoints
 from ict_core.training._rewards import Reward
 from ict_core.training._rollouts import SeededSampler, weight_difference
@@ -60,12 +60,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     no threshold depends on micro-batching or on the number of ranks. With every token kept and dense passes, a run is
     bit-equal to TRL's own.
 
-    Args:
-        reward: TRL's reward function.
-        levers: of packed passes; None for dense ones.
-        seed: the cell's seed, from which rollout and selection seeds are derived for every step.
-        training_log: receives one record a step.
-        rollouts: how vLLM makes them; None where transformers does.
+    ``levers`` are of packed passes, None for dense ones. From ``seed``, the cell's, rollout and selection seeds are
+    derived for every step. ``rollouts`` says how vLLM makes them; None where transformers does.
     """
 
     def __init__(
@@ -110,7 +106,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if rollouts is not None:
             problems: Any = self.train_dataset
             probe = processing_class(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
-            self._sampler = SeededSampler(self.vllm_generation, probe, self._rollout_seed)
+            self._sampler = SeededSampler(
+                self.vllm_generation,
+                probe,
+                lambda n: derive_seed(seed, "rollout", self.state.global_step, "request", n),
+            )
 
     def _recorded(self, reward: Reward) -> Reward:
         """The same reward function; TRL hands on advantages alone, from which rewards cannot be told."""
@@ -170,7 +170,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
         sampled = self._training_log.sampled(step)
         live = None
-        if self._one_pass():
+        one = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
+        sharded = isinstance(next(self._policy().parameters()), DTensor)
+        if self._packed is not None and self._packed.levers.one_pass and one and not sharded:
+            # a step is one micro-batch of whole groups and weights, so the statistics' pass can be the loss's
             live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
@@ -220,16 +223,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             parts.append(self._passes.log_probs(model, part, mask[rows]))
         return torch.cat(parts)
 
-    def _rollout_seed(self, number: int) -> int:
-        """Of one rollout of the current step's whole batch, which vLLM is given."""
-        return derive_seed(self._seed, "rollout", self.state.global_step, "request", number)
-
-    def _one_pass(self) -> bool:
-        """Whether the statistics' pass can be the loss's: a step is one micro-batch of whole groups and weights."""
-        whole = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
-        sharded = isinstance(next(self._policy().parameters()), DTensor)
-        return self._packed is not None and self._packed.levers.one_pass and whole and not sharded
-
     def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
         """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
 
@@ -252,16 +245,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             if counts:
                 values[:, rows] = tokens.values
         return replace(tokens, values=self.accelerator.reduce(values, "sum"))
-
-    def _look_again(self) -> None:
-        """After an update: what it did to the tokens of the sample."""
-        if self._sample is None:
-            return
-        started = time.perf_counter()
-        tokens = self._token_statistics(self._sample, ())
-        mask = self._sample["completion_mask"].bool()
-        self._training_log.after_update(tokens, mask, time.perf_counter() - started)
-        self._sample = None
 
     def _policy(self) -> torch.nn.Module:
         assert self.model is not None
@@ -301,9 +284,54 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Called by transformers after each step, and once more at the end without a gradient's norm."""
         if "grad_norm" in logs:
-            self._look_again()
+            if self._sample is not None:  # what the update did to its tokens
+                started = time.perf_counter()
+                tokens = self._token_statistics(self._sample, ())
+                mask = self._sample["completion_mask"].bool()
+                self._training_log.after_update(tokens, mask, time.perf_counter() - started)
+                self._sample = None
             sums = gathered_sums(self.accelerator, self._training_log.updates())
             self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
             if self._rollouts is not None:
                 logs |= {f"sampling/{name}": value for name, value in self._sampling.items()}
         super().log(logs, start_time)
+
+
+def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int) -> dict[str, Tensor]:
+    """The rollouts of all ranks in the order of the ranks, on every rank, as wide as the longest row of all ranks.
+
+    TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Of this
+    rank's part are taken ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left, ``completion_ids`` and
+    ``completion_mask`` (B/R, T), padded on the right, ``rewards`` and ``advantages`` (B/R,).
+    """
+    padding = {"prompt_ids": pad_id, "prompt_mask": 0, "completion_ids": pad_id, "completion_mask": 0}
+    parts = {
+        name: accelerator.pad_across_processes(batch[name], 1, index, pad_first=name.startswith("prompt"))
+        for name, index in padding.items()
+    }
+    parts |= {name: batch[name] for name in ("rewards", "advantages")}
+    return {name: accelerator.gather(part) for name, part in parts.items()}
+
+
+def own_rows(accelerator: Accelerator, whole: Tensor, like: Tensor) -> Tensor:
+    """This rank's rows of a tensor over all of them, (B,) or (B, T), cut to the shape of its own part ``like``."""
+    start = accelerator.process_index * len(like)
+    rows = whole[start : start + len(like)]
+    return rows if rows.ndim == 1 else rows[:, : like.size(1)]
+
+
+def rounds(accelerator: Accelerator, parts: int) -> list[tuple[int, bool]]:
+    """Which of ``parts`` pieces of work this rank does, one a round, the same number of rounds on every rank.
+
+    A sharded model's forward pass needs every rank, so a rank without a piece of its own left repeats piece 0, whose
+    result does not count: the second of (piece, whether it counts).
+    """
+    ranks, rank = accelerator.num_processes, accelerator.process_index
+    mine = range(rank, -(-parts // ranks) * ranks, ranks)
+    return [(piece, True) if piece < parts else (0, False) for piece in mine]
+
+
+def gathered_sums(accelerator: Accelerator, values: list[Tensor]) -> Tensor:
+    """(sum, count) over the elements of each tensor on all ranks, float64, (len(values), 2)."""
+    pairs = [torch.stack([v.double().sum(), torch.tensor(v.numel(), device=v.device).double()]) for v in values]
+    return accelerator.gather(torch.stack(pairs).unsqueeze(0)).sum(0)

@@ -9,7 +9,7 @@ import pytest
 
 from ict_core.errors import UserError
 from ict_core.evaluation import CachedEngine, Engine, Sampling, engine_version, generate, sampler_settings
-from ict_core.evaluation import _cache as module
+from ict_core.evaluation import _generate as module
 from ict_core.evaluation._engine import Completion
 from ict_core.store import records
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ict_core.training._muon import Muon, orthogonalise
+from ict_core.training.pretrain import Muon, orthogonalise
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (4, 12), (12, 4)])

@@ -14,7 +14,7 @@ from trl.trainer.utils import split_tensor_dict
 from ict_core.errors import UserError
 from ict_core.selection import SELECTORS
 from ict_core.training import Levers, TrainingRun, build_trainer
-from ict_core.training._packed_model import add_packed_forward
+from ict_core.training._passes import add_packed_forward
 
 B, P, T = 16, 7, 12
 NOTHING = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from ict_core.training import SolutionLoss
+from ict_core.training.pretrain import SolutionLoss
 
 
 @pytest.mark.parametrize(("layers", "kv_heads", "tied"), [(1, 4, True), (3, 2, False)])

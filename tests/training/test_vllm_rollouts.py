@@ -108,7 +108,7 @@ def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own():
 
 
 def test_trl_is_told_of_vllm_what_the_recipe_says():
-    from ict_core.training._recipe import _vllm
+    from ict_core.training._run import _vllm
 
     correction = Correction(mode="token_mask", clip_min=0.5, clip_max=2.0)
     beside = Rollouts(engine="vllm-colocate", memory_share=0.4, sleep=True, correction=correction, probe_bound=0.1)

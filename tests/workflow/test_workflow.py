@@ -72,7 +72,7 @@ def test_bad_input_is_one_clear_error_before_any_job(fresh, file, old, new, expe
 
 @pytest.mark.slow
 def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(fresh):
-    (fresh.folder / "ict_core/training/_muon.py").write_text("raise RuntimeError('no such luck')")
+    (fresh.folder / "ict_core/training/pretrain.py").write_text("raise RuntimeError('no such luck')")
     result = fresh.snakemake("base_models", *SMOKE)
     assert result.returncode == 1
     end = result.stdout[result.stdout.rindex("failed: ") :]
@@ -137,7 +137,7 @@ def test_an_edit_of_how_models_are_read_samples_and_trains_anew(finished):
     """Training, its checkpoints, generation and the completions' cache go by one closure each, which has this file."""
     file = "ict_core/models/_read.py"
     before = [fingerprint(*modules) for modules in (("training._run",), ("evaluation._engine",))]
-    told = "from ict_core.store._code import fingerprint as f; print(f('training.run'), f('evaluation.engine'))"
+    told = "from ict_core.store._code import fingerprint as f; print(f('training._run'), f('evaluation._engine'))"
     assert finished.run("python", "-c", told).stdout.split() == before
     finished.append(file)
     rerun = {rule for rule, *_ in finished.planned(*SMOKE)}

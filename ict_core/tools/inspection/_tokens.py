@@ -67,7 +67,7 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
         alternatives: how many of the likeliest tokens are shown at each position.
 
     Raises:
-        UserError: too many alternatives; or see :func:`ict_core.shadow._groups.sample_groups`.
+        UserError: too many alternatives; or see :func:`ict_core.shadow._checkpoint.sample_groups`.
     """
     if not 0 <= alternatives <= _MOST_ALTERNATIVES:
         raise UserError(f"--alternatives {alternatives} is not allowed; allowed: 0 to {_MOST_ALTERNATIVES}")

@@ -4,7 +4,7 @@ import pandas as pd
 import torch
 
 from ict_core.shadow import Groups
-from ict_core.shadow._groups import Alternatives, group_advantages
+from ict_core.shadow._checkpoint import Alternatives, group_advantages
 from ict_core.store import STATISTICS
 from ict_core.tokens.streaming import TokenStatistics
 

@@ -12,7 +12,7 @@ from ict_core.errors import UserError
 from ict_core.grading import GradingPool, Verdict
 from ict_core.problems.mini import evaluation_problems
 from ict_core.shadow import Groups, GroupSampling, sample_groups
-from ict_core.shadow._groups import group_advantages
+from ict_core.shadow._checkpoint import group_advantages
 from ict_core.store import STATISTICS
 
 GRADING = {"seconds": 5.0, "memory_mib": 1024}
@@ -109,13 +109,13 @@ def test_a_stop_token_is_the_last_of_its_response(groups):
 
 
 def test_forks_are_asked_of_each_response(checkpoint, problems, groups, monkeypatch):
-    monkeypatch.setattr("ict_core.shadow._groups.fork_tokens", lambda tokenizer, ids: [i % 2 == 1 for i in ids])
+    monkeypatch.setattr("ict_core.shadow._checkpoint.fork_tokens", lambda tokenizer, ids: [i % 2 == 1 for i in ids])
     found = sampled(checkpoint, problems)
     assert torch.equal(found.forks, (groups.completion_ids % 2 * groups.completion_mask).float())
 
 
 def test_a_rollout_depends_on_its_own_problem_and_seed_only(checkpoint, problems, groups, monkeypatch):
-    monkeypatch.setattr("ict_core.shadow._groups._TOKENS_AT_ONCE", 1)  # one group a forward pass
+    monkeypatch.setattr("ict_core.shadow._checkpoint._TOKENS_AT_ONCE", 1)  # one group a forward pass
     last = sampled(checkpoint, problems.iloc[2:], known_forks=False)
     length = last.completion_ids.size(1)
     assert torch.equal(last.completion_ids, groups.completion_ids[2 * SIZE :, :length])
