@@ -17,9 +17,16 @@ from ict_core.store import CLAIMS as LEDGER
 from ict_core.store import StudyFiles, read_manifest, records
 from ict_core.tables import Origin
 from ict_core.tools.explain._chain import Walk, question, samples, stored_walk, walk
-from ict_core.tools.explain._claims import claims_of, trace
-from ict_core.tools.explain._runs import Checked, Entering, entering, recomputed
-from ict_core.tools.explain._selection import chosen_row, table_of
+from ict_core.tools.explain._numbers import (
+    Checked,
+    Entering,
+    chosen_row,
+    claims_of,
+    entering,
+    recomputed,
+    table_of,
+    trace,
+)
 
 _MADE = ("data", "collect", "study_settings", "statistics")
 _CLAIMS = StudyFiles(Path()).claims.name

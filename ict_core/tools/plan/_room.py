@@ -12,9 +12,18 @@ from ict_core.config import Model, Study, Training
 from ict_core.errors import Damaged
 from ict_core.store import CellFiles, cell_folder
 from ict_core.tools.plan._assumptions import Assumptions
+from ict_core.tools.plan._costs import (
+    BYTES,
+    FLOAT32,
+    Work,
+    cells_of,
+    evaluation_work,
+    head_matrix,
+    parameters,
+    step_work,
+    weight_bytes,
+)
 from ict_core.tools.plan._measured import Rates
-from ict_core.tools.plan._transformer import BYTES, FLOAT32, head_matrix, parameters, weight_bytes
-from ict_core.tools.plan._work import Work, cells_of, evaluation_work, step_work
 
 
 @dataclass(frozen=True)

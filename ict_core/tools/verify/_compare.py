@@ -1,20 +1,117 @@
-"""Two runs of one cell, file by file: hashes of what they hold, and where these differ, by how much."""
+"""What two runs differ in: of one cell and its rerun, and of a whole study and a stored one."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from tabulate import tabulate
 
-from ict_core.config import Cell
-from ict_core.evidence import score_grades
+from ict_core.config import Cell, Study, compare
+from ict_core.errors import UserError
+from ict_core.evidence import kinds, score_grades
+from ict_core.process import hardware_class
 from ict_core.statistics import AVERAGE, run_frame, samples_needed
-from ict_core.store import MANIFEST, TrainFiles, hash_tree, hash_weights, records
-from ict_core.tools.verify._cell import Place
+from ict_core.store import (
+    MANIFEST,
+    TABLE_KINDS,
+    StudyFiles,
+    TrainFiles,
+    hash_file,
+    hash_tree,
+    hash_weights,
+    manifest,
+    read_manifest,
+    records,
+)
+from ict_core.store.records import content_hash
+from ict_core.tools.verify._rerun import Place
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_LIBRARY = Path(__file__).parents[2]
+_BEFORE = ("config", "packages", "python")
+_LISTED = 20  # lines of a list
+_AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
+
+
+def manifest_of(place: Place, stage: str) -> dict[str, Any]:
+    """The manifest that a stage wrote."""
+    named = {"generate": place.files.generation, "grade": place.files.grading}
+    return read_manifest(named.get(stage, place.trained / MANIFEST))
+
+
+def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
+    """What configuration, packages, code and inputs differ in from those that made the stored cell, a line each."""
+    for stage in stages:
+        stored = manifest_of(place, stage)
+        config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
+        now = manifest(json.loads(json.dumps(config)))
+        lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
+        yield from (f"{stage}: {line}" for line in [*lines, *_inputs(place, stage, stored)])
+
+
+def _code(loaded: dict[str, str]) -> Iterator[str]:
+    """The library's files that the job had loaded and that are other ones now."""
+    for name, sha256 in loaded.items():
+        file = _LIBRARY / name
+        if not file.exists():
+            yield f"ict_core/{name}: no longer there"
+        elif hash_file(file)[: len(sha256)] != sha256:
+            yield f"ict_core/{name}: {sha256} -> {hash_file(file)[: len(sha256)]}"
+
+
+def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
+    files = StudyFiles(place.results)
+    problems = files.train_problems if stage == "train" else files.eval_problems
+    if "problems_sha256" in stored and content_hash(problems) != stored["problems_sha256"]:
+        yield f"{problems}: other problems"
+    if stage == "train" and hash_weights(place.base) != stored["base_sha256"]:
+        yield f"{place.base}: other weights"
+
+
+def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator[str]:
+    """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both.
+
+    Where the numerics make two CPUs one (:func:`~ict_core.process._machine.hardware_class`), another CPU is no change.
+    """
+    for stage in stages:
+        stored, now = (manifest_of(p, stage) for p in (place, again))
+        if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
+            continue
+        if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
+            for content in (stored, now):
+                content["platform"] = {k: v for k, v in content["platform"].items() if not k.startswith("cpu")}
+        yield from (f"{stage}: {line}" for line in _differences(stored, now, _AFTER))
+
+
+def on_gpu(place: Place, again: Place, stages: Sequence[str]) -> bool:
+    """Whether a GPU took part, then or now."""
+    return any(manifest_of(p, stage)["platform"]["gpus"] for p in (place, again) for stage in stages)
+
+
+def _differences(stored: dict[str, Any], now: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    ours, theirs = ({key: content[key] for key in keys if key in content} for content in (stored, now))
+    for key, then, today in compare(ours, theirs).different:
+        yield f"{key}: {then} -> {today}"
+
+
+def listed(lines: Sequence[str], longest: int | None = None) -> list[str]:
+    """The first lines of a list, indented and none longer than `longest`, and how many more there are."""
+    more = [f"  and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return [*(f"  {line[:longest]}" for line in lines[:_LISTED]), *more]
+
+
+def changes_page(changes: Sequence[str]) -> str:
+    """What has changed since the cell was made; nothing where nothing has."""
+    if not changes:
+        return ""
+    head = "Changed since the cell was made, so that a difference would prove nothing:"
+    return "\n".join([head, *listed(changes), "", ""])
+
 
 _SHOWN = 12  # digits of a hash
 _LOGGED = ("reward", "h1", "h2", "length_mean", "loss", "grad_norm")  # whose differences are told
@@ -167,3 +264,84 @@ def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
     if gpu:
         text += "; on a GPU the same bits are not promised (docs/statistics.md, 'The same seed again')"
     return text
+
+
+_RUN = StudyFiles(Path())
+_TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in TABLE_KINDS), _RUN.manifest)
+"""They hold wall times."""
+_LONGEST = 200  # characters of a line of a list
+
+
+class Against(NamedTuple):
+    """What a run and a stored one differ in.
+
+    Attributes:
+        files: every stored file but those with wall times, by its path from the run's folder: `same`, `differs` or
+            `missing`.
+        verdicts: of the claims with another verdict, the stored one and the run's; `claims` is how many both have.
+        kinds, configuration: in words, what of code, packages and hardware, and which keys of `study.json` differ.
+    """
+
+    files: dict[str, str]
+    verdicts: dict[str, tuple[str, str]]
+    claims: int
+    kinds: list[str]
+    configuration: list[str]
+
+    @property
+    def same(self) -> bool:
+        """Whether every file is the same bytes."""
+        return set(self.files.values()) == {"same"}
+
+
+def against(results: Path, stored: Path) -> Against:
+    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``.
+
+    Raises:
+        UserError: one of them is no study's folder, or the run has no claims yet.
+        Damaged: a manifest is not what was written.
+    """
+    studies = [StudyFiles(folder) for folder in (stored, results)]
+    for file in (file for study in studies for file in (study.settings, study.claims, study.manifest)):
+        if not file.is_file():
+            raise UserError(f"{file}: no such file; allowed: the folder of a study that has ended well")
+    names = sorted(path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file())
+    timed = {path.as_posix() for path in _TIMED}
+    files = {name: _compared(results / name, stored / name) for name in names if name not in timed}
+    theirs, ours = (_verdicts(study.claims) for study in studies)
+    both = [name for name in theirs if name in ours]
+    verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
+    settings = [read_manifest(study.settings) for study in studies]
+    keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
+    then_kinds, now_kinds = (kinds(read_manifest(study.manifest)) for study in studies)
+    other = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
+    return Against(files, verdicts, len(both), other, keys)
+
+
+def _compared(ours: Path, theirs: Path) -> str:
+    if not ours.is_file():
+        return "missing"
+    return "same" if hash_file(ours) == hash_file(theirs) else "differs"
+
+
+def _verdicts(file: Path) -> dict[str, str]:
+    return {claim["id"]: claim["verdict"] for claim in json.loads(file.read_bytes())["claims"]}
+
+
+def against_page(outcome: Against, results: Path, stored: Path) -> str:
+    """What `ict verify --against` prints."""
+    lines = [f"{results} against {stored}"]
+    if outcome.configuration:
+        lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
+    other = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
+    same = len(outcome.files) - len(other)
+    lines.append(
+        f"files: {same} of {len(outcome.files)} are the same bytes (wall times and manifests are not compared)"
+    )
+    lines += listed(other, _LONGEST)
+    changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
+    lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
+    lines += listed(changed, _LONGEST)
+    if other and outcome.kinds:
+        lines += ["what may be the cause:", *listed(outcome.kinds, _LONGEST)]
+    return "\n".join(lines) + "\n"
