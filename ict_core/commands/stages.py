@@ -10,10 +10,10 @@ from typing import Annotated
 
 from typer import Option
 
-from ict_core import config
+from ict_core import config, process
 from ict_core.commands.app import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile, command
 from ict_core.errors import UserError
-from ict_core.process import applicable_lock, check_environment, check_trackers, loading, numerics
+from ict_core.process import loading, numerics
 from ict_core.store import REPOSITORY, study_folder
 
 
@@ -48,8 +48,8 @@ def repository(study: Path) -> Path:
 def check(study: AnyStudy) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
     loaded = study_to_run(study.file)
-    check_environment(applicable_lock(REPOSITORY / "requirements"))
-    check_trackers(loaded.trackers)
+    process.check_environment(process.applicable_lock(REPOSITORY / "requirements"))
+    process.check_trackers(loaded.trackers)
     root = repository(study.file)
     config.check_sources(loaded, root, root / study_folder(loaded.name))
     print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
@@ -115,7 +115,7 @@ def train(
     loaded = study_to_run(cell.study)
     prepare()
     chosen = cell.of(loaded)
-    check_trackers(loaded.trackers)
+    process.check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
     with loading(without=unused_in_training(loaded.training_of(chosen.model, chosen.variant))):

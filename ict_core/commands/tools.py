@@ -5,7 +5,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -14,10 +14,6 @@ from ict_core.commands.stages import load_study, prepare, repository, study_to_r
 from ict_core.errors import Damaged, UserError
 from ict_core.process import RETRIES
 from ict_core.store import CLAIMS, METHODS, study_file, study_folder
-
-if TYPE_CHECKING:
-    from ict_core.config import Study
-    from ict_core.tools.verify import Place
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 Count = Annotated[int, Option(help="prompts, drawn at random")]
@@ -251,20 +247,30 @@ def verify(
     if against is not None:
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])
-    from ict_core.tools.verify import chosen_stages, place_of
+    from ict_core.tools import verify as tool
 
     if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
-    place = place_of(cell)
+    place = tool.place_of(cell)
     file = study or study_file(place.results.name)
     loaded = study_to_run(file)
     if place.cell not in loaded.evaluated_cells():
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
-    chosen = chosen_stages(place, loaded, stages, steps)
+    chosen = tool.chosen_stages(place, loaded, stages, steps)
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise UserError(f"--keep {keep}: there are files in it; allowed: a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
-        return _verify(place, loaded, file, chosen, steps, keep or Path(folder))
+        again = replace(place, results=keep or Path(folder))
+        before = list(tool.changes_before(place, loaded, chosen))
+        print(tool.changes_page(before), end="", flush=True)
+        for stage, seconds in tool.rerun(place, loaded, file, chosen, steps, again.results):
+            print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
+        after = list(tool.changes_after(place, again, chosen))
+        rows = [row for stage in chosen for row in tool.compare_stage(stage, place, again, steps)]
+        print(tool.changes_page(after), end="")
+        print(tool.verify_page(rows), end="")
+        print(tool.verdict(rows, changed=bool(before or after), gpu=tool.on_gpu(place, again, chosen)))
+        return int(not all(row.equal for row in rows))
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
@@ -277,22 +283,6 @@ def _against(run: Path | None, stored: Path, given: list[str]) -> int:
     outcome = against(results, stored)
     print(against_page(outcome, results, stored), end="")
     return int(not outcome.same)
-
-
-def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
-    from ict_core.tools import verify
-
-    again = replace(place, results=out)
-    before = list(verify.changes_before(place, study, stages))
-    print(verify.changes_page(before), end="", flush=True)
-    for stage, seconds in verify.rerun(place, study, file, stages, steps, out):
-        print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
-    after = list(verify.changes_after(place, again, stages))
-    rows = [row for stage in stages for row in verify.compare_stage(stage, place, again, steps)]
-    print(verify.changes_page(after), end="")
-    print(verify.verify_page(rows), end="")
-    print(verify.verdict(rows, changed=bool(before or after), gpu=verify.on_gpu(place, again, stages)))
-    return int(not all(row.equal for row in rows))
 
 
 @command("lease")
