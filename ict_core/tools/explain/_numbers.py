@@ -10,26 +10,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from ict_core import evidence
 from ict_core.errors import Damaged, UserError
-from ict_core.evidence import (
-    QUANTITIES,
-    DifferenceTest,
-    Largest,
-    LedgerFrames,
-    Measure,
-    Stored,
-    Test,
-    as_json,
-    benchmarks_of,
-    describe,
-    ledger,
-    read_claims,
-    run_quantities,
-    runs_of,
-    searched,
-    values_of,
-    variants_of,
-)
 from ict_core.statistics import AVERAGE, Graded, run_frame, shared_seeds
 from ict_core.tables import DECLARED, Origin
 
@@ -240,55 +222,63 @@ def trace(
     Raises:
         UserError: a stored file is missing, or the ledger is broken or has no such claim.
     """
-    claims = read_claims(declared)
+    claims = evidence.read_claims(declared)
     claim = next((c for c in claims if c.id == row["id"]), None)
     if claim is None:
         advice = f"{path} was made by another ledger; name it: --claims FILE"
         raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
-    study = Stored(path.parent)
+    study = evidence.Stored(path.parent)
     settings = study.settings
-    quantities = run_quantities(list(QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens"))
-    evidence = LedgerFrames(run_frame(scores), quantities, settings.mirrors, Graded(scores))
-    entries = as_json(ledger(claims, evidence, settings.margin, settings.power))
+    quantities = evidence.run_quantities(
+        list(evidence.QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens")
+    )
+    frames = evidence.LedgerFrames(run_frame(scores), quantities, settings.mirrors, Graded(scores))
+    entries = evidence.as_json(evidence.ledger(claims, frames, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:
         return _ORIGIN, [], []
     origin = _ORIGIN
-    if isinstance(claim.test, Measure):
-        origin = replace(origin, source=QUANTITIES[claim.test.quantity].frame)
-    said = "as printed" if describe(claim) == row["test"] else f"NOT the test that was made: {describe(claim)}"
+    if isinstance(claim.test, evidence.Measure):
+        origin = replace(origin, source=evidence.QUANTITIES[claim.test.quantity].frame)
+    said = (
+        "as printed"
+        if evidence.describe(claim) == row["test"]
+        else f"NOT the test that was made: {evidence.describe(claim)}"
+    )
     numbers = [Checked("test", f"declared by {declared}", said, said == "as printed")]
     for name in (*_NUMBERS, "verdict"):
         text, printed = _text(again[name]), row[name]
         equal = agrees(printed, again[name]) if isinstance(again[name], float) else text == printed
         numbers.append(checked(name, text or "—", origin.file, printed, equal=equal))
-    return origin, list(_entering(claim.test, evidence)) if claim.test and again["models"] else [], numbers
+    return origin, list(_entering(claim.test, frames)) if claim.test and again["models"] else [], numbers
 
 
-def _entering(test: Test, evidence: LedgerFrames) -> Iterator[Entering]:
+def _entering(test: evidence.Test, frames: evidence.LedgerFrames) -> Iterator[Entering]:
     """The runs that enter, with the value of each; of a searched largest difference those of the largest."""
-    variants, benchmarks = variants_of(test), list[str]()
-    if isinstance(test, Largest):
-        gains = searched(test, evidence.runs)
+    variants, benchmarks = evidence.variants_of(test), list[str]()
+    if isinstance(test, evidence.Largest):
+        gains = evidence.searched(test, frames.runs)
         model, baseline, benchmark = largest = max(gains, key=lambda key: float(gains[key].mean()))
         values, variants, benchmarks = {model: gains[largest]}, [test.ours, baseline], [benchmark]
     else:
-        values = values_of(test, evidence.runs, evidence.quantities, evidence.mirrors)
-        benchmarks = benchmarks_of(test, evidence.mirrors) if isinstance(test, DifferenceTest) else []
+        values = evidence.values_of(test, frames.runs, frames.quantities, frames.mirrors)
+        benchmarks = evidence.benchmarks_of(test, frames.mirrors) if isinstance(test, evidence.DifferenceTest) else []
     for model, tested in values.items():
         for variant in variants:
-            arm = _arm(test, model, variant, benchmarks, evidence)
+            arm = _arm(test, model, variant, benchmarks, frames)
             paired = arm[arm.index.isin(tested.index)]
             arm = paired if len(paired) else arm  # the base model, evaluated once, stands against each seed
             yield Entering(model, variant, tuple(map(int, arm.index)), tuple(arm.tolist()))
 
 
-def _arm(test: Test, model: str, variant: str, benchmarks: list[str], evidence: LedgerFrames) -> pd.Series:
+def _arm(
+    test: evidence.Test, model: str, variant: str, benchmarks: list[str], frames: evidence.LedgerFrames
+) -> pd.Series:
     """Each run's value, indexed by seed, rising."""
-    if isinstance(test, Measure):
-        return runs_of(evidence.quantities, test.quantity, variant).loc[model].sort_index()
-    runs = evidence.runs
+    if isinstance(test, evidence.Measure):
+        return evidence.runs_of(frames.quantities, test.quantity, variant).loc[model].sort_index()
+    runs = frames.runs
     runs = runs[(runs["model"] == model) & (runs["variant"] == variant) & runs["benchmark"].isin(benchmarks)]
-    metrics = [test.metric, test.minus_metric] if isinstance(test, DifferenceTest) else [test.metric]
+    metrics = [test.metric, test.minus_metric] if isinstance(test, evidence.DifferenceTest) else [test.metric]
     means = [runs[runs["metric"] == metric].groupby("seed")["value"].mean() for metric in metrics if metric]
     return means[0] - means[1] if len(means) > 1 else means[0]

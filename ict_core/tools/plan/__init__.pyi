@@ -1,12 +1,12 @@
 from ._assumptions import PlanFile as PlanFile
 from ._assumptions import gpu_device as gpu_device
+from ._assumptions import measured_rates as measured_rates
 from ._assumptions import read_plan as read_plan
 from ._costs import BYTES as BYTES
 from ._costs import Cost as Cost
 from ._costs import parameters as parameters
 from ._costs import step_work as step_work
 from ._costs import study_costs as study_costs
-from ._measured import measured_rates as measured_rates
 from ._page import plan_page as plan_page
 from ._page import rule_runs as rule_runs
 from ._room import Memory as Memory

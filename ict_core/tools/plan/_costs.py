@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ict_core.config import Architecture, Dtype, Model, ScratchModel, Study, Training
-from ict_core.tools.plan._assumptions import Assumptions, Device, PlanFile, cpu_device, gpu_device
-from ict_core.tools.plan._measured import Rate, Rates
+from ict_core.tools.plan._assumptions import Assumptions, Device, PlanFile, Rate, Rates, cpu_device, gpu_device
 
 BYTES: dict[Dtype, int] = {"bfloat16": 2, "float32": 4}
 """Of one number."""

@@ -14,9 +14,8 @@ from ict_core.config import Study
 from ict_core.config.mistakes import shown
 from ict_core.errors import UserError
 from ict_core.markdown import markdown_table
-from ict_core.tools.plan._assumptions import PlanFile, gpu_device
+from ict_core.tools.plan._assumptions import PlanFile, Rates, gpu_device
 from ict_core.tools.plan._costs import Cost, cells_of, parameters, replica_gpus, step_work, study_costs, wall_hours
-from ict_core.tools.plan._measured import Rates
 from ict_core.tools.plan._room import OnDisk, study_disk, training_memory
 
 _OLD_AND_NEW = re.compile(r"(?<=Params have changed since last execution): .*?(?=; Software environment|$)")

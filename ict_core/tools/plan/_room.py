@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from ict_core.config import Model, Study, Training
 from ict_core.errors import Damaged
 from ict_core.store import CellFiles, cell_folder
-from ict_core.tools.plan._assumptions import Assumptions
+from ict_core.tools.plan._assumptions import Assumptions, Rates
 from ict_core.tools.plan._costs import (
     BYTES,
     FLOAT32,
@@ -23,7 +23,6 @@ from ict_core.tools.plan._costs import (
     step_work,
     weight_bytes,
 )
-from ict_core.tools.plan._measured import Rates
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 from tabulate import tabulate
 
+from ict_core import store
 from ict_core.config import Cell, Study, compare
 from ict_core.errors import UserError
 from ict_core.evidence import kinds, score_grades
 from ict_core.process import hardware_class
 from ict_core.statistics import AVERAGE, run_frame, samples_needed
-from ict_core.store import (
-    MANIFEST,
-    TABLE_KINDS,
-    StudyFiles,
-    TrainFiles,
-    hash_file,
-    hash_tree,
-    hash_weights,
-    manifest,
-    read_manifest,
-    records,
-)
-from ict_core.store.records import content_hash
+from ict_core.store import records
 from ict_core.tools.verify._rerun import Place
 
 if TYPE_CHECKING:
@@ -41,7 +30,7 @@ _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
 def manifest_of(place: Place, stage: str) -> dict[str, Any]:
     """The manifest that a stage wrote."""
     named = {"generate": place.files.generation, "grade": place.files.grading}
-    return read_manifest(named.get(stage, place.trained / MANIFEST))
+    return store.read_manifest(named.get(stage, place.trained / store.MANIFEST))
 
 
 def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
@@ -49,7 +38,7 @@ def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterato
     for stage in stages:
         stored = manifest_of(place, stage)
         config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
-        now = manifest(json.loads(json.dumps(config)))
+        now = store.manifest(json.loads(json.dumps(config)))
         lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
         yield from (f"{stage}: {line}" for line in [*lines, *_inputs(place, stage, stored)])
 
@@ -60,16 +49,16 @@ def _code(loaded: dict[str, str]) -> Iterator[str]:
         file = _LIBRARY / name
         if not file.exists():
             yield f"ict_core/{name}: no longer there"
-        elif hash_file(file)[: len(sha256)] != sha256:
-            yield f"ict_core/{name}: {sha256} -> {hash_file(file)[: len(sha256)]}"
+        elif store.hash_file(file)[: len(sha256)] != sha256:
+            yield f"ict_core/{name}: {sha256} -> {store.hash_file(file)[: len(sha256)]}"
 
 
 def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
-    files = StudyFiles(place.results)
+    files = store.StudyFiles(place.results)
     problems = files.train_problems if stage == "train" else files.eval_problems
-    if "problems_sha256" in stored and content_hash(problems) != stored["problems_sha256"]:
+    if "problems_sha256" in stored and records.content_hash(problems) != stored["problems_sha256"]:
         yield f"{problems}: other problems"
-    if stage == "train" and hash_weights(place.base) != stored["base_sha256"]:
+    if stage == "train" and store.hash_weights(place.base) != stored["base_sha256"]:
         yield f"{place.base}: other weights"
 
 
@@ -145,7 +134,7 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
     if stage in ("train", "pretrain") and steps is None:
         yield from _checkpoints(stored, again)
     if stage == "train":
-        trained = [TrainFiles(place.trained) for place in (stored, again)]
+        trained = [store.TrainFiles(place.trained) for place in (stored, again)]
         yield _frames([files.log for files in trained], records.LOG, _log, steps)
         yield _frames([files.tokens for files in trained], records.TOKENS, _tokens, steps)
     elif stage == "generate":
@@ -158,10 +147,10 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
 
 
 def _checkpoints(stored: Place, again: Place) -> Iterator[Compared]:
-    weights = _hashes("weights", *(hash_weights(place.checkpoint) for place in (stored, again)))
+    weights = _hashes("weights", *(store.hash_weights(place.checkpoint) for place in (stored, again)))
     yield weights if weights.equal else weights._replace(difference=_weights(stored, again))
-    texts = ([f for f in p.checkpoint.glob("*.json") if f.name != MANIFEST] for p in (stored, again))
-    yield _hashes("configuration and tokenizer", *map(hash_tree, texts))
+    texts = ([f for f in p.checkpoint.glob("*.json") if f.name != store.MANIFEST] for p in (stored, again))
+    yield _hashes("configuration and tokenizer", *map(store.hash_tree, texts))
 
 
 def _hashes(what: str, stored: str, again: str) -> Compared:
@@ -266,8 +255,8 @@ def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
     return text
 
 
-_RUN = StudyFiles(Path())
-_TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in TABLE_KINDS), _RUN.manifest)
+_RUN = store.StudyFiles(Path())
+_TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in store.TABLE_KINDS), _RUN.manifest)
 """They hold wall times."""
 _LONGEST = 200  # characters of a line of a list
 
@@ -301,7 +290,7 @@ def against(results: Path, stored: Path) -> Against:
         UserError: one of them is no study's folder, or the run has no claims yet.
         Damaged: a manifest is not what was written.
     """
-    studies = [StudyFiles(folder) for folder in (stored, results)]
+    studies = [store.StudyFiles(folder) for folder in (stored, results)]
     for file in (file for study in studies for file in (study.settings, study.claims, study.manifest)):
         if not file.is_file():
             raise UserError(f"{file}: no such file; allowed: the folder of a study that has ended well")
@@ -311,9 +300,9 @@ def against(results: Path, stored: Path) -> Against:
     theirs, ours = (_verdicts(study.claims) for study in studies)
     both = [name for name in theirs if name in ours]
     verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
-    settings = [read_manifest(study.settings) for study in studies]
+    settings = [store.read_manifest(study.settings) for study in studies]
     keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
-    then_kinds, now_kinds = (kinds(read_manifest(study.manifest)) for study in studies)
+    then_kinds, now_kinds = (kinds(store.read_manifest(study.manifest)) for study in studies)
     other = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
     return Against(files, verdicts, len(both), other, keys)
 
@@ -321,7 +310,7 @@ def against(results: Path, stored: Path) -> Against:
 def _compared(ours: Path, theirs: Path) -> str:
     if not ours.is_file():
         return "missing"
-    return "same" if hash_file(ours) == hash_file(theirs) else "differs"
+    return "same" if store.hash_file(ours) == store.hash_file(theirs) else "differs"
 
 
 def _verdicts(file: Path) -> dict[str, str]:
