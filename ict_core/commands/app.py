@@ -89,12 +89,9 @@ def command(
 ) -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
-    An argument that is a dataclass stands for one option a field.
-
-    Args:
-        portable: whether its numerics are portable. A command that reads a study takes the study's instead
-            (:func:`ict_core.commands.stages.study_to_run`); most others compute nothing.
-        writes: its option that names what it writes, for the message where that cannot be written.
+    An argument that is a dataclass stands for one option a field. `writes` is the option that names what the command
+    writes, for the message where that cannot be written. Its numerics may be `portable`; a command that reads a study
+    takes the study's (:func:`ict_core.commands.stages.study_to_run`), and most others compute nothing.
     """
 
     def declare(function: Command) -> Command:

@@ -40,13 +40,11 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         table: ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``.
         selection: of the row, as :func:`chosen_row` takes it.
         problem: ``BENCHMARK/PROBLEM``, whose question, gold answer and completions are printed as well.
-        ledger: by which the claims were made.
 
     Returns:
         The text, and whether the number follows from its runs and no link of their files is broken.
 
     Raises:
-        UserError: no such table, row, claim or problem.
         Damaged: the study's own files are damaged or missing.
     """
     is_claim = table.name == _CLAIMS

@@ -19,12 +19,7 @@ _LISTED = 12
 
 
 def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
-    """A table's origin, and its rows as the texts that stand in the file.
-
-    Raises:
-        UserError: there is no such file, or it is no table of a study.
-        Damaged: it is not CSV, or a key column is missing.
-    """
+    """A table's origin, and its rows as the texts that stand in the file; `Damaged` if it is not CSV of these keys."""
     if path.suffix != ".csv" or path.stem not in DECLARED:
         known = ", ".join(f"{name}.csv" for name in DECLARED)
         allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {known}"
@@ -45,12 +40,8 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
 def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -> "pd.Series[str]":
     """The one row that a selection names.
 
-    Args:
-        path: of the table, for messages.
-        selection: ``value/value/...`` in the order of the key columns, or ``column=value,...`` of any columns.
-
-    Raises:
-        UserError: no row has these values, or several have; the message lists candidates.
+    A selection is ``value/value/...`` in the order of the key columns, or ``column=value,...`` of any columns. Where
+    none or several have its values, the error lists candidates; `path` is for messages.
     """
     names = "/".join(origin.keys)
     if "=" in selection:
@@ -81,16 +72,12 @@ _NOTHING = 1e-12  # what a table prints as 0
 
 
 class Entering(NamedTuple):
-    """The runs of one variant, by ascending seed.
-
-    Attributes:
-        values: of each run what the number is made from; None where no score enters, or none of that benchmark.
-    """
+    """The runs of one variant, by ascending seed, with what of each the number is made from."""
 
     model: str
     variant: str
     seeds: tuple[int, ...]
-    values: tuple[float, ...] | None
+    values: tuple[float, ...] | None  # None where no score enters, or none of that benchmark
 
 
 class Checked(NamedTuple):
@@ -103,12 +90,7 @@ class Checked(NamedTuple):
 
 
 def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> list[Entering]:
-    """The runs behind a row of a table, those of the compared variant last.
-
-    Args:
-        row: its texts.
-        scores: a frame of `records.SCORES`: the whole study's.
-    """
+    """The runs behind a row of a table, those of the compared variant last, from the whole study's scores."""
     model = row.get("model") or row.get("states") or ""
     if row.get("source") == "paper":  # of the table `paper`
         return []
@@ -179,11 +161,7 @@ _ORIGIN = Origin(
 
 
 def claims_of(path: Path) -> tuple[Origin, pd.DataFrame]:
-    """The origin of a study's claims, and the claims as texts, a row each.
-
-    Raises:
-        UserError: there is no such file, or it is not as `ict claims` writes it.
-    """
+    """The origin of a study's claims, and the claims as texts, a row each; an error unless `ict claims` wrote them."""
     try:
         claims = json.loads(path.read_bytes())["claims"]
         rows = pd.DataFrame([{key: _text(value) for key, value in claim.items()} for claim in claims])
@@ -192,9 +170,8 @@ def claims_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the workflow up to the claims") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise UserError(
-            f"{path}: not as `ict claims` writes it ({error!r}); run the workflow's claims again"
-        ) from error
+        told = f"not as `ict claims` writes it ({error!r}); run the workflow's claims again"
+        raise UserError(f"{path}: {told}") from error
     return _ORIGIN, rows
 
 
@@ -211,16 +188,8 @@ def trace(
 ) -> tuple[Origin, list[Entering], list[Checked]]:
     """What a claim's numbers come from: its origin, the runs that enter, and each number computed from them again.
 
-    Args:
-        path: of the claims, beside which the study's stored files lie.
-        scores: a frame of `records.SCORES`: the whole study's.
-        declared: the ledger by which they were made, `configs/claims.yaml`.
-
-    Returns:
-        No run and no number where the study does not test the claim.
-
-    Raises:
-        UserError: a stored file is missing, or the ledger is broken or has no such claim.
+    The study's stored files lie beside `path`, the claims; `declared` is their ledger, `configs/claims.yaml`. There is
+    no run and no number where the study does not test the claim.
     """
     claims = evidence.read_claims(declared)
     claim = next((c for c in claims if c.id == row["id"]), None)
@@ -229,9 +198,8 @@ def trace(
         raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
     study = evidence.Stored(path.parent)
     settings = study.settings
-    quantities = evidence.run_quantities(
-        list(evidence.QUANTITIES), settings.variants, study.frame("log"), study.frame("tokens")
-    )
+    log, tokens = study.frame("log"), study.frame("tokens")
+    quantities = evidence.run_quantities(list(evidence.QUANTITIES), settings.variants, log, tokens)
     frames = evidence.LedgerFrames(run_frame(scores), quantities, settings.mirrors, Graded(scores))
     entries = evidence.as_json(evidence.ledger(claims, frames, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
@@ -240,11 +208,8 @@ def trace(
     origin = _ORIGIN
     if isinstance(claim.test, evidence.Measure):
         origin = replace(origin, source=evidence.QUANTITIES[claim.test.quantity].frame)
-    said = (
-        "as printed"
-        if evidence.describe(claim) == row["test"]
-        else f"NOT the test that was made: {evidence.describe(claim)}"
-    )
+    made = evidence.describe(claim)
+    said = "as printed" if made == row["test"] else f"NOT the test that was made: {made}"
     numbers = [Checked("test", f"declared by {declared}", said, said == "as printed")]
     for name in (*_NUMBERS, "verdict"):
         text, printed = _text(again[name]), row[name]

@@ -66,9 +66,8 @@ _TEMPLATE = """\
 def page_data(groups: Groups, kept: dict[str, Tensor], title: str, facts: list[str]) -> dict[str, Any]:
     """All that the page shows, as JSON-able values.
 
-    Args:
-        kept: by the name of a rule, the tokens that it keeps, (B, T) bool.
-        title, facts: where the groups were sampled from; how, a sentence each.
+    `kept` has the tokens that a rule keeps by its name, (B, T) bool; `title` and `facts` tell where the groups were
+    sampled from and how.
     """
     used = groups.completion_ids[groups.completion_mask].unique().tolist()
     if groups.alternatives is not None:
@@ -142,11 +141,7 @@ _MOST_ALTERNATIVES = 20
 
 
 def chosen_problems(path: Path, benchmark: str | None, count: int, seed: int) -> pd.DataFrame:
-    """``count`` problems of a file of ``records.PROBLEMS``, drawn at random, in the file's order.
-
-    Raises:
-        UserError: the file has no such benchmark, or not so many problems.
-    """
+    """``count`` problems of a file of ``records.PROBLEMS``, drawn at random, in the file's order."""
     problems = records.read_frame(path, records.PROBLEMS)
     if benchmark is not None:
         known = problems["benchmark"].unique()
@@ -160,11 +155,7 @@ def chosen_problems(path: Path, benchmark: str | None, count: int, seed: int) ->
 
 
 def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
-    """The cell's own rule, and those of some ``configs/methods/<variant>.yaml`` files by their names.
-
-    Raises:
-        UserError: a file is no method, or two rules have one name.
-    """
+    """The cell's own rule, and those of some ``configs/methods/<variant>.yaml`` files by their names."""
     rules, mistakes = dict(cell.rules), Mistakes()
     for file in files:
         if file.stem in rules:
@@ -182,15 +173,7 @@ def kept_tokens(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str
 
 
 def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFrame, seed: int, alternatives: int) -> str:
-    """The page, as HTML.
-
-    Args:
-        problems: ``records.PROBLEMS``, without the model's template.
-        alternatives: how many of the likeliest tokens are shown at each position.
-
-    Raises:
-        UserError: too many alternatives; or see :func:`ict_core.shadow._groups.sample_groups`.
-    """
+    """The page, as HTML, with so many likeliest tokens at each position; `problems` lack the model's template."""
     if not 0 <= alternatives <= _MOST_ALTERNATIVES:
         raise UserError(f"--alternatives {alternatives} is not allowed; allowed: 0 to {_MOST_ALTERNATIVES}")
     training = cell.training

@@ -90,31 +90,19 @@ class PlanFile(Section):
 
 @dataclass(frozen=True)
 class Device:
-    """What one GPU, or one CPU thread, gives a job.
-
-    Attributes:
-        flop_s: FLOP/s in large products, by dtype.
-        bytes_s: bytes/s of its memory.
-        link_s, network_s: bytes/s to a device of the same node and of another.
-        memory: bytes.
-        start_seconds: from a job's start to its first token.
-    """
+    """What one GPU, or one CPU thread, gives a job."""
 
     kind: Literal["GPU", "CPU"]
-    flop_s: dict[Dtype, float]
-    bytes_s: float
-    link_s: float
-    network_s: float
-    memory: float
-    start_seconds: float
+    flop_s: dict[Dtype, float]  # FLOP/s in large products
+    bytes_s: float  # bytes/s of its memory
+    link_s: float  # bytes/s to a device of the same node
+    network_s: float  # and of another
+    memory: float  # bytes
+    start_seconds: float  # from a job's start to its first token
 
 
 def read_plan(path: Path) -> PlanFile:
-    """Read and check the file.
-
-    Raises:
-        UserError: something is wrong; one line a problem.
-    """
+    """Read and check the file; an error has one line a problem."""
     mistakes = Mistakes()
     plan: PlanFile | None = read_section(path, PlanFile, mistakes)
     if plan is not None and plan.gpu not in plan.gpus:
@@ -125,20 +113,14 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def gpu_device(plan: PlanFile, name: str) -> Device:
-    """A GPU of the file at the assumed efficiencies.
-
-    Raises:
-        UserError: the file has no such GPU.
-    """
+    """A GPU of the file at the assumed efficiencies; an error if it has no such GPU."""
     if name not in plan.gpus:
         raise UserError(f"configs/plan.yaml: gpus: {name!r} is unknown; {closest(name, plan.gpus)}")
     gpu, assumed = plan.gpus[name], plan.assumptions
+    tflops: dict[Dtype, float] = {"bfloat16": gpu.bfloat16_tflops, "float32": gpu.float32_tflops}
     return Device(
         "GPU",
-        {
-            "bfloat16": gpu.bfloat16_tflops * 1e12 * assumed.mfu.value,
-            "float32": gpu.float32_tflops * 1e12 * assumed.mfu.value,
-        },
+        {dtype: value * 1e12 * assumed.mfu.value for dtype, value in tflops.items()},
         gpu.bandwidth_gb_s * 1e9 * assumed.bandwidth_share.value,
         gpu.link_gb_s * 1e9 * assumed.link_share.value,
         gpu.network_gb_s * 1e9 * assumed.link_share.value,
@@ -161,31 +143,18 @@ _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 
 @dataclass(frozen=True)
 class Rate:
-    """What a model's finished jobs of one stage took.
-
-    Attributes:
-        jobs: how many.
-        seconds_per_token: wall seconds of a job, loading included, a token.
-        answer: tokens of an answer (or pretraining document), mean.
-    """
+    """What a model's finished jobs of one stage took."""
 
     jobs: int
-    seconds_per_token: float
-    answer: float
+    seconds_per_token: float  # wall seconds of a job, loading included
+    answer: float  # tokens of an answer (or pretraining document), mean
 
 
-Rates = dict[tuple[str, str], Rate]
-"""By stage (one of `records.STAGES`) and model."""
+Rates = dict[tuple[str, str], Rate]  # by stage (one of `records.STAGES`) and model
 
 
 def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
-    """The rates of a results folder; empty where there is none, or nothing has finished there.
-
-    Jobs whose outputs are `damaged` count as not finished.
-
-    Raises:
-        UserError: a file that stands there cannot be read, or one that belongs to it is missing.
-    """
+    """The rates of a results folder; empty where there is none, or nothing has finished there but what is `damaged`."""
     jobs = pd.DataFrame([*_cells(results, damaged)], columns=_COLUMNS)
     compute = StudyFiles(results).frame("compute")
     if jobs.empty and compute.exists() and compute not in damaged:
@@ -243,7 +212,6 @@ def _collected(files: StudyFiles) -> pd.DataFrame:
 
 
 def _rollouts(training: dict[str, Any]) -> int:
-    """Of a whole training."""
     return int(training["steps"] * training["prompts_per_step"] * training["group_size"])
 
 

@@ -7,8 +7,7 @@ from typing import Literal
 from ict_core.config import Architecture, Dtype, Model, ScratchModel, Study, Training
 from ict_core.tools.plan._assumptions import Assumptions, Device, PlanFile, Rate, Rates, cpu_device, gpu_device
 
-BYTES: dict[Dtype, int] = {"bfloat16": 2, "float32": 4}
-"""Of one number."""
+BYTES: dict[Dtype, int] = {"bfloat16": 2, "float32": 4}  # of one number
 FLOAT32 = BYTES["float32"]
 
 
@@ -45,13 +44,8 @@ def _kv_features(a: Architecture) -> int:
 def layers_forward(a: Architecture, sequences: float, width: float, tokens: float | None = None) -> float:
     """FLOPs of all layers, without embeddings and head.
 
-    Causal attention looks at half of the width on average: scores and their sum over values take
-    2 * 2 * hidden * width / 2 a token and layer.
-
-    Args:
-        sequences: rows of the batch, over which attention looks.
-        width: tokens a row, padding included.
-        tokens: that the matrices see; absent: all of them.
+    Causal attention looks over each row, at half of its `width` in tokens (padding included) on average: scores and
+    their sum over values take 2 * 2 * hidden * width / 2 a token and layer. The matrices see `tokens`, by default all.
     """
     seen = sequences * width
     return a.layers * (2 * layer_matrices(a) * (seen if tokens is None else tokens) + 2 * a.hidden_size * width * seen)
@@ -69,19 +63,13 @@ def decode(a: Architecture, sequences: float, prompt: float, answer: float) -> f
 
 @dataclass(frozen=True)
 class Work:
-    """The answers of one job, or of one training step.
-
-    Attributes:
-        prompt, answer: tokens, mean.
-        longest_prompt: tokens, to which dense passes pad.
-        limit: tokens, the longest an answer may be.
-    """
+    """The answers of one job, or of one training step; lengths are in tokens."""
 
     answers: int
-    prompt: float
-    longest_prompt: float
-    answer: float
-    limit: int
+    prompt: float  # mean
+    longest_prompt: float  # to which dense passes pad
+    answer: float  # mean
+    limit: int  # the longest an answer may be
 
     @property
     def tokens(self) -> float:
@@ -168,12 +156,8 @@ def step_seconds(
     Dense passes run over rows that are padded to the longest prompt and answer. Packed ones run over distinct tokens;
     attention looks over whole sequences, of the mean length as similar ones stand together. The head runs over the
     answers' tokens alone: GRPO keeps them all, so the update of a rule that keeps fewer takes less. A pass of sharded
-    weights takes the longer of its products and its traffic, which overlap.
-
-    Args:
-        training: the recipe as the model runs it.
-        gpus: devices of the job.
-        node_gpus: devices of a node; beyond them traffic goes over the network.
+    weights takes the longer of its products and its traffic, which overlap; the traffic of more than `node_gpus`
+    devices goes over the network.
     """
     a, hardware, rollouts = model.architecture, model.hardware, training.rollouts
     flop_s = device.flop_s[training.precision] * gpus
@@ -237,27 +221,18 @@ def pretraining_seconds(model: Model, tokens: float, width: float, device: Devic
 
 @dataclass(frozen=True)
 class Cost:
-    """One stage of one model.
+    """One stage of one model."""
 
-    Attributes:
-        stage: `pretrain`, `train`, `generate` or `grade`.
-        tokens, seconds: of one job, whose wall time it is.
-        devices: GPUs or CPU threads, by `kind`, that one job takes.
-        measured: finished jobs that the seconds come from; 0 where they are an estimate.
-        parts: the estimate's seconds by part.
-        limit_hours: of one job, that the model's `hardware` gives a scheduler.
-    """
-
-    stage: str
+    stage: str  # pretrain, train, generate or grade
     model: str
     jobs: int
-    tokens: float
-    seconds: float
-    devices: int
+    tokens: float  # of one job
+    seconds: float  # its wall time
+    devices: int  # GPUs or CPU threads that it takes
     kind: Literal["GPU", "CPU"]
-    measured: int = 0
-    parts: dict[str, float] = field(default_factory=dict)
-    limit_hours: float | None = None
+    measured: int = 0  # finished jobs that the seconds come from; 0 where they are an estimate
+    parts: dict[str, float] = field(default_factory=dict)  # the estimate's seconds
+    limit_hours: float | None = None  # of one job, that the model's `hardware` gives a scheduler
 
     @property
     def hours(self) -> float:
@@ -266,11 +241,9 @@ class Cost:
 
 
 def study_costs(study: Study, plan: PlanFile, gpu: str, rates: Rates) -> list[Cost]:
-    """Every stage's cost, model by model.
+    """Every stage's cost, model by model: by what finished jobs took, and where there is none an estimate.
 
-    Args:
-        gpu: a key of the plan's `gpus`, for models that have `hardware`; the others run on CPU threads.
-        rates: what finished jobs took; where there is none, the cost is an estimate.
+    Models that have `hardware` run on `gpu`, a key of the plan's `gpus`; the others on CPU threads.
     """
     costs = []
     for name, model in study.models.items():

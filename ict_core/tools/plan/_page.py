@@ -32,11 +32,7 @@ class RuleRuns:
 
 
 def rule_runs(study: Path, repository: Path) -> dict[str, RuleRuns]:
-    """Every rule's jobs of a study's file in the folder of the Snakefile; the figures' rules count as one.
-
-    Raises:
-        UserError: the dry run fails; with Snakemake's last lines.
-    """
+    """Every rule's jobs of a study's file in the folder of the Snakefile; the figures' rules count as one."""
     rules: defaultdict[str, RuleRuns] = defaultdict(RuleRuns)
     for rule, _ in parse(_dry_run(study, repository, "--forceall")):
         rules[rule].jobs += 1
@@ -94,14 +90,7 @@ def plan_page(
     rules: dict[str, RuleRuns] | None,
     damaged: Mapping[Path, str] = MappingProxyType({}),
 ) -> str:
-    """The whole plan.
-
-    Args:
-        gpu: a key of the plan's `gpus`.
-        results: the folder that `rates` was read from.
-        rules: what Snakemake would run, or None where it was not asked.
-        damaged: outputs that are not what their jobs left, each with what is wrong with it.
-    """
+    """The whole plan; `rates` was read from `results`, and `rules` is None where Snakemake was not asked."""
     costs = study_costs(study, plan, gpu, rates)
     parts = [
         f"# Plan of the study {study.name}\n",

@@ -105,32 +105,21 @@ def changes_page(changes: Sequence[str]) -> str:
 _SHOWN = 12  # digits of a hash
 _LOGGED = ("reward", "h1", "h2", "length_mean", "loss", "grad_norm")  # whose differences are told
 _METRICS = ("pass@1", "pass@4")
-Tell = Callable[[pd.DataFrame, pd.DataFrame], str]
-"""Two frames that differ -> by how much."""
+Tell = Callable[[pd.DataFrame, pd.DataFrame], str]  # two frames that differ -> by how much
 
 
 class Compared(NamedTuple):
-    """One thing that both runs have.
-
-    Attributes:
-        stored, again: of the stored run and the rerun, the beginning of a hash or a number.
-        equal: whether both hold the same, bit by bit.
-        difference: by how much they differ, in words; empty where they do not.
-    """
+    """One thing that both runs have: of each the beginning of a hash or a number."""
 
     what: str
     stored: str
     again: str
-    equal: bool
-    difference: str = ""
+    equal: bool  # bit by bit
+    difference: str = ""  # by how much they differ, in words
 
 
 def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) -> Iterator[Compared]:
-    """All that a stage wrote and that its inputs determine: no wall time, no manifest.
-
-    Args:
-        steps: optimiser steps that were trained again, whose rows alone are compared; None for a whole training.
-    """
+    """All that a stage wrote and that its inputs determine, of a training's first `steps` or of all: no wall time."""
     if stage in ("train", "pretrain") and steps is None:
         yield from _checkpoints(stored, again)
     if stage == "train":
@@ -256,26 +245,19 @@ def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
 
 
 _RUN = store.StudyFiles(Path())
+# what holds wall times
 _TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in store.TABLE_KINDS), _RUN.manifest)
-"""They hold wall times."""
 _LONGEST = 200  # characters of a line of a list
 
 
 class Against(NamedTuple):
-    """What a run and a stored one differ in.
+    """What a run and a stored one differ in."""
 
-    Attributes:
-        files: every stored file but those with wall times, by its path from the run's folder: `same`, `differs` or
-            `missing`.
-        verdicts: of the claims with another verdict, the stored one and the run's; `claims` is how many both have.
-        kinds, configuration: in words, what of code, packages and hardware, and which keys of `study.json` differ.
-    """
-
-    files: dict[str, str]
-    verdicts: dict[str, tuple[str, str]]
-    claims: int
-    kinds: list[str]
-    configuration: list[str]
+    files: dict[str, str]  # every stored file but those with wall times: `same`, `differs` or `missing`
+    verdicts: dict[str, tuple[str, str]]  # of the claims with another verdict, the stored one and the run's
+    claims: int  # that both have
+    kinds: list[str]  # what of code, packages and hardware differs, in words
+    configuration: list[str]  # which keys of `study.json` differ
 
     @property
     def same(self) -> bool:
@@ -284,12 +266,7 @@ class Against(NamedTuple):
 
 
 def against(results: Path, stored: Path) -> Against:
-    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``.
-
-    Raises:
-        UserError: one of them is no study's folder, or the run has no claims yet.
-        Damaged: a manifest is not what was written.
-    """
+    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``."""
     studies = [store.StudyFiles(folder) for folder in (stored, results)]
     for file in (file for study in studies for file in (study.settings, study.claims, study.manifest)):
         if not file.is_file():
@@ -324,10 +301,8 @@ def against_page(outcome: Against, results: Path, stored: Path) -> str:
         lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
     other = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
     same = len(outcome.files) - len(other)
-    lines.append(
-        f"files: {same} of {len(outcome.files)} are the same bytes (wall times and manifests are not compared)"
-    )
-    lines += listed(other, _LONGEST)
+    uncompared = "(wall times and manifests are not compared)"
+    lines += [f"files: {same} of {len(outcome.files)} are the same bytes {uncompared}", *listed(other, _LONGEST)]
     changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
     lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
     lines += listed(changed, _LONGEST)

@@ -49,11 +49,7 @@ class Place:
 
 
 def place_of(folder: Path) -> Place:
-    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``, names.
-
-    Raises:
-        UserError: it has another form, or there is no such folder.
-    """
+    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``, names."""
     path = folder.resolve()
     if path.name == BASE_VARIANT:
         path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
@@ -68,13 +64,8 @@ def place_of(folder: Path) -> Place:
 def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:
     """The stages to run again, in their order.
 
-    Args:
-        wanted: names with commas between them; None for all that can be rerun, with `steps` the training alone.
-        steps: optimiser steps to train; None for all.
-
-    Raises:
-        UserError: a name that is no stage of the cell, a fetched model's `pretrain`, or `steps` without a training or
-            not between 1 and the recipe's.
+    `wanted` are names with commas between them; without it all that can be rerun, or where the optimiser `steps` are
+    given the training alone. A fetched model has no `pretrain`.
     """
     known: tuple[str, ...] = ("train", "generate", "grade")
     if place.is_base:  # pretrained, or fetched and not made
@@ -101,17 +92,10 @@ _THREADS = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB", "NUMEXPR")
 def rerun(
     place: Place, study: Study, study_file: Path, stages: Sequence[str], steps: int | None, out: Path
 ) -> Iterator[tuple[str, float]]:
-    """Run stages of a cell; what a stage reads is the rerun's where it was rerun, else the stored.
+    """Run stages of a cell, and yield each with the seconds it took, when it has ended.
 
-    Args:
-        steps: optimiser steps to train; None for all.
-        out: laid out as a study's folder; each stage's output goes where its path in the study would be.
-
-    Yields:
-        Each stage and the seconds it took, when it has ended.
-
-    Raises:
-        UserError: a stage failed; the message has its log's last line.
+    What a stage reads is the rerun's where it was rerun, else the stored. A training of so many optimiser `steps`, or
+    of all. `out` is laid out as a study's folder. The error where a stage fails has its log's last line.
     """
     again = Place(out, place.cell)
     for stage in stages:
@@ -124,8 +108,10 @@ def rerun(
         if stage == "train" and study.trackers:
             arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
         command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]
-        threads = str(_threads(stage, study, place))
-        environment = os.environ | {f"{name}_NUM_THREADS": threads for name in _THREADS}
+        threads = {"generate": study.evaluation.threads}.get(stage, 1)
+        if stage == "train":
+            threads = study.training.threads * processes(study, place.cell.model)
+        environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in _THREADS}
         with log.open("wb") as file:
             done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
         if done.returncode:
@@ -142,12 +128,6 @@ def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[s
     lease = [*ict, "lease", "--gpus", str(gpus(study, stage, place.cell.model)), "--"]
     launcher = launch(study_file, study, place.cell.model).split() if stage == "train" else ["ict"]
     return [*lease, *(ict if launcher == ["ict"] else launcher)]
-
-
-def _threads(stage: str, study: Study, place: Place) -> int:
-    if stage == "train":
-        return study.training.threads * processes(study, place.cell.model)
-    return study.evaluation.threads if stage == "generate" else 1
 
 
 def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages: Sequence[str]) -> list[str]:
