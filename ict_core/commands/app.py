@@ -1,4 +1,4 @@
-"""How a subcommand of `ict` is declared and run, and what its end means."""
+"""How a subcommand of `ict` is declared and run, what its end means, and the options that several have."""
 
 import functools
 import gc
@@ -7,14 +7,72 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer import Argument, Option
 
 from ict_core.errors import Damaged, Transient, UserError
 from ict_core.process import ATTEMPTS, end_with_parent, failures, hold_log, log_of_this, numerics
+from ict_core.store import study_file
+
+if TYPE_CHECKING:
+    from ict_core.config import Cell, Study
+
+STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
+CELL = "results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base"
+
+StudyFile = Annotated[Path, Option("--study", parser=study_file, metavar="STUDY", help=STUDY)]
+MaybeStudyFile = Annotated[Path | None, Option("--study", parser=study_file, metavar="STUDY", help=STUDY)]
+Given = Annotated[Path, Option()]  # a path that must be
+HeldOut = Annotated[Path, Option("--eval", help="the evaluation problems")]
+Name = Annotated[str, Option()]
+Stored = Annotated[Path, Option(help="the folder of study.json, scores.parquet, ...")]
+Results = Annotated[Path, Option(help="the folder of statistics/, tables/, ...")]
+
+
+@dataclass(frozen=True)
+class AnyStudy:
+    """A study, given as an argument or as an option; without either it is `mini`."""
+
+    argument: Annotated[
+        Path | None, Argument(parser=study_file, metavar="[STUDY]", help=f"{STUDY} (default: mini)")
+    ] = None
+    study: Annotated[
+        Path | None, Option("--study", parser=study_file, metavar="STUDY", help="the same as an option")
+    ] = None
+
+    @property
+    def file(self) -> Path:
+        """The study's file; an error if both forms are given."""
+        if self.argument is not None and self.study is not None:
+            raise UserError(f"--study {self.study}: not allowed with argument {self.argument}; name the study once")
+        return self.argument or self.study or study_file("mini")
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """A cell of a study."""
+
+    study: StudyFile
+    model: Name
+    variant: Name
+    seed: Annotated[int, Option()]
+
+    def of(self, loaded: "Study") -> "Cell":
+        """The cell; an error if the study has no such cell."""
+        from ict_core.config import Cell
+
+        cell = Cell(self.model, self.variant, self.seed)
+        known = loaded.evaluated_cells()
+        if cell not in known:
+            seeds = [c.seed for c in known if c[:2] == cell[:2]]
+            hint = f"its seeds there: {seeds}" if seeds else "see the study's grid"
+            raise UserError(f"{self.study}: no cell {cell.folder}; {hint}")
+        return cell
+
 
 app = typer.Typer(
     help="One subcommand a stage of a study, and those that people use beside.",
@@ -31,12 +89,9 @@ def command(
 ) -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
-    An argument that is a dataclass stands for one option a field.
-
-    Args:
-        portable: whether its numerics are portable. A command that reads a study takes the study's instead
-            (:func:`ict_core.commands.stages.study_to_run`); most others compute nothing.
-        writes: its option that names what it writes, for the message where that cannot be written.
+    An argument that is a dataclass stands for one option a field. `writes` is the option that names what the command
+    writes, for the message where that cannot be written. Its numerics may be `portable`; a command that reads a study
+    takes the study's (:func:`ict_core.commands.stages.study_to_run`), and most others compute nothing.
     """
 
     def declare(function: Command) -> Command:

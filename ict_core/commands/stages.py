@@ -6,28 +6,23 @@ what it needs.
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option
 
-from ict_core.commands.app import command
-from ict_core.commands.options import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile
+from ict_core import config, process
+from ict_core.commands.app import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile, command
 from ict_core.errors import UserError
 from ict_core.process import loading, numerics
 from ict_core.store import REPOSITORY, study_folder
 
-if TYPE_CHECKING:
-    from ict_core.config import Study, Training
 
-
-def load_study(path: Path) -> "Study":
+def load_study(path: Path) -> "config.Study":
     """`config.load_study`, imported by the commands that read a study."""
-    from ict_core import config
-
     return config.load_study(path)
 
 
-def study_to_run(path: Path) -> "Study":
+def study_to_run(path: Path) -> "config.Study":
     """Read a study, and hold what is imported from here on to its numerics: before a stage imports anything else."""
     study = load_study(path)
     numerics.use(study.numerics)
@@ -53,13 +48,10 @@ def repository(study: Path) -> Path:
 def check(study: AnyStudy) -> None:
     """Check the environment against its lock, and the study for mistakes and folders that are not there."""
     loaded = study_to_run(study.file)
-    from ict_core.config import check_sources
-    from ict_core.process import applicable_lock, check_environment, check_trackers
-
-    check_environment(applicable_lock(REPOSITORY / "requirements"))
-    check_trackers(loaded.trackers)
+    process.check_environment(process.applicable_lock(REPOSITORY / "requirements"))
+    process.check_trackers(loaded.trackers)
     root = repository(study.file)
-    check_sources(loaded, root, root / study_folder(loaded.name))
+    config.check_sources(loaded, root, root / study_folder(loaded.name))
     print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
 
 
@@ -81,7 +73,7 @@ def contamination(study: StudyFile, train: Given, held_out: HeldOut, counts: Giv
     contamination.run(loaded, train, held_out, counts, pairs)
 
 
-def _mirror(loaded: "Study", file: Path) -> Path | None:
+def _mirror(loaded: "config.Study", file: Path) -> Path | None:
     return repository(file) / loaded.data.mirror if loaded.data.mirror else None
 
 
@@ -115,19 +107,15 @@ def train(
     problems: Given,
     out: Given,
     stop_after: Annotated[
-        int | None, typer.Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
+        int | None, Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
     ] = None,
-    trackers: Annotated[
-        Path | None, typer.Option(help="a folder for the files of the trackers that the study names")
-    ] = None,
+    trackers: Annotated[Path | None, Option(help="a folder for the files of the trackers that the study names")] = None,
 ) -> None:
     """Train one cell."""
     loaded = study_to_run(cell.study)
-    from ict_core.process import check_trackers
-
     prepare()
     chosen = cell.of(loaded)
-    check_trackers(loaded.trackers)
+    process.check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
     with loading(without=unused_in_training(loaded.training_of(chosen.model, chosen.variant))):
@@ -136,7 +124,7 @@ def train(
     train.run(loaded, chosen, base, problems, out, trackers if loaded.trackers else None, stop_after)
 
 
-def unused_in_training(training: "Training") -> tuple[str, ...]:
+def unused_in_training(training: "config.Training") -> tuple[str, ...]:
     """Packages that transformers and TRL import wherever they are installed, and that this recipe has no use for."""
     return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
 
@@ -148,9 +136,7 @@ def generate(
     problems: Given,
     out: Given,
     manifest: Given,
-    cache: Annotated[
-        Path | None, typer.Option(help="a folder: what is there is not sampled again (default: none)")
-    ] = None,
+    cache: Annotated[Path | None, Option(help="a folder: what is there is not sampled again (default: none)")] = None,
 ) -> None:
     """Sample a cell's completions."""
     loaded = study_to_run(cell.study)
@@ -188,7 +174,7 @@ def grade(
     problems: Given,
     out: Given,
     manifest: Given,
-    workers: Annotated[int, typer.Option(help="processes of the grader")] = 1,
+    workers: Annotated[int, Option(help="processes of the grader")] = 1,
 ) -> None:
     """Grade a cell's completions."""
     loaded = study_to_run(study)
@@ -229,9 +215,7 @@ def regrade(
     study: StudyFile,
     results: Results,
     out: Given,
-    stored: Annotated[
-        bool, typer.Option("--stored", help="write the study's stored files under the new grades too")
-    ] = False,
+    stored: Annotated[bool, Option("--stored", help="write the study's stored files under the new grades too")] = False,
 ) -> None:
     """List the answers whose verdict flipped where a study's completions were graded anew."""
     loaded = study_to_run(study)
@@ -291,7 +275,7 @@ def report(stored: Stored, results: Results) -> None:
     write_report(stored, results)
 
 
-def _check_model(loaded: "Study", file: Path, model: str) -> None:
+def _check_model(loaded: "config.Study", file: Path, model: str) -> None:
     """An error if the study has no such model."""
     if model not in loaded.models:
         raise UserError(f"{file}: no model {model}; allowed: {', '.join(loaded.models)}")

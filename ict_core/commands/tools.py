@@ -1,24 +1,123 @@
-"""The subcommands beside the stages: the machine, cost, state, two arms, a number's origin, a rerun, leases."""
+"""The subcommands beside the stages: rollouts, the machine, cost, state, arms, a number's origin, reruns, leases."""
 
 import shutil
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from ict_core.commands.app import command
-from ict_core.commands.options import CELL, AnyStudy, MaybeStudyFile
-from ict_core.commands.stages import load_study, repository, study_to_run
+from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
+from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
 from ict_core.process import RETRIES
-from ict_core.store import CLAIMS, study_file, study_folder
+from ict_core.store import CLAIMS, METHODS, study_file, study_folder
 
-if TYPE_CHECKING:
-    from ict_core.config import Study
-    from ict_core.tools.verify import Place
+_GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
+Count = Annotated[int, Option(help="prompts, drawn at random")]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Some problems of a file: keywords of :func:`ict_core.tools.inspection.chosen_problems`."""
+
+    benchmark: Annotated[str | None, Option(help="draw from this benchmark's problems only")] = None
+    count: Count = 4
+    seed: Annotated[int, Option(help="of prompts, rollouts and draws")] = 0
+
+
+@dataclass(frozen=True)
+class LargeDraw(Draw):
+    """As :class:`Draw`, of more problems."""
+
+    count: Count = 16
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """How they are sampled: fields of :class:`ict_core.shadow._checkpoint.GroupSampling`."""
+
+    group_size: Annotated[int, Option(help="rollouts a prompt")] = 8
+    temperature: Annotated[float, Option(help="of the rollouts")] = 1.0
+    max_new_tokens: Annotated[int, Option(help="of a rollout")] = 112
+    known_forks: Annotated[bool, Option("--known-forks", help="the problems are the mini world's: mark its forks")] = (
+        False
+    )
+    threads: Annotated[int, Option(help="of the CPU")] = 1
+
+    def check(self) -> None:
+        """An error if one is out of its range."""
+        for option, value, least in (("group-size", self.group_size, 2), ("max-new-tokens", self.max_new_tokens, 1)):
+            if value < least:
+                raise UserError(f"--{option}: {value} is not allowed; allowed: at least {least}")
+        if self.temperature <= 0:
+            raise UserError(f"--temperature: {self.temperature} is not allowed; allowed: more than 0")
+
+
+@command("shadow", portable=True)
+def shadow(
+    checkpoint: Annotated[Path, Argument(help="a Hugging Face checkpoint folder")],
+    problems: Annotated[Path, Option(help="train or eval.parquet of results/STUDY/data")],
+    out: Annotated[Path, Option(help="receives tokens, shadow, overlap, gradients.parquet")],
+    draw: LargeDraw,
+    rollouts: Rollouts,
+    model: Annotated[
+        Path | None, Option(help="configs/models/<model>.yaml, whose template the prompts stand in")
+    ] = None,
+    methods: Annotated[Path, Option(show_default="the repository's configs/methods")] = METHODS,
+) -> None:
+    """Score every rule side by side on fresh rollouts of a checkpoint, without training."""
+    prepare()
+    from ict_core.config import load_methods, load_model
+    from ict_core.problems import templated
+    from ict_core.selection import distinct_rules
+    from ict_core.shadow import GroupSampling, sample_groups, score_groups, side_by_side
+    from ict_core.store import records
+    from ict_core.tools.inspection import chosen_problems
+
+    rollouts.check()
+    rules = distinct_rules(load_methods(methods))
+    template = load_model(model).prompt if model else None
+    asked = chosen_problems(problems, **asdict(draw))
+    asked = asked.assign(prompt=templated(template, asked["prompt"]))
+    sampling = GroupSampling(**asdict(rollouts), seed=draw.seed)
+    groups = sample_groups(checkpoint, asked, sampling, _GRADING)
+    scored = score_groups(groups, rules, draw.seed, rollouts.temperature)
+    for name in ("tokens", "shadow", "overlap", "gradients"):
+        records.write_frame(getattr(scored, name), out / f"{name}.parquet", getattr(records, name.upper()))
+    right = groups.rewards.nanmean().item()
+    print(f"{len(scored.tokens)} tokens of {len(groups.rewards)} rollouts, of which {right:.0%} are right")
+    print(side_by_side(scored))
+
+
+@command("tokens", portable=True)
+def tokens(
+    cell: Annotated[Path, Argument(help=CELL)],
+    draw: Draw,
+    study: MaybeStudyFile = None,
+    problems: Annotated[Path | None, Option(help="a file of problems (default: the study's data/eval.parquet)")] = None,
+    method: Annotated[
+        list[Path] | None,
+        Option(help="configs/methods/<variant>.yaml: mark what this rule keeps as well; may be given several times"),
+    ] = None,
+    alternatives: Annotated[int, Option(help="likeliest tokens at each position")] = 5,
+    out: Annotated[Path | None, Option(help="the page (default: CELL/tokens.html)")] = None,
+) -> None:
+    """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
+    from ict_core.tools.inspection import inspected
+
+    model = inspected(cell, study)
+    prepare()
+    from ict_core.store import CellFiles, StudyFiles, write_text
+    from ict_core.tools.inspection import chosen_problems, tokens_page, with_rules
+
+    rules = with_rules(model, method or [])
+    asked = chosen_problems(problems or StudyFiles(model.study).eval_problems, **asdict(draw))
+    page = out or CellFiles(cell).token_page
+    write_text(page, tokens_page(model, rules, asked, draw.seed, alternatives))
+    print(page)
 
 
 @command("doctor")
@@ -36,11 +135,11 @@ def doctor(study: AnyStudy) -> int:
 @command("plan")
 def plan(
     study: AnyStudy,
-    gpu: Annotated[str | None, typer.Option(help="a key of gpus in configs/plan.yaml (default: its gpu)")] = None,
+    gpu: Annotated[str | None, Option(help="a key of gpus in configs/plan.yaml (default: its gpu)")] = None,
     results: Annotated[
-        Path | None, typer.Option(help="the folder of finished jobs to measure by (default: the study's)")
+        Path | None, Option(help="the folder of finished jobs to measure by (default: the study's)")
     ] = None,
-    no_dag: Annotated[bool, typer.Option("--no-dag", help="do not ask Snakemake what would run")] = False,
+    no_dag: Annotated[bool, Option("--no-dag", help="do not ask Snakemake what would run")] = False,
 ) -> None:
     """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
     from ict_core.jobs import damaged, outputs
@@ -63,9 +162,7 @@ def plan(
 @command("status")
 def status(
     study: AnyStudy,
-    results: Annotated[
-        Path | None, typer.Option(help="its folder (default: results/<study> of its repository)")
-    ] = None,
+    results: Annotated[Path | None, Option(help="its folder (default: results/<study> of its repository)")] = None,
 ) -> None:
     """Print how far each cell of a study is."""
     from ict_core.jobs import begun, damaged, outputs, status, status_page, study_status
@@ -85,8 +182,8 @@ def status(
 
 @command("diff")
 def diff(
-    first: Annotated[str, typer.Argument(metavar="A", help="a variant of the study")],
-    second: Annotated[str, typer.Argument(metavar="B", help="a variant of the study")],
+    first: Annotated[str, Argument(metavar="A", help="a variant of the study")],
+    second: Annotated[str, Argument(metavar="B", help="a variant of the study")],
     study: AnyStudy,
 ) -> None:
     """Print what the trainings of two variants differ in."""
@@ -105,22 +202,22 @@ def diff(
 
 @command("explain")
 def explain(
-    table: Annotated[Path, typer.Argument(help="results/STUDY/tables/TABLE.csv, or results/STUDY/claims.json")],
+    table: Annotated[Path, Argument(help="results/STUDY/tables/TABLE.csv, or results/STUDY/claims.json")],
     cell: Annotated[
         str,
-        typer.Option(
+        Option(
             help="MODEL/VARIANT/... in the order of the columns, or COLUMN=VALUE,...; of claims.json the claim's id"
         ),
     ],
     samples: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="BENCHMARK/PROBLEM",
             help="print this problem's question and gold answer, and each run's completions",
         ),
     ] = None,
     claims: Annotated[
-        Path, typer.Option(help="that claims.json was made by", show_default="the repository's configs/claims.yaml")
+        Path, Option(help="that claims.json was made by", show_default="the repository's configs/claims.yaml")
     ] = CLAIMS,
 ) -> int:
     """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""
@@ -138,38 +235,42 @@ def explain(
 @command("verify")
 def verify(
     cell: Annotated[
-        Path | None, typer.Argument(help=f"{CELL}; with --against results/STUDY (default: the stored study's)")
+        Path | None, Argument(help=f"{CELL}; with --against results/STUDY (default: the stored study's)")
     ] = None,
-    against: Annotated[
-        Path | None, typer.Option(metavar="STORED", help="run nothing: compare with this stored run")
-    ] = None,
+    against: Annotated[Path | None, Option(metavar="STORED", help="run nothing: compare with this stored run")] = None,
     study: MaybeStudyFile = None,
-    stages: Annotated[
-        str | None, typer.Option(help="with commas: pretrain or train, generate, grade (default: all)")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="train so many optimiser steps only, and compare these")] = None,
-    keep: Annotated[
-        Path | None, typer.Option(help="an empty folder that receives the rerun (default: none is left)")
-    ] = None,
+    stages: Annotated[str | None, Option(help="with commas: pretrain or train, generate, grade (default: all)")] = None,
+    steps: Annotated[int | None, Option(help="train so many optimiser steps only, and compare these")] = None,
+    keep: Annotated[Path | None, Option(help="an empty folder that receives the rerun (default: none is left)")] = None,
 ) -> int:
     """Run a cell again, or hold a whole run against a stored one: status 0 if all is equal bit by bit, else 1."""
     if against is not None:
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])
-    from ict_core.tools.verify import chosen_stages, place_of
+    from ict_core.tools import verify as tool
 
     if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
-    place = place_of(cell)
+    place = tool.place_of(cell)
     file = study or study_file(place.results.name)
     loaded = study_to_run(file)
     if place.cell not in loaded.evaluated_cells():
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
-    chosen = chosen_stages(place, loaded, stages, steps)
+    chosen = tool.chosen_stages(place, loaded, stages, steps)
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise UserError(f"--keep {keep}: there are files in it; allowed: a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
-        return _verify(place, loaded, file, chosen, steps, keep or Path(folder))
+        again = replace(place, results=keep or Path(folder))
+        before = list(tool.changes_before(place, loaded, chosen))
+        print(tool.changes_page(before), end="", flush=True)
+        for stage, seconds in tool.rerun(place, loaded, file, chosen, steps, again.results):
+            print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
+        after = list(tool.changes_after(place, again, chosen))
+        rows = [row for stage in chosen for row in tool.compare_stage(stage, place, again, steps)]
+        print(tool.changes_page(after), end="")
+        print(tool.verify_page(rows), end="")
+        print(tool.verdict(rows, changed=bool(before or after), gpu=tool.on_gpu(place, again, chosen)))
+        return int(not all(row.equal for row in rows))
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
@@ -184,36 +285,11 @@ def _against(run: Path | None, stored: Path, given: list[str]) -> int:
     return int(not outcome.same)
 
 
-def _verify(place: "Place", study: "Study", file: Path, stages: tuple[str, ...], steps: int | None, out: Path) -> int:
-    from ict_core.tools.verify import (
-        changes_after,
-        changes_before,
-        changes_page,
-        compare_stage,
-        on_gpu,
-        rerun,
-        verdict,
-        verify_page,
-    )
-
-    again = replace(place, results=out)
-    before = list(changes_before(place, study, stages))
-    print(changes_page(before), end="", flush=True)
-    for stage, seconds in rerun(place, study, file, stages, steps, out):
-        print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
-    after = list(changes_after(place, again, stages))
-    rows = [row for stage in stages for row in compare_stage(stage, place, again, steps)]
-    print(changes_page(after), end="")
-    print(verify_page(rows), end="")
-    print(verdict(rows, changed=bool(before or after), gpu=on_gpu(place, again, stages)))
-    return int(not all(row.equal for row in rows))
-
-
 @command("lease")
 def lease(
-    command: Annotated[list[str], typer.Argument(help="after --")],
-    gpus: Annotated[int, typer.Option(help="how many; with 0 the command sees none")] = 0,
-    retries: Annotated[int, typer.Option(help="when it dies")] = RETRIES,
+    command: Annotated[list[str], Argument(help="after --")],
+    gpus: Annotated[int, Option(help="how many; with 0 the command sees none")] = 0,
+    retries: Annotated[int, Option(help="when it dies")] = RETRIES,
 ) -> int:
     """Run a command with GPUs of its own, once they are free; explain how it ends, and retry what may pass."""
     from ict_core.process import run_leased

@@ -214,7 +214,12 @@ def access(patient: Patient) -> str:
 
 def hub(patient: Patient) -> str:
     """The hub can be reached where something is still to be fetched."""
-    missing = _to_fetch(patient)
+    study, results = patient.study, patient.results
+    models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
+    missing = [name for name in models if not StudyFiles(results).base_model(name).exists()]
+    published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
+    if published and patient.mirror is None and not has_problems(results):
+        missing.append("the problems")
     if not missing:
         return "nothing is to be fetched"
     what = f"needed for {', '.join(missing)}"
@@ -239,19 +244,6 @@ CHECKS: dict[str, Callable[[Patient], str | Finding]] = {
     check.__name__: check for check in (packages, python, cpu, devices, engine, locks, disk, memory, cores, access, hub)
 }
 """By name; each returns what it found in order or warns of, and raises what is a fault."""
-
-
-def _to_fetch(patient: Patient) -> list[str]:
-    """What is still to come from the hub."""
-    study, results = patient.study, patient.results
-    models = [
-        name
-        for name, model in study.models.items()
-        if isinstance(model, HubModel) and not StudyFiles(results).base_model(name).exists()
-    ]
-    published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
-    data = published and patient.mirror is None and not has_problems(results)
-    return [*models, *(["the problems"] if data else [])]
 
 
 def _memory_gib() -> float:

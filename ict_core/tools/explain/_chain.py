@@ -19,15 +19,10 @@ _FACTS = ("steps", "prompts_per_step", "group_size", "learning_rate", "kl_coef",
 
 @dataclass
 class Walk:
-    """What was seen of one run.
+    """What was seen of one run, in the order of the walk."""
 
-    Attributes:
-        steps: (file, what it says), in the order of the walk.
-        links: (what was held against what, whether it holds), likewise; None where a file is not there.
-    """
-
-    steps: list[tuple[str, str]] = field(default_factory=list)
-    links: list[tuple[str, bool | None]] = field(default_factory=list)
+    steps: list[tuple[str, str]] = field(default_factory=list)  # a file, and what it says
+    links: list[tuple[str, bool | None]] = field(default_factory=list)  # what was held, and None where it is not there
 
     @property
     def whole(self) -> bool:
@@ -170,11 +165,7 @@ def _short(path: Path) -> str:
 
 
 def samples(results: Path, cell: Cell, problem: str) -> Iterator[tuple[int, str, str]]:
-    """(sample, verdict, text) of the completions of a problem, ``BENCHMARK/PROBLEM``.
-
-    Raises:
-        UserError: the cell's files are not there, or it has no such problem.
-    """
+    """(sample, verdict, text) of the completions of a problem, ``BENCHMARK/PROBLEM``; an error if there is none."""
     files = StudyFiles(results).cell(cell.folder)
     texts = records.read_frame(files.completions, records.COMPLETIONS)
     key = ["benchmark", "problem", "sample"]
@@ -184,11 +175,7 @@ def samples(results: Path, cell: Cell, problem: str) -> Iterator[tuple[int, str,
 
 
 def question(file: Path, problem: str) -> "pd.Series[str]":
-    """The row of a problem, ``BENCHMARK/PROBLEM``, in a file of ``records.PROBLEMS``.
-
-    Raises:
-        UserError: the file has no such problem.
-    """
+    """The row of a problem, ``BENCHMARK/PROBLEM``, in a file of ``records.PROBLEMS``; an error if it has none."""
     return _rows(records.read_frame(file, records.PROBLEMS), problem, file).iloc[0]
 
 
@@ -200,6 +187,6 @@ def _rows(frame: pd.DataFrame, problem: str, where: Path) -> pd.DataFrame:
         names = frame.loc[frame["benchmark"] == benchmark, "problem"].drop_duplicates()
         allowed = [f"{benchmark}/{other}" for other in names.head(5)]
         allowed = allowed or [f"{other}/..." for other in frame["benchmark"].unique()]
-        message = f"{_short(where)} has no such problem; allowed: {', '.join(allowed)}, ..."
-        raise UserError(f"--samples {problem}: {message}")
+        told = f"{_short(where)} has no such problem; allowed: {', '.join(allowed)}, ..."
+        raise UserError(f"--samples {problem}: {told}")
     return chosen

@@ -17,9 +17,16 @@ from ict_core.store import CLAIMS as LEDGER
 from ict_core.store import StudyFiles, read_manifest, records
 from ict_core.tables import Origin
 from ict_core.tools.explain._chain import Walk, question, samples, stored_walk, walk
-from ict_core.tools.explain._claims import claims_of, trace
-from ict_core.tools.explain._runs import Checked, Entering, entering, recomputed
-from ict_core.tools.explain._selection import chosen_row, table_of
+from ict_core.tools.explain._numbers import (
+    Checked,
+    Entering,
+    chosen_row,
+    claims_of,
+    entering,
+    recomputed,
+    table_of,
+    trace,
+)
 
 _MADE = ("data", "collect", "study_settings", "statistics")
 _CLAIMS = StudyFiles(Path()).claims.name
@@ -33,13 +40,11 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         table: ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``.
         selection: of the row, as :func:`chosen_row` takes it.
         problem: ``BENCHMARK/PROBLEM``, whose question, gold answer and completions are printed as well.
-        ledger: by which the claims were made.
 
     Returns:
         The text, and whether the number follows from its runs and no link of their files is broken.
 
     Raises:
-        UserError: no such table, row, claim or problem.
         Damaged: the study's own files are damaged or missing.
     """
     is_claim = table.name == _CLAIMS

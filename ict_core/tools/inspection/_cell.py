@@ -15,36 +15,20 @@ from ict_core.store import MANIFEST, CellFiles, read_manifest, trained_model
 
 @dataclass(frozen=True)
 class Inspected:
-    """A checkpoint, and what its rollouts are sampled, graded and selected by.
+    """A checkpoint, and what its rollouts are sampled, graded and selected by."""
 
-    Attributes:
-        name: its place in the results, ``study/model/variant/seed-n``.
-        study: the folder of its study's results.
-        checkpoint: the model's folder.
-        grading: the limits of the verifier, as keywords of ``GradingPool``.
-        known_forks: whether the training problems are the mini world's.
-        rules: the rule that trained it, by its name; of a base model none.
-    """
-
-    name: str
-    study: Path
+    name: str  # its place in the results, study/model/variant/seed-n
+    study: Path  # the folder of its study's results
     checkpoint: Path
     template: Template | None
     training: Training
-    grading: dict[str, Any]
-    known_forks: bool
-    rules: dict[str, Method]
+    grading: dict[str, Any]  # the limits of the verifier, as keywords of `GradingPool`
+    known_forks: bool  # whether the training problems are the mini world's
+    rules: dict[str, Method]  # the one that trained it, by its name; of a base model none
 
 
 def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
-    """A trained cell or a base model of a study's results.
-
-    Args:
-        study_file: ``configs/studies/<study>.yaml``, for a base model and only there.
-
-    Raises:
-        UserError: the folder is neither, the base model's study is not given, or a manifest is of another version.
-    """
+    """A trained cell or a base model of a study's results; a base model, and no other, needs its study's file."""
     file = CellFiles(folder).train / MANIFEST
     if file.exists():
         if study_file is not None:

@@ -1,8 +1,4 @@
-"""What a study will cost before it runs: jobs, hours, memory, disk, and what a change would rerun.
-
-Pure functions of the study and of `configs/plan.yaml`, but for `_measured.py`, which reads what finished jobs took, and
-`_rerun.py`, which asks Snakemake.
-"""
+"""What a study will cost before it runs: jobs, hours, memory, disk, and what a change would rerun."""
 
 import lazy_loader
 

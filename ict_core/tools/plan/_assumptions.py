@@ -1,14 +1,17 @@
-"""`configs/plan.yaml`: what the plan reckons with, each number with its unit and source."""
+"""What the plan reckons with: `configs/plan.yaml`, each number with unit and source, and what finished jobs took."""
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from ict_core.config import Count, Dtype, Name, Section, read_section
 from ict_core.config.mistakes import Mistakes, closest
 from ict_core.errors import UserError
+from ict_core.store import MANIFEST, StudyFiles, cell_folder, read_manifest, records
 
 
 class Gpu(Section):
@@ -87,31 +90,19 @@ class PlanFile(Section):
 
 @dataclass(frozen=True)
 class Device:
-    """What one GPU, or one CPU thread, gives a job.
-
-    Attributes:
-        flop_s: FLOP/s in large products, by dtype.
-        bytes_s: bytes/s of its memory.
-        link_s, network_s: bytes/s to a device of the same node and of another.
-        memory: bytes.
-        start_seconds: from a job's start to its first token.
-    """
+    """What one GPU, or one CPU thread, gives a job."""
 
     kind: Literal["GPU", "CPU"]
-    flop_s: dict[Dtype, float]
-    bytes_s: float
-    link_s: float
-    network_s: float
-    memory: float
-    start_seconds: float
+    flop_s: dict[Dtype, float]  # FLOP/s in large products
+    bytes_s: float  # bytes/s of its memory
+    link_s: float  # bytes/s to a device of the same node
+    network_s: float  # and of another
+    memory: float  # bytes
+    start_seconds: float  # from a job's start to its first token
 
 
 def read_plan(path: Path) -> PlanFile:
-    """Read and check the file.
-
-    Raises:
-        UserError: something is wrong; one line a problem.
-    """
+    """Read and check the file; an error has one line a problem."""
     mistakes = Mistakes()
     plan: PlanFile | None = read_section(path, PlanFile, mistakes)
     if plan is not None and plan.gpu not in plan.gpus:
@@ -122,20 +113,14 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def gpu_device(plan: PlanFile, name: str) -> Device:
-    """A GPU of the file at the assumed efficiencies.
-
-    Raises:
-        UserError: the file has no such GPU.
-    """
+    """A GPU of the file at the assumed efficiencies; an error if it has no such GPU."""
     if name not in plan.gpus:
         raise UserError(f"configs/plan.yaml: gpus: {name!r} is unknown; {closest(name, plan.gpus)}")
     gpu, assumed = plan.gpus[name], plan.assumptions
+    tflops: dict[Dtype, float] = {"bfloat16": gpu.bfloat16_tflops, "float32": gpu.float32_tflops}
     return Device(
         "GPU",
-        {
-            "bfloat16": gpu.bfloat16_tflops * 1e12 * assumed.mfu.value,
-            "float32": gpu.float32_tflops * 1e12 * assumed.mfu.value,
-        },
+        {dtype: value * 1e12 * assumed.mfu.value for dtype, value in tflops.items()},
         gpu.bandwidth_gb_s * 1e9 * assumed.bandwidth_share.value,
         gpu.link_gb_s * 1e9 * assumed.link_share.value,
         gpu.network_gb_s * 1e9 * assumed.link_share.value,
@@ -151,3 +136,84 @@ def cpu_device(plan: PlanFile) -> Device:
     bytes_s = cpu.bandwidth_gb_s * 1e9 * assumed.bandwidth_share.value
     by_dtype: dict[Dtype, float] = {"bfloat16": flop_s, "float32": flop_s}
     return Device("CPU", by_dtype, bytes_s, bytes_s, bytes_s, float("inf"), assumed.cpu_start_seconds.value)
+
+
+_COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a model's finished jobs of one stage took."""
+
+    jobs: int
+    seconds_per_token: float  # wall seconds of a job, loading included
+    answer: float  # tokens of an answer (or pretraining document), mean
+
+
+Rates = dict[tuple[str, str], Rate]  # by stage (one of `records.STAGES`) and model
+
+
+def measured_rates(results: Path, damaged: Container[Path] = ()) -> Rates:
+    """The rates of a results folder; empty where there is none, or nothing has finished there but what is `damaged`."""
+    jobs = pd.DataFrame([*_cells(results, damaged)], columns=_COLUMNS)
+    compute = StudyFiles(results).frame("compute")
+    if jobs.empty and compute.exists() and compute not in damaged:
+        jobs = _collected(StudyFiles(results))
+    rates = {}
+    for (stage, model), took in jobs[(jobs["tokens"] > 0) & (jobs["seconds"] > 0)].groupby(["stage", "model"]):
+        seconds, tokens, answers = (took[column].sum() for column in ("seconds", "tokens", "answers"))
+        rates[str(stage), str(model)] = Rate(len(took), float(seconds / tokens), float(tokens / answers))
+    return rates
+
+
+def _cells(results: Path, damaged: Container[Path]) -> Iterator[dict[str, Any]]:
+    """One row a finished job, from its manifest."""
+    files = StudyFiles(results)
+    cell = files.cell(cell_folder("*", "*", "*"))
+    for pattern in (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation):
+        for path in sorted(results.glob(pattern.relative_to(results).as_posix())):
+            if path in damaged or path.parent in damaged:
+                continue
+            manifest = read_manifest(path)
+            if path.parent.name == "model" and manifest.get("stage") != "pretrain":  # it was downloaded
+                continue
+            try:
+                took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
+                yield took | {"model": path.relative_to(results).parts[0], "answers": _answers(manifest)}
+            except KeyError as error:
+                raise UserError(f"{path}: has no {error}; rerun the stage that writes it") from error
+
+
+def _answers(manifest: dict[str, Any]) -> int:
+    """How many documents or answers a job read or sampled, by its manifest."""
+    if manifest["stage"] == "generate":
+        return int(manifest["completions"])
+    config = manifest["config"]
+    if manifest["stage"] == "pretrain":
+        return _documents(config["model"]["pretraining"])
+    return _rollouts(config["training"])
+
+
+def _collected(files: StudyFiles) -> pd.DataFrame:
+    """One row a job of a collected study; the answers that a job sampled are as long as the model's evaluated ones."""
+    jobs = records.read_frame(files.frame("compute"), records.COMPUTE)
+    scores = records.read_frame(files.frame("scores"), records.SCORES)
+    evaluated = scores.groupby("model")[["sampled", "tokens"]].sum()
+    length = evaluated["tokens"] / evaluated["sampled"]
+    settings = read_manifest(files.settings)
+
+    def answers(stage: str, model: str, tokens: int) -> float:
+        if stage == "pretrain":
+            return _documents(settings["models"][model]["pretraining"])
+        return _rollouts(settings["training"]) if stage == "train" else tokens / float(length[model])
+
+    rows = zip(jobs["stage"], jobs["model"], jobs["tokens"], strict=True)
+    return jobs.assign(answers=[answers(*row) for row in rows])[_COLUMNS]
+
+
+def _rollouts(training: dict[str, Any]) -> int:
+    return int(training["steps"] * training["prompts_per_step"] * training["group_size"])
+
+
+def _documents(pretraining: dict[str, Any]) -> int:
+    return int(pretraining["steps"] * pretraining["batch_sequences"])

@@ -1,20 +1,82 @@
-"""The plan as a page of Markdown tables."""
+"""The plan as a page of Markdown tables, with what Snakemake says that it would run."""
 
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 from ict_core.config import Study
 from ict_core.config.mistakes import shown
+from ict_core.errors import UserError
 from ict_core.markdown import markdown_table
-from ict_core.tools.plan._assumptions import PlanFile, gpu_device
-from ict_core.tools.plan._costs import Cost, study_costs, wall_hours
-from ict_core.tools.plan._dry_run import RuleRuns
-from ict_core.tools.plan._measured import Rates
+from ict_core.tools.plan._assumptions import PlanFile, Rates, gpu_device
+from ict_core.tools.plan._costs import Cost, cells_of, parameters, replica_gpus, step_work, study_costs, wall_hours
 from ict_core.tools.plan._room import OnDisk, study_disk, training_memory
-from ict_core.tools.plan._times import replica_gpus
-from ict_core.tools.plan._transformer import parameters
-from ict_core.tools.plan._work import cells_of, step_work
+
+_OLD_AND_NEW = re.compile(r"(?<=Params have changed since last execution): .*?(?=; Software environment|$)")
+"""The values that Snakemake tells of changed parameters, which may hold whatever separates its reasons."""
+
+
+@dataclass
+class RuleRuns:
+    """The jobs of one rule in the whole study, those that would run now, and how many of these for which reason."""
+
+    jobs: int = 0
+    runs: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def rule_runs(study: Path, repository: Path) -> dict[str, RuleRuns]:
+    """Every rule's jobs of a study's file in the folder of the Snakefile; the figures' rules count as one."""
+    rules: defaultdict[str, RuleRuns] = defaultdict(RuleRuns)
+    for rule, _ in parse(_dry_run(study, repository, "--forceall")):
+        rules[rule].jobs += 1
+    for rule, reasons in parse(_dry_run(study, repository)):
+        rules[rule].runs += 1
+        rules[rule].reasons.update(reasons)
+    return dict(rules)
+
+
+def _dry_run(study: Path, repository: Path, *options: str) -> str:
+    """What a dry run of the study prints."""
+    if not (repository / "Snakefile").is_file():
+        raise UserError(
+            f"{repository / 'Snakefile'}: no such file, so Snakemake cannot be asked what would run; "
+            "move the study into the repository's configs/studies, or give --no-dag"
+        )
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--nocolor", *options]
+    done = subprocess.run(
+        [*command, "--configfile", str(study.resolve())],
+        cwd=repository,
+        env=os.environ | {"PYTHONHASHSEED": "0"},  # the order in which it prints jobs
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        last_lines = " ".join(done.stdout.split("\n")[-12:]).strip()
+        raise UserError(f"the dry run fails: {last_lines}; the option --no-dag plans without it")
+    return done.stdout
+
+
+def parse(printed: str) -> list[tuple[str, list[str]]]:
+    """(rule, reasons without the files that they name) of every job that a dry run prints."""
+    jobs = []
+    for block in re.split(r"\n(?=(?:local)?(?:rule|checkpoint) \w+:\n)", printed)[1:]:
+        name = re.match(r"\w+ (\w+):", block)
+        reason = re.search(r"^    reason: (.*)$", block, re.MULTILINE)
+        assert name is not None  # a block begins with its rule
+        parts = _OLD_AND_NEW.sub("", reason[1]).split("; ") if reason else []
+        rule = re.sub(r"^figure_\w+", "figures", name[1])
+        jobs.append((rule, [part.partition(":")[0] for part in parts]))
+    return jobs
+
 
 GB = 1e9
 
@@ -28,14 +90,7 @@ def plan_page(
     rules: dict[str, RuleRuns] | None,
     damaged: Mapping[Path, str] = MappingProxyType({}),
 ) -> str:
-    """The whole plan.
-
-    Args:
-        gpu: a key of the plan's `gpus`.
-        results: the folder that `rates` was read from.
-        rules: what Snakemake would run, or None where it was not asked.
-        damaged: outputs that are not what their jobs left, each with what is wrong with it.
-    """
+    """The whole plan; `rates` was read from `results`, and `rules` is None where Snakemake was not asked."""
     costs = study_costs(study, plan, gpu, rates)
     parts = [
         f"# Plan of the study {study.name}\n",

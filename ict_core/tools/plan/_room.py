@@ -11,33 +11,31 @@ import pyarrow.parquet as pq
 from ict_core.config import Model, Study, Training
 from ict_core.errors import Damaged
 from ict_core.store import CellFiles, cell_folder
-from ict_core.tools.plan._assumptions import Assumptions
-from ict_core.tools.plan._measured import Rates
-from ict_core.tools.plan._transformer import BYTES, FLOAT32, head_matrix, parameters, weight_bytes
-from ict_core.tools.plan._work import Work, cells_of, evaluation_work, step_work
+from ict_core.tools.plan._assumptions import Assumptions, Rates
+from ict_core.tools.plan._costs import (
+    BYTES,
+    FLOAT32,
+    Work,
+    cells_of,
+    evaluation_work,
+    head_matrix,
+    parameters,
+    step_work,
+    weight_bytes,
+)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of one GPU in a training.
+    """Bytes of one GPU in a training; its shard is in float32."""
 
-    Attributes:
-        state, reference: this GPU's shard, in float32, of weights, gradients and AdamW's two moments, and of the
-            reference model's weights.
-        activations: what the layers keep for the backward pass of one micro-batch.
-        statistics: distributions of some states, scratch for their tiles, hidden states of some groups, and a sharded
-            model's whole head.
-        vllm: what vLLM takes; it sleeps during statistics and update, if the recipe says so.
-        logits: float32 logits of one micro-batch, which are not held (the head runs in tiles), for comparison.
-    """
-
-    state: float
-    reference: float
-    activations: float
-    statistics: float
-    vllm: float
-    sleeps: bool
-    logits: float
+    state: float  # its shard of weights, gradients and AdamW's two moments
+    reference: float  # its shard of the reference model's weights
+    activations: float  # what the layers keep for the backward pass of one micro-batch
+    statistics: float  # some states' distributions and tiles, some groups' hidden states, a sharded model's whole head
+    vllm: float  # what vLLM takes
+    sleeps: bool  # whether it gives that back during statistics and update
+    logits: float  # of one micro-batch, in float32; not held, as the head runs in tiles, but for comparison
 
     @property
     def peak(self) -> float:
@@ -47,13 +45,7 @@ class Memory:
 
 
 def training_memory(model: Model, training: Training, work: Work, gpu_bytes: float, assumed: Assumptions) -> Memory:
-    """The memory of a model that has `hardware`, when every answer of a micro-batch runs into the limit.
-
-    Args:
-        training: the recipe as the model runs it.
-        work: one step.
-        gpu_bytes: memory of one GPU.
-    """
+    """The memory of a model that has `hardware`, when every answer of a micro-batch of a step runs into the limit."""
     if model.hardware is None:
         raise ValueError("a model without hardware trains on the CPU")
     a, hardware = model.architecture, model.hardware
@@ -107,10 +99,7 @@ def study_disk(
 ) -> list[OnDisk]:
     """What every model's cells leave: checkpoints in the model's dtype, answers, grades, logs.
 
-    Args:
-        results: a folder whose finished cells tell the bytes of an answer.
-        rates: what finished jobs tell of the length of an answer.
-        damaged: outputs that tell nothing.
+    The finished cells of `results` tell the bytes of an answer, but for `damaged` outputs, and `rates` its length.
     """
     training, stored = study.training, []
     samples = -(-training.steps // training.token_sample_every) * training.token_sample_groups * training.group_size
@@ -124,8 +113,8 @@ def study_disk(
             stored.append(OnDisk("float32 weights of a training that ends", name, 1, float32, kept=False))
         if training.checkpoint_every is not None and training.lora is None:
             resumable = 3 * float32  # weights and Adam's moments
-            begun = 3  # files: two are whole, the third is being written
-            stored.append(OnDisk("checkpoints of a training under way", name, begun, resumable, kept=False))
+            # two files are whole, the third is being written
+            stored.append(OnDisk("checkpoints of a training under way", name, 3, resumable, kept=False))
         estimates = {
             "completions": work.tokens * assumed.completion_bytes_per_token.value,
             "grades": work.answers * assumed.grade_bytes.value,
@@ -147,11 +136,7 @@ def study_disk(
 
 
 def bytes_a_row(results: Path, model: str, frame: str, damaged: Container[Path] = ()) -> float | None:
-    """Bytes on disk of one row of a model's `completions` or `grades`; None where no whole cell has finished.
-
-    Raises:
-        Damaged: a file that is not among the damaged ones is not Parquet.
-    """
+    """Bytes on disk of one row of a model's `completions` or `grades`; None where no whole cell has finished."""
     cells = CellFiles(Path(cell_folder(model, "*", "*")))
     pattern = cells.completions if frame == "completions" else cells.grades
     files = [path for path in sorted(results.glob(pattern.as_posix())) if path not in damaged]

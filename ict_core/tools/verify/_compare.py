@@ -1,54 +1,129 @@
-"""Two runs of one cell, file by file: hashes of what they hold, and where these differ, by how much."""
+"""What two runs differ in: of one cell and its rerun, and of a whole study and a stored one."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from tabulate import tabulate
 
-from ict_core.config import Cell
-from ict_core.evidence import score_grades
+from ict_core import store
+from ict_core.config import Cell, Study, compare
+from ict_core.errors import UserError
+from ict_core.evidence import kinds, score_grades
+from ict_core.process import hardware_class
 from ict_core.statistics import AVERAGE, run_frame, samples_needed
-from ict_core.store import MANIFEST, TrainFiles, hash_tree, hash_weights, records
-from ict_core.tools.verify._cell import Place
+from ict_core.store import records
+from ict_core.tools.verify._rerun import Place
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+
+_LIBRARY = Path(__file__).parents[2]
+_BEFORE = ("config", "packages", "python")
+_LISTED = 20  # lines of a list
+_AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
+
+
+def manifest_of(place: Place, stage: str) -> dict[str, Any]:
+    """The manifest that a stage wrote."""
+    named = {"generate": place.files.generation, "grade": place.files.grading}
+    return store.read_manifest(named.get(stage, place.trained / store.MANIFEST))
+
+
+def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
+    """What configuration, packages, code and inputs differ in from those that made the stored cell, a line each."""
+    for stage in stages:
+        stored = manifest_of(place, stage)
+        config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
+        now = store.manifest(json.loads(json.dumps(config)))
+        lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
+        yield from (f"{stage}: {line}" for line in [*lines, *_inputs(place, stage, stored)])
+
+
+def _code(loaded: dict[str, str]) -> Iterator[str]:
+    """The library's files that the job had loaded and that are other ones now."""
+    for name, sha256 in loaded.items():
+        file = _LIBRARY / name
+        if not file.exists():
+            yield f"ict_core/{name}: no longer there"
+        elif store.hash_file(file)[: len(sha256)] != sha256:
+            yield f"ict_core/{name}: {sha256} -> {store.hash_file(file)[: len(sha256)]}"
+
+
+def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
+    files = store.StudyFiles(place.results)
+    problems = files.train_problems if stage == "train" else files.eval_problems
+    if "problems_sha256" in stored and records.content_hash(problems) != stored["problems_sha256"]:
+        yield f"{problems}: other problems"
+    if stage == "train" and store.hash_weights(place.base) != stored["base_sha256"]:
+        yield f"{place.base}: other weights"
+
+
+def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator[str]:
+    """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both.
+
+    Where the numerics make two CPUs one (:func:`~ict_core.process._machine.hardware_class`), another CPU is no change.
+    """
+    for stage in stages:
+        stored, now = (manifest_of(p, stage) for p in (place, again))
+        if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
+            continue
+        if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
+            for content in (stored, now):
+                content["platform"] = {k: v for k, v in content["platform"].items() if not k.startswith("cpu")}
+        yield from (f"{stage}: {line}" for line in _differences(stored, now, _AFTER))
+
+
+def on_gpu(place: Place, again: Place, stages: Sequence[str]) -> bool:
+    """Whether a GPU took part, then or now."""
+    return any(manifest_of(p, stage)["platform"]["gpus"] for p in (place, again) for stage in stages)
+
+
+def _differences(stored: dict[str, Any], now: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    ours, theirs = ({key: content[key] for key in keys if key in content} for content in (stored, now))
+    for key, then, today in compare(ours, theirs).different:
+        yield f"{key}: {then} -> {today}"
+
+
+def listed(lines: Sequence[str], longest: int | None = None) -> list[str]:
+    """The first lines of a list, indented and none longer than `longest`, and how many more there are."""
+    more = [f"  and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return [*(f"  {line[:longest]}" for line in lines[:_LISTED]), *more]
+
+
+def changes_page(changes: Sequence[str]) -> str:
+    """What has changed since the cell was made; nothing where nothing has."""
+    if not changes:
+        return ""
+    head = "Changed since the cell was made, so that a difference would prove nothing:"
+    return "\n".join([head, *listed(changes), "", ""])
+
+
 _SHOWN = 12  # digits of a hash
 _LOGGED = ("reward", "h1", "h2", "length_mean", "loss", "grad_norm")  # whose differences are told
 _METRICS = ("pass@1", "pass@4")
-Tell = Callable[[pd.DataFrame, pd.DataFrame], str]
-"""Two frames that differ -> by how much."""
+Tell = Callable[[pd.DataFrame, pd.DataFrame], str]  # two frames that differ -> by how much
 
 
 class Compared(NamedTuple):
-    """One thing that both runs have.
-
-    Attributes:
-        stored, again: of the stored run and the rerun, the beginning of a hash or a number.
-        equal: whether both hold the same, bit by bit.
-        difference: by how much they differ, in words; empty where they do not.
-    """
+    """One thing that both runs have: of each the beginning of a hash or a number."""
 
     what: str
     stored: str
     again: str
-    equal: bool
-    difference: str = ""
+    equal: bool  # bit by bit
+    difference: str = ""  # by how much they differ, in words
 
 
 def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) -> Iterator[Compared]:
-    """All that a stage wrote and that its inputs determine: no wall time, no manifest.
-
-    Args:
-        steps: optimiser steps that were trained again, whose rows alone are compared; None for a whole training.
-    """
+    """All that a stage wrote and that its inputs determine, of a training's first `steps` or of all: no wall time."""
     if stage in ("train", "pretrain") and steps is None:
         yield from _checkpoints(stored, again)
     if stage == "train":
-        trained = [TrainFiles(place.trained) for place in (stored, again)]
+        trained = [store.TrainFiles(place.trained) for place in (stored, again)]
         yield _frames([files.log for files in trained], records.LOG, _log, steps)
         yield _frames([files.tokens for files in trained], records.TOKENS, _tokens, steps)
     elif stage == "generate":
@@ -61,10 +136,10 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
 
 
 def _checkpoints(stored: Place, again: Place) -> Iterator[Compared]:
-    weights = _hashes("weights", *(hash_weights(place.checkpoint) for place in (stored, again)))
+    weights = _hashes("weights", *(store.hash_weights(place.checkpoint) for place in (stored, again)))
     yield weights if weights.equal else weights._replace(difference=_weights(stored, again))
-    texts = ([f for f in p.checkpoint.glob("*.json") if f.name != MANIFEST] for p in (stored, again))
-    yield _hashes("configuration and tokenizer", *map(hash_tree, texts))
+    texts = ([f for f in p.checkpoint.glob("*.json") if f.name != store.MANIFEST] for p in (stored, again))
+    yield _hashes("configuration and tokenizer", *map(store.hash_tree, texts))
 
 
 def _hashes(what: str, stored: str, again: str) -> Compared:
@@ -167,3 +242,70 @@ def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
     if gpu:
         text += "; on a GPU the same bits are not promised (docs/statistics.md, 'The same seed again')"
     return text
+
+
+_RUN = store.StudyFiles(Path())
+# what holds wall times
+_TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in store.TABLE_KINDS), _RUN.manifest)
+_LONGEST = 200  # characters of a line of a list
+
+
+class Against(NamedTuple):
+    """What a run and a stored one differ in."""
+
+    files: dict[str, str]  # every stored file but those with wall times: `same`, `differs` or `missing`
+    verdicts: dict[str, tuple[str, str]]  # of the claims with another verdict, the stored one and the run's
+    claims: int  # that both have
+    kinds: list[str]  # what of code, packages and hardware differs, in words
+    configuration: list[str]  # which keys of `study.json` differ
+
+    @property
+    def same(self) -> bool:
+        """Whether every file is the same bytes."""
+        return set(self.files.values()) == {"same"}
+
+
+def against(results: Path, stored: Path) -> Against:
+    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``."""
+    studies = [store.StudyFiles(folder) for folder in (stored, results)]
+    for file in (file for study in studies for file in (study.settings, study.claims, study.manifest)):
+        if not file.is_file():
+            raise UserError(f"{file}: no such file; allowed: the folder of a study that has ended well")
+    names = sorted(path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file())
+    timed = {path.as_posix() for path in _TIMED}
+    files = {name: _compared(results / name, stored / name) for name in names if name not in timed}
+    theirs, ours = (_verdicts(study.claims) for study in studies)
+    both = [name for name in theirs if name in ours]
+    verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
+    settings = [store.read_manifest(study.settings) for study in studies]
+    keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
+    then_kinds, now_kinds = (kinds(store.read_manifest(study.manifest)) for study in studies)
+    other = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
+    return Against(files, verdicts, len(both), other, keys)
+
+
+def _compared(ours: Path, theirs: Path) -> str:
+    if not ours.is_file():
+        return "missing"
+    return "same" if store.hash_file(ours) == store.hash_file(theirs) else "differs"
+
+
+def _verdicts(file: Path) -> dict[str, str]:
+    return {claim["id"]: claim["verdict"] for claim in json.loads(file.read_bytes())["claims"]}
+
+
+def against_page(outcome: Against, results: Path, stored: Path) -> str:
+    """What `ict verify --against` prints."""
+    lines = [f"{results} against {stored}"]
+    if outcome.configuration:
+        lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
+    other = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
+    same = len(outcome.files) - len(other)
+    uncompared = "(wall times and manifests are not compared)"
+    lines += [f"files: {same} of {len(outcome.files)} are the same bytes {uncompared}", *listed(other, _LONGEST)]
+    changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
+    lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
+    lines += listed(changed, _LONGEST)
+    if other and outcome.kinds:
+        lines += ["what may be the cause:", *listed(outcome.kinds, _LONGEST)]
+    return "\n".join(lines) + "\n"

@@ -1,18 +1,89 @@
-"""The stages of one cell again, each by its own command in a process of its own, into another folder."""
+"""The stages of one finished cell again, each by its own command in a process of its own, into another folder."""
 
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ict_core.config import Study
+from ict_core.config import Cell, ScratchModel, Study
 from ict_core.errors import UserError
 from ict_core.jobs import cause, last_line
 from ict_core.jobs.launch import gpus, launch, processes
-from ict_core.store import StudyFiles
-from ict_core.tools.verify._cell import Place
+from ict_core.store import BASE_VARIANT, CellFiles, StudyFiles, cell_folder, seed_of
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cell lies: in the folder of its study's results."""
+
+    results: Path
+    cell: Cell
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is an untrained model."""
+        return self.cell.variant == BASE_VARIANT
+
+    @property
+    def files(self) -> CellFiles:
+        """Its training, completions and grades."""
+        return StudyFiles(self.results).cell(self.cell.folder)
+
+    @property
+    def trained(self) -> Path:
+        """What the cell's first stage writes: a training's folder, or the base model itself."""
+        return self.base if self.is_base else self.files.train
+
+    @property
+    def checkpoint(self) -> Path:
+        """The model that answers."""
+        return self.base if self.is_base else self.files.model
+
+    @property
+    def base(self) -> Path:
+        """The base model."""
+        return StudyFiles(self.results).base_model(self.cell.model)
+
+
+def place_of(folder: Path) -> Place:
+    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``, names."""
+    path = folder.resolve()
+    if path.name == BASE_VARIANT:
+        path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
+    seed = seed_of(path)
+    if seed is None or len(path.parts) < 5:
+        raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; run the cell first")
+    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], seed))
+
+
+def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:
+    """The stages to run again, in their order.
+
+    `wanted` are names with commas between them; without it all that can be rerun, or where the optimiser `steps` are
+    given the training alone. A fetched model has no `pretrain`.
+    """
+    known: tuple[str, ...] = ("train", "generate", "grade")
+    if place.is_base:  # pretrained, or fetched and not made
+        made = isinstance(study.models[place.cell.model], ScratchModel)
+        known = ("pretrain", *known[1:]) if made else known[1:]
+    chosen = known[:1] if steps is not None and wanted is None else known
+    if wanted is not None:
+        names = [name.strip() for name in wanted.split(",")]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise UserError(f"--stages {wanted}: {', '.join(unknown)} cannot be rerun; allowed: {','.join(known)}")
+        chosen = tuple(name for name in known if name in names)
+    if steps is not None and chosen != ("train",):
+        raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
+    if steps is not None and not 1 <= steps <= study.training.steps:
+        raise UserError(f"--steps {steps}: allowed: 1 to {study.training.steps}, the recipe's steps")
+    return chosen
+
 
 # what Snakemake sets of every job: linear algebra sums in another order with another number of threads
 _THREADS = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB", "NUMEXPR")
@@ -21,17 +92,10 @@ _THREADS = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB", "NUMEXPR")
 def rerun(
     place: Place, study: Study, study_file: Path, stages: Sequence[str], steps: int | None, out: Path
 ) -> Iterator[tuple[str, float]]:
-    """Run stages of a cell; what a stage reads is the rerun's where it was rerun, else the stored.
+    """Run stages of a cell, and yield each with the seconds it took, when it has ended.
 
-    Args:
-        steps: optimiser steps to train; None for all.
-        out: laid out as a study's folder; each stage's output goes where its path in the study would be.
-
-    Yields:
-        Each stage and the seconds it took, when it has ended.
-
-    Raises:
-        UserError: a stage failed; the message has its log's last line.
+    What a stage reads is the rerun's where it was rerun, else the stored. A training of so many optimiser `steps`, or
+    of all. `out` is laid out as a study's folder. The error where a stage fails has its log's last line.
     """
     again = Place(out, place.cell)
     for stage in stages:
@@ -44,8 +108,10 @@ def rerun(
         if stage == "train" and study.trackers:
             arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
         command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]
-        threads = str(_threads(stage, study, place))
-        environment = os.environ | {f"{name}_NUM_THREADS": threads for name in _THREADS}
+        threads = {"generate": study.evaluation.threads}.get(stage, 1)
+        if stage == "train":
+            threads = study.training.threads * processes(study, place.cell.model)
+        environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in _THREADS}
         with log.open("wb") as file:
             done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
         if done.returncode:
@@ -62,12 +128,6 @@ def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[s
     lease = [*ict, "lease", "--gpus", str(gpus(study, stage, place.cell.model)), "--"]
     launcher = launch(study_file, study, place.cell.model).split() if stage == "train" else ["ict"]
     return [*lease, *(ict if launcher == ["ict"] else launcher)]
-
-
-def _threads(stage: str, study: Study, place: Place) -> int:
-    if stage == "train":
-        return study.training.threads * processes(study, place.cell.model)
-    return study.evaluation.threads if stage == "generate" else 1
 
 
 def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages: Sequence[str]) -> list[str]:

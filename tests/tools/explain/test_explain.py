@@ -16,7 +16,7 @@ from ict_core.store import file_hashes, hash_weights, read_manifest, records, wr
 from ict_core.tables import DECLARED, TABLES
 from ict_core.tools.explain import explain
 from ict_core.tools.explain._chain import walk
-from ict_core.tools.explain._selection import chosen_row, table_of
+from ict_core.tools.explain._numbers import chosen_row, table_of
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"

@@ -12,7 +12,7 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.errors import UserError
 from ict_core.tools.explain import explain
-from ict_core.tools.explain._claims import claims_of
+from ict_core.tools.explain._numbers import claims_of
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"

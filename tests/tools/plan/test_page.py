@@ -11,7 +11,7 @@ from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.errors import UserError
 from ict_core.tools.plan import plan_page, rule_runs, study_costs
-from ict_core.tools.plan._dry_run import parse
+from ict_core.tools.plan._page import parse
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAPER, MINI = (str(REPOSITORY / f"configs/studies/{name}.yaml") for name in ("paper", "mini"))

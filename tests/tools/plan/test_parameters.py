@@ -4,7 +4,7 @@ import pytest
 
 from ict_core.config import Architecture
 from ict_core.tools.plan import parameters
-from ict_core.tools.plan._transformer import kv_bytes_per_token, layer_matrices
+from ict_core.tools.plan._costs import kv_bytes_per_token, layer_matrices
 
 TINY = Architecture(hidden_size=4, layers=2, heads=2, kv_heads=1, intermediate_size=3, vocab_size=32, max_positions=16)
 

@@ -7,11 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ict_core.config import Architecture
-from ict_core.tools.plan import _transformer as transformer
+from ict_core.tools.plan import _costs as transformer
 from ict_core.tools.plan import parameters, step_work, study_costs
 from ict_core.tools.plan._assumptions import Device
-from ict_core.tools.plan._times import in_flight, replica_gpus, sampling_seconds, step_seconds
-from ict_core.tools.plan._work import Work, evaluation_work
+from ict_core.tools.plan._costs import Work, evaluation_work, in_flight, replica_gpus, sampling_seconds, step_seconds
 
 TINY = Architecture(hidden_size=4, layers=2, heads=2, kv_heads=1, intermediate_size=3, vocab_size=32, max_positions=64)
 SLOW = Device("GPU", {"bfloat16": 1e6, "float32": 1e6}, 1e3, 1e3, 1.0, 1e9, 7.0)
