@@ -119,11 +119,7 @@ def _hash(table: pa.Table) -> str:
 
 
 def frame_hash(frame: pd.DataFrame, columns: dict[str, str]) -> str:
-    """The hash of a frame's content, as :func:`content_hash` finds it in its file.
-
-    Raises:
-        UserError: as :func:`write_frame`.
-    """
+    """The hash of a frame's content, as :func:`content_hash` finds it in its file."""
     return str(_table(frame, "frame", columns).schema.metadata[_HASH].decode())
 
 
@@ -158,10 +154,7 @@ def content_hash(path: Path) -> str:
 
 
 def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) -> pd.DataFrame:
-    """Read a frame that :func:`write_frame` wrote.
-
-    Args:
-        output: what a stage made as a whole, if the file is a part of it.
+    """Read a frame that :func:`write_frame` wrote; `output`: what a stage made as a whole, if it is a part.
 
     Raises:
         UserError: the file is missing, or another version wrote it: without a checksum, or with another schema.
@@ -177,11 +170,7 @@ def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) 
 
 
 def checked_hash(path: Path) -> str:
-    """As :func:`content_hash`, held against the content, under whatever schema.
-
-    Raises:
-        UserError, Damaged: as :func:`read_frame`.
-    """
+    """As :func:`content_hash`, held against the content, under whatever schema."""
     return _read(path, path)[1]
 
 
