@@ -47,8 +47,9 @@ def collect(
         train = TrainFiles(study.cell(cell.folder).train)
         log = records.read_frame(train.log, records.LOG, train.folder)
         sample = records.read_frame(train.tokens, records.TOKENS, train.folder)
-        logs.append(_of_cell(log, cell))
-        tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
+        logs.append(log.assign(**cell._asdict()))
+        selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
+        tokens.append(selected.assign(**cell._asdict()))
     manifests = [*_manifests(study, graded, base, trained)]
     check_chain(manifests)
     records.write_frame(pd.concat(scores), graded.frame("scores"), records.SCORES)
@@ -56,10 +57,6 @@ def collect(
     records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
     records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
     write_manifest(graded.manifest, merge_manifests(manifests))
-
-
-def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
-    return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
 
 
 def _manifests(
