@@ -81,11 +81,7 @@ def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 
 def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
-    """Hold the hashes of a study's jobs against each other: of base model, weights and completions.
-
-    Raises:
-        UserError: a job worked on something else than what the job before it made; it names the cell.
-    """
+    """A UserError where a job worked on another base model, weights or completions than the job before it made."""
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
     weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
     for (model, variant, seed, stage), job in jobs.items():
@@ -109,12 +105,11 @@ def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
 def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """All manifests as one, what several of them share written once.
 
-    Returns:
-        ``jobs``: a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
-        (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded``
-        (the library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of
-        that name. TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes
-        are in the cell's own manifest alone.
+    ``jobs`` is a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
+    (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded`` (the
+    library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of that name.
+    TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes are in the cell's
+    own manifest alone.
     """
     kinds = ("environments", "processes", "sources", "loaded", "trl", "engines")
     shared: dict[str, list[Any]] = {kind: [] for kind in kinds}
@@ -143,14 +138,10 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def count_grades(grades: pd.DataFrame) -> pd.DataFrame:
-    """Count the verdicts on each problem in a frame of ``records.GRADES``.
+    """Count the verdicts on each problem in ``records.GRADES``: the columns of ``records.SCORES`` but for the cell.
 
-    Returns:
-        the columns of ``records.SCORES`` but for the cell, one row a problem in order of first appearance. Ungraded
-        samples count in ``sampled`` and not in ``n``.
-
-    Raises:
-        UserError: a status that is not one of ``records.STATUSES``.
+    One row a problem in order of first appearance. Ungraded samples count in ``sampled`` and not in ``n``. UserError: a
+    status that is not one of ``records.STATUSES``.
     """
     problem = ["benchmark", "problem"]
     unknown = grades[~grades["status"].isin(records.STATUSES)]

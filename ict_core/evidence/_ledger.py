@@ -66,9 +66,7 @@ class Entry:
 def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
     """Test every claim that the study can test; Holm's correction runs over all of these. One entry a claim.
 
-    Args:
-        margin: the smallest difference of interest, a share.
-        power: of `seeds_needed`.
+    `margin` is the smallest difference of interest, a share; `power` that of `seeds_needed`.
     """
     tested = [_tested(claim, frames, margin) for claim in claims]
     p_values = [result[0].p for result in tested if result is not None]

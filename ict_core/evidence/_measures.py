@@ -139,13 +139,8 @@ def run_quantities(
     """Quantities of every run of some variants.
 
     Quantities of tokens are measured where the rule selects: not in its warm-up. A run without such a step in its
-    token sample has NaN, a variant that the study did not run no rows.
-
-    Args:
-        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
-
-    Returns:
-        Columns model, variant, seed, quantity, `value`; a row a run and quantity.
+    token sample has NaN, a variant that the study did not run no rows. The frames are `records.STUDY_LOG` and
+    `records.STUDY_TOKENS`; the result has columns model, variant, seed, quantity, `value`.
     """
     log, tokens = (frame[frame["variant"].isin(list(variants))] for frame in (log, tokens))
     values = {
@@ -217,10 +212,8 @@ def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.
     """`schemas.FORK_MEANS`: recall and precision at the first and the last sampled step and over all, over the runs.
 
     Of `records.STUDY_SHADOW` the baseline's rollouts count, of `records.STUDY_TOKENS` the steps after the warm-up.
-
-    Returns:
-        Shares: rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of :data:`WHEN`),
-        measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without known forks.
+    Shares, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of :data:`WHEN`) and
+    measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without known forks.
     """
     known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
     own = tokens[tokens["selecting"] & tokens["fork"].notna()]

@@ -40,10 +40,7 @@ def damaged(root: Path, stages: Iterable[Stage]) -> dict[Path, str]:
     """The outputs that are there and are not what their jobs left, each with what is wrong with it, its path first.
 
     An output that is missing, or whose job is under way, is none of them, but a file that stands where its folder would
-    be is. Snakemake runs in `root`.
-
-    Raises:
-        OSError: this user may not read an output, or the disk fails.
+    be is. Snakemake runs in `root`. OSError: this user may not read an output, or the disk fails.
     """
     faults: dict[Path, str] = {}
     for stage in _idle(root, stages):

@@ -17,10 +17,8 @@ _SHOWN = 10
 def applicable_lock(folder: Path, engine: bool = True) -> Path:
     """The lock in `requirements` that this environment was installed from, by the vLLM that it holds.
 
-    Where no `engine` is needed, an environment without vLLM is that of `evidence.lock`.
-
-    Raises:
-        UserError: there is more than one vLLM, or none where it is needed.
+    Where no `engine` is needed, an environment without vLLM is that of `evidence.lock`. UserError: there is more than
+    one vLLM, or none where it is needed.
     """
     engines = [name for name in _ENGINES if name in installed_packages()]
     if not engines and not engine:
@@ -60,11 +58,7 @@ def check_trackers(trackers: Sequence[str]) -> None:
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
-    """The version of each package that a lock pins for this Python.
-
-    Raises:
-        UserError: the lock is missing or holds a line that pins nothing.
-    """
+    """The version of each package that a lock pins for this Python; UserError where it is missing or pins nothing."""
     try:
         lines = lock.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:

@@ -182,8 +182,7 @@ class Gpu:
 def run_leased(count: int, command: Sequence[str], retries: int) -> int:
     """:func:`supervise` ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
 
-    Raises:
-        UserError: at once when the command is not to be found or so many GPUs can never be had.
+    UserError at once when the command is not to be found or so many GPUs can never be had.
     """
     if count < 0:
         raise UserError(f"--gpus {count}: a number of GPUs from 0 on")

@@ -51,8 +51,7 @@ _before: dict[str, str | None] = {}  # what `use` has replaced
 def use(numerics: Numerics) -> None:
     """Hold the libraries that are imported from here on, in this process and its children, to these numerics.
 
-    Raises:
-        UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
+    UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
     """
     global _chosen
     if numerics == "portable":

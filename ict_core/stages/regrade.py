@@ -26,11 +26,7 @@ _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the begin of one
 
 
 def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
-    """The answers of one cell whose status differs between two frames of ``records.GRADES``, in the order of ``new``.
-
-    Raises:
-        UserError: the frames are of other completions.
-    """
+    """The answers of one cell whose status differs between two ``records.GRADES`` of the same completions."""
     if not old[_ANSWER].equals(new[_ANSWER]):
         raise UserError("the stored grades are of other completions than the new ones; grade the study first")
     golds = problems.set_index(["benchmark", "problem"])["answer"]

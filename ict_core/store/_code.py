@@ -29,9 +29,7 @@ def files_of(*modules: str) -> tuple[Path, ...]:
 
     Imports inside functions count. What a module imports by a name that it computes (a selection rule, a figure, a
     reader) is not seen: the caller adds it to `modules`, dotted names below the library such as ``stages.train``.
-
-    Raises:
-        FileNotFoundError: there is no such module.
+    FileNotFoundError: there is no such module.
     """
     numbers = {_file(module) for module in _NUMBERS}
     closure: set[Path] = set()

@@ -94,11 +94,7 @@ def _hash_once(path: Path, *_: int) -> str:
 
 
 def hash_weights(folder: Path) -> str:
-    """The SHA-256 of a checkpoint's weights: of its one safetensors file, or :func:`hash_tree` of all shards.
-
-    Raises:
-        UserError: the folder holds no safetensors file.
-    """
+    """The SHA-256 of a checkpoint's weights: of its one safetensors file, or :func:`hash_tree` of all shards."""
     shards = sorted(folder.glob("*.safetensors"))
     if not shards:
         raise UserError(f"{folder}: no *.safetensors there; rerun the stage that makes this checkpoint")
@@ -108,10 +104,8 @@ def hash_weights(folder: Path) -> str:
 def hash_tree(paths: Iterable[Path]) -> str:
     """One SHA-256 over files and folders: of the names inside each path, and of the bytes.
 
-    Where a path lies does not count, nor do the order of the paths, `__pycache__`, and hidden files.
-
-    Raises:
-        FileNotFoundError: a path does not exist (a fingerprint of nothing would never change).
+    Where a path lies does not count, nor do the order of the paths, `__pycache__`, and hidden files. FileNotFoundError
+    where a path does not exist (a fingerprint of nothing would never change).
     """
     entries = sorted((name, hash_file(file)) for path in paths for name, file in _files(path))
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()

@@ -137,11 +137,7 @@ def file_hashes(folder: Path) -> dict[str, str]:
 
 
 def check_files(folder: Path) -> dict[str, Any]:
-    """Hold the files of a checkpoint against the manifest in the folder, or in the one above it, and return that.
-
-    Raises:
-        Damaged: a file that it names in the folder is missing or not what was written.
-    """
+    """The manifest in a checkpoint's folder, or above it; Damaged where a file of the folder is not what it states."""
     return check_output(folder if (folder / MANIFEST).exists() else folder.parent, folder)
 
 

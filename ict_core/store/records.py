@@ -124,11 +124,7 @@ def frame_hash(frame: pd.DataFrame, columns: dict[str, str]) -> str:
 
 
 def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
-    """Write a frame as Parquet under its schema; the file appears whole or not at all.
-
-    Raises:
-        UserError: a column is missing, unknown, of the wrong type, or holds a null.
-    """
+    """Write a frame as Parquet; UserError where a column is missing, unknown, of the wrong type, or holds a null."""
     table = _table(frame, path, columns)
     floats = [name for name, kind in columns.items() if kind == "float"]
     with appearing(path) as partial:
@@ -142,12 +138,7 @@ def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> Non
 
 
 def content_hash(path: Path) -> str:
-    """The SHA-256 of a frame's content that its file states; only :func:`read_frame` holds it against the content.
-
-    Raises:
-        UserError: the file is missing or holds none.
-        Damaged: it is not Parquet.
-    """
+    """The SHA-256 of a frame's content that its file states; only :func:`read_frame` holds it against the content."""
     with _reading(path, path):
         schema = pq.read_schema(path)
     return _stated(path, schema)
