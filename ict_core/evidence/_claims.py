@@ -76,11 +76,7 @@ class ClaimsFile(Section):
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
-    """Read and check the ledger.
-
-    Raises:
-        UserError: something is wrong with it; one line a problem.
-    """
+    """Read and check the ledger; a UserError has one line a problem."""
     mistakes = Mistakes()
     file: ClaimsFile | None = read_section(path, ClaimsFile, mistakes)
     claims = file.claims if file else ()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence._scores import score_grades
 from ict_core.statistics import BASE
 from ict_core.store import MANIFEST, StudyFiles, TrainFiles, cell_folder, read_manifest, records, write_manifest
 
@@ -29,18 +28,15 @@ def collect(
 
     Args:
         results: the study's folder.
-        base: the untrained models' cells.
-        trained: all other cells.
+        base, trained: the untrained models' cells, and all other ones.
         benchmarks: the order of a cell's rows in the scores.
-        regraded: a folder of other grades of the same cells, which are taken in place of the study's; it receives the
-            five files.
+        regraded: a folder of other grades of the same cells, taken in place of the study's; it receives the files.
 
     Raises:
         UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
         Damaged: a cell's file does not hold what was written.
     """
-    study = StudyFiles(results)
-    graded = written = StudyFiles(results if regraded is None else regraded)
+    study, graded = StudyFiles(results), StudyFiles(results if regraded is None else regraded)
     order = {name: position for position, name in enumerate(benchmarks)}
     scores = []
     for cell in [*base, *trained]:
@@ -51,19 +47,16 @@ def collect(
         train = TrainFiles(study.cell(cell.folder).train)
         log = records.read_frame(train.log, records.LOG, train.folder)
         sample = records.read_frame(train.tokens, records.TOKENS, train.folder)
-        logs.append(_of_cell(log, cell))
-        tokens.append(_of_cell(sample.merge(log[["step", "selecting"]], on="step", how="left"), cell))
+        logs.append(log.assign(**cell._asdict()))
+        selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
+        tokens.append(selected.assign(**cell._asdict()))
     manifests = [*_manifests(study, graded, base, trained)]
     check_chain(manifests)
-    records.write_frame(pd.concat(scores), written.frame("scores"), records.SCORES)
-    records.write_frame(pd.concat(logs), written.frame("log"), records.STUDY_LOG)
-    records.write_frame(pd.concat(tokens), written.frame("tokens"), records.STUDY_TOKENS)
-    records.write_frame(compute_frame(manifests), written.frame("compute"), records.COMPUTE)
-    write_manifest(written.manifest, merge_manifests(manifests))
-
-
-def _of_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
-    return frame.assign(model=cell.model, variant=cell.variant, seed=cell.seed)
+    records.write_frame(pd.concat(scores), graded.frame("scores"), records.SCORES)
+    records.write_frame(pd.concat(logs), graded.frame("log"), records.STUDY_LOG)
+    records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
+    records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
+    write_manifest(graded.manifest, merge_manifests(manifests))
 
 
 def _manifests(
@@ -88,11 +81,7 @@ def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 
 def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
-    """Hold the hashes of a study's jobs against each other: of base model, weights and completions.
-
-    Raises:
-        UserError: a job worked on something else than what the job before it made; it names the cell.
-    """
+    """A UserError where a job worked on another base model, weights or completions than the job before it made."""
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
     weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
     for (model, variant, seed, stage), job in jobs.items():
@@ -116,16 +105,14 @@ def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
 def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """All manifests as one, what several of them share written once.
 
-    Returns:
-        ``jobs``: a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
-        (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded``
-        (the library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of
-        that name. TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes
-        are in the cell's own manifest alone.
+    ``jobs`` is a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
+    (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded`` (the
+    library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of that name.
+    TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes are in the cell's
+    own manifest alone.
     """
-    shared: dict[str, list[Any]] = {
-        name: [] for name in ("environments", "processes", "sources", "loaded", "trl", "engines")
-    }
+    kinds = ("environments", "processes", "sources", "loaded", "trl", "engines")
+    shared: dict[str, list[Any]] = {kind: [] for kind in kinds}
 
     def number(kind: str, value: Any) -> int:
         if value not in shared[kind]:
@@ -148,3 +135,30 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
             job["engine_settings"] = number("engines", manifest["engine_settings"])
         jobs.append(job)
     return {**shared, "jobs": jobs}
+
+
+def count_grades(grades: pd.DataFrame) -> pd.DataFrame:
+    """Count the verdicts on each problem in ``records.GRADES``: the columns of ``records.SCORES`` but for the cell.
+
+    One row a problem in order of first appearance. Ungraded samples count in ``sampled`` and not in ``n``. UserError: a
+    status that is not one of ``records.STATUSES``.
+    """
+    problem = ["benchmark", "problem"]
+    unknown = grades[~grades["status"].isin(records.STATUSES)]
+    if len(unknown):
+        row = unknown.iloc[0]
+        shown = ", ".join(f"{column} {row[column]}" for column in (*problem, "sample", "status"))
+        raise UserError(f"grades: {shown}: the status is unknown")
+    counted = grades[problem].assign(
+        sampled=1,
+        **{status: (grades["status"] == status).astype("int64") for status in records.STATUSES},
+        truncated=(grades["finish_reason"] == "length").astype("int64"),
+        tokens=grades["tokens"],
+    )
+    counts = counted.groupby(problem, sort=False, as_index=False).sum()
+    return counts.assign(n=counts[list(records.STATUSES_GRADED)].sum(axis=1))
+
+
+def score_grades(grades: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+    """The scores of one cell, a frame of ``records.SCORES``, by :func:`count_grades` of its ``records.GRADES``."""
+    return count_grades(grades).assign(**cell._asdict())[list(records.SCORES)]

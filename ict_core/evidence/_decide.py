@@ -31,31 +31,21 @@ Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
 class Outcome:
     """What the runs say about a claim, before correction for the number of claims.
 
-    Attributes:
-        estimate, low, high: in the unit of the values; the limits are NaN where there is no interval.
-        p: of the hypothesis against which the finding stands; NaN where there is no test.
-        finding: what was found if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within.
-        predicted: the finding that the claim predicts.
-        p_equivalence: of a claimed difference: two one-sided tests for lying within the margin; else NaN.
-        sd: of one run's value; the standard error is sd / sqrt(seeds) for `strata` models.
-        effect: the distance that a test would have to find, where the claim itself names none.
-        seeds: runs of each model, the fewest.
-        strata: models whose runs were put together.
-        searched: differences among which the largest was searched, for each of which p is corrected.
+    All numbers are in the unit of the values; a limit or a p that does not exist is NaN.
     """
 
     estimate: float
     low: float
     high: float
-    p: float
-    finding: str
-    predicted: str
-    p_equivalence: float
-    sd: float
-    effect: float
-    seeds: int
-    strata: int
-    searched: int = 1
+    p: float  # of the hypothesis against which the finding stands
+    finding: str  # what was found if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within
+    predicted: str  # the finding that the claim predicts
+    p_equivalence: float  # of a claimed difference: two one-sided tests for lying within the margin
+    sd: float  # of one run's value; the standard error is sd / sqrt(seeds) for `strata` models
+    effect: float  # the distance that a test would have to find, where the claim itself names none
+    seeds: int  # runs of each model, the fewest
+    strata: int  # models whose runs were put together
+    searched: int = 1  # differences among which the largest was searched, for each of which p is corrected
 
 
 def no_value(seeds: int, strata: int) -> Outcome:
@@ -64,8 +54,7 @@ def no_value(seeds: int, strata: int) -> Outcome:
     return Outcome(nan, nan, nan, nan, UNDERPOWERED, EQUIVALENT, nan, nan, nan, seeds, strata)
 
 
-NO_OUTCOME = no_value(seeds=0, strata=0)
-"""Of a claim that was not tested."""
+NO_OUTCOME = no_value(seeds=0, strata=0)  # of a claim that was not tested
 
 
 def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
@@ -85,7 +74,6 @@ def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.floa
     """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
 
     Args:
-        test: a difference or a measure.
         values: model -> one value a run, shape (seeds,); at least one model.
         margin: within it a difference counts as none; a share.
     """
@@ -146,8 +134,7 @@ def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
 def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:
     """The largest mean gain of those searched, with an interval and a p corrected for the search (Bonferroni).
 
-    Returns:
-        The outcome, and where the largest gain is: "model, benchmark, over baseline".
+    And where it is: "model, benchmark, over baseline".
     """
     count = len(gains)
     model, baseline, benchmark = key = max(gains, key=lambda k: float(gains[k].mean()))

@@ -24,11 +24,6 @@ Kind = TypeVar("Kind", bound=Shown)
 def read_declarations(folder: Path, variable: str, kind: type[Kind]) -> dict[str, Kind]:
     """Of every module that has ``variable = kind(...)`` its name and the declaration, by place; those without one last.
 
-    Args:
-        folder: of the modules.
-        variable: that they assign.
-        kind: the class that they call, with literal keywords.
-
     Raises:
         ValueError: a declaration that cannot be read without importing its module, or two of one place.
     """

@@ -3,17 +3,30 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
 from ict_core.evidence._decide import NO_OUTCOME, Outcome, largest, no_value, outcome, verdict
-from ict_core.evidence._measures import QUANTITIES
-from ict_core.evidence._values import benchmarks_of, searched, values_of
-from ict_core.statistics import ALPHA, AVERAGE, CONTRADICTED, NOT_TESTED, Graded, holm, seeds_needed
+from ict_core.evidence._measures import QUANTITIES, runs_of
+from ict_core.statistics import (
+    ALPHA,
+    AVERAGE,
+    BASE,
+    CONTRADICTED,
+    NOT_TESTED,
+    Graded,
+    holm,
+    paired_differences,
+    seeds_needed,
+)
 
+Strata = dict[str, pd.Series]
+"""For each model that ran what a test compares: one value a run, indexed by seed, rising."""
+
+_Tested = tuple[Outcome, dict[str, float], str]  # of a claim's test, each model's mean, and a remark
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
 
 
@@ -31,23 +44,16 @@ class LedgerFrames:
 class Entry:
     """One claim and its verdict.
 
-    Attributes:
-        claim: as declared.
-        outcome: of its test; `NO_OUTCOME` where it was not tested.
-        by_model: each tested model's mean.
-        verdict: of `statistics.deciding`: supported, contradicted, not resolved or not tested in this study.
-        remark: why it was not tested, or what else a reader must know; may be empty.
-        p_adjusted: the outcome's p after Holm's correction over all tested claims.
-        seeds_needed: runs of each model and arm that would find the claimed effect (the margin where the paper gives no
-            figure) at the corrected level with the declared power; infinite where none would do, NaN where unknown.
+    `seeds_needed`: runs of each model and arm that would find the claimed effect (the margin where the paper gives no
+    figure) at the corrected level with the declared power; infinite where none would do, NaN where unknown.
     """
 
     claim: Claim
-    outcome: Outcome
-    by_model: dict[str, float]
-    verdict: str
-    remark: str
-    p_adjusted: float = math.nan
+    outcome: Outcome  # `NO_OUTCOME` where it was not tested
+    by_model: dict[str, float]  # each tested model's mean
+    verdict: str  # supported, contradicted, not resolved or not tested in this study
+    remark: str  # why it was not tested, or what else a reader must know; may be empty
+    p_adjusted: float = math.nan  # after Holm's correction over all tested claims
     seeds_needed: float = math.nan
 
     @property
@@ -57,26 +63,15 @@ class Entry:
         return QUANTITIES[test.quantity].unit if isinstance(test, Measure) else POINTS
 
 
-class _Tested(NamedTuple):
-    outcome: Outcome
-    by_model: dict[str, float]
-    remark: str
-
-
 def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
-    """Test every claim that the study can test; Holm's correction runs over all of these.
+    """Test every claim that the study can test; Holm's correction runs over all of these. One entry a claim.
 
-    Args:
-        margin: the smallest difference of interest, a share.
-        power: of `seeds_needed`.
-
-    Returns:
-        One entry a claim, in the ledger's order.
+    `margin` is the smallest difference of interest, a share; `power` that of `seeds_needed`.
     """
     tested = [_tested(claim, frames, margin) for claim in claims]
-    outcomes = [result.outcome for result in tested if result is not None]
-    adjusted = iter(holm([outcome.p for outcome in outcomes]))
-    alpha = ALPHA / max(1, len(outcomes))
+    p_values = [result[0].p for result in tested if result is not None]
+    adjusted = iter(holm(p_values))
+    alpha = ALPHA / max(1, len(p_values))
     return [
         Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
         if result is None
@@ -86,7 +81,7 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
-    """The outcome of a claim's test; None where there is no test, or nothing to test."""
+    """None where there is no test, or nothing to test."""
     test = claim.test
     if isinstance(test, Largest):
         gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
@@ -97,7 +92,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         for (model, _, _), values in gains.items():
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
         remark = f"the largest of {len(gains)}: {place}"
-        return _Tested(result, by_model, _joined(remark, _notice(test, by_model, frames)))
+        return result, by_model, _joined(remark, _notice(test, by_model, frames))
     strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
     if test is None or not strata:
         return None
@@ -106,12 +101,11 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
     seeds = min(map(len, arrays.values()))
     if any(np.isnan(array).any() for array in arrays.values()):
         remark = "not every run has a value, as where the token sample holds no selecting step"
-        return _Tested(no_value(seeds, len(arrays)), by_model, remark)
+        return no_value(seeds, len(arrays)), by_model, remark
     result = outcome(test, arrays, margin)
-    remark = "one seed: there is no test" if seeds == 1 else ""
-    if math.isnan(result.p) and not remark:
-        remark = "all paired values are equal: there is no test"
-    return _Tested(result, by_model, _joined(remark, _notice(test, by_model, frames)))
+    remark = "all paired values are equal: there is no test" if math.isnan(result.p) else ""
+    remark = "one seed: there is no test" if seeds == 1 else remark
+    return result, by_model, _joined(remark, _notice(test, by_model, frames))
 
 
 def _notice(test: Test, models: Iterable[str], frames: LedgerFrames) -> str:
@@ -211,3 +205,79 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         }
         for entry in entries
     ]
+
+
+def values_of(
+    test: DifferenceTest | Measure, runs: pd.DataFrame, quantities: pd.DataFrame, mirrors: Mapping[str, str]
+) -> Strata:
+    """The values that a test is about (see :class:`LedgerFrames`); empty where its variants or benchmarks never ran."""
+    if isinstance(test, Measure):
+        values = _by_model(runs_of(quantities, test.quantity, test.of))
+        if test.minus is None:
+            return values
+        less = _by_model(runs_of(quantities, test.quantity, test.minus))
+        return _not_empty({m: paired_differences(values[m], less[m]) for m in values if m in less})
+    benchmarks = benchmarks_of(test, mirrors)
+    values = _gains(test, runs, benchmarks, test.metric)
+    if test.minus_metric is not None:
+        less = _gains(test, runs, benchmarks, test.minus_metric)
+        values = {model: values[model] - less[model] for model in values}
+    return values
+
+
+def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:
+    """The study's benchmarks that a difference is a mean over: the average, or those in the place of the paper's."""
+    if test.benchmarks is None:
+        return [AVERAGE]
+    return [name for name, paper in mirrors.items() if paper in test.benchmarks]
+
+
+def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
+    """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches."""
+    gains = {}
+    for benchmark in runs.loc[runs["benchmark"] != AVERAGE, "benchmark"].unique():
+        levels = _levels(runs, [benchmark], test.metric)
+        for baseline in test.against:
+            for model, gain in _paired(levels, test.ours, baseline).items():
+                gains[model, baseline, str(benchmark)] = gain
+    return gains
+
+
+def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Series:
+    """The mean over the benchmarks, indexed by (model, variant, seed)."""
+    rows = runs[runs["benchmark"].isin(benchmarks) & (runs["metric"] == metric)]
+    return rows.groupby(["model", "variant", "seed"], sort=False)["value"].mean()
+
+
+def _by_model(values: pd.Series) -> Strata:
+    """Of each model the values, indexed by seed alone; those of a variant, indexed by (model, seed)."""
+    return {str(model): of_model.droplevel("model") for model, of_model in values.groupby(level="model", sort=False)}
+
+
+def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
+    """ours - baseline of the seeds that both ran; the base model, evaluated once, stands against each of them."""
+    variants = levels.index.get_level_values("variant")
+    mine, other = (_by_model(levels[variants == name].droplevel("variant")) for name in (ours, baseline))
+    gains = {}
+    for model in [model for model in mine if model in other]:
+        values, theirs = mine[model], other[model]
+        if baseline == BASE and len(theirs) == 1:
+            theirs = pd.Series(theirs.iloc[0], index=values.index)
+        gains[model] = paired_differences(values, theirs)
+    return _not_empty(gains)
+
+
+def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
+    """The gain over one baseline, over the mean of several, or over the one of them with the highest mean."""
+    levels = _levels(runs, benchmarks, metric)
+    over = [_paired(levels, test.ours, baseline) for baseline in test.against]
+    combined = {}
+    for model in over[0]:
+        if all(model in gains for gains in over):
+            table = pd.concat([gains[model] for gains in over], axis=1, join="inner", keys=test.against)
+            combined[model] = table[table.mean().idxmin()] if test.combine == "strongest" else table.mean(axis=1)
+    return _not_empty(combined)
+
+
+def _not_empty(values: Strata) -> Strata:
+    return {model: runs for model, runs in values.items() if len(runs)}

@@ -1,16 +1,49 @@
-"""Quantities of one training run, from its log and its token sample: what the claims about tokens are tested on."""
+"""What training logs, token samples and shadow scoring say: quantities of each run, and what each rule keeps.
 
-from collections.abc import Callable, Sequence
+The claims about tokens are tested on the quantities; :func:`token_frames` makes all frames that need no scores.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ict_core.statistics import CELL, CURVES, POINTS, elbow, mean_sorted_curve
-from ict_core.theory import regimes, same_sign, updates
+from ict_core.statistics import (
+    CELL,
+    CURVES,
+    POINTS,
+    SINGLE_LOGIT,
+    SINGLE_LOGIT_BINS,
+    VARIANTS,
+    elbow,
+    mean_sorted_curve,
+    over_seeds,
+)
+from ict_core.theory import BINNED, agreement, by_regime, over_sources, regimes, same_sign, sources, updates
 
-PART = 5  # the start and the end of a training are its first and last fifth
+RULE_QUANTITIES = {
+    "kept_share": "kept",
+    "gradient_share": "gradient",
+    "surprise_share": "1 − p",
+    "positive_share": "A > 0",
+    "negative_share": "A < 0",
+    "high_h1_share": "high H1",
+    "high_h2_share": "high H2",
+    "position": "position",
+    "probability": "p",
+    "purity": "beta",
+    "distance": "|p − beta|",
+}
+"""Columns of `records.SHADOW` and what they are called."""
+
+OWN = "own"
+CHANCE = {"recall": "kept", "precision": "forks"}
+"""What a draw of as many tokens at random has for its recall and its precision: shares of all tokens."""
+
+WHEN = ("first", "last", "all")
 
 
 class Quantity(NamedTuple):
@@ -26,7 +59,7 @@ def _change(column: str) -> Callable[[pd.DataFrame], float]:
 
     def of_run(log: pd.DataFrame) -> float:
         ordered = log.sort_values("step")[column].to_numpy()
-        part = max(1, len(ordered) // PART)
+        part = max(1, len(ordered) // 5)
         return float(ordered[-part:].mean() / ordered[:part].mean() - 1)
 
     return of_run
@@ -67,11 +100,6 @@ def sorted_curve(tokens: pd.DataFrame) -> NDArray[np.float64]:
     return mean_sorted_curve(tokens["js"], sequence)
 
 
-def elbow_of_run(tokens: pd.DataFrame) -> float:
-    """The share of a sequence's tokens at the elbow of the run's mean curve of sorted scores u."""
-    return elbow(sorted_curve(tokens))
-
-
 def sign_statement(tokens: pd.DataFrame) -> float:
     """Share of the kept tokens whose H2 an update changed as the paper states, less what chance gives.
 
@@ -97,7 +125,7 @@ QUANTITIES = {
     "distance_from_beta": Quantity(distance_from_beta, "tokens", "probability, kept less dropped"),
     "fork_recall": Quantity(fork_recall, "tokens", "share of the known forks"),
     "fork_precision": Quantity(fork_precision, "tokens", "share of the kept tokens"),
-    "elbow": Quantity(elbow_of_run, "tokens", "share of the tokens"),
+    "elbow": Quantity(lambda tokens: elbow(sorted_curve(tokens)), "tokens", "share of the tokens"),
     "sign_statement": Quantity(sign_statement, "tokens", "share of the kept tokens, less chance"),
     "h1_moves_with_h2": Quantity(together_above, "tokens", "share of the tokens, p > 1/e less p < 1/e"),
     "h1_change": Quantity(_change("h1"), "log", "relative change"),
@@ -111,15 +139,8 @@ def run_quantities(
     """Quantities of every run of some variants.
 
     Quantities of tokens are measured where the rule selects: not in its warm-up. A run without such a step in its
-    token sample has NaN.
-
-    Args:
-        quantities: names in :data:`QUANTITIES`.
-        variants: those that the study did not run have no rows.
-        log, tokens: frames of `records.STUDY_LOG` and `records.STUDY_TOKENS`.
-
-    Returns:
-        Columns model, variant, seed, quantity, `value`; a row a run and quantity.
+    token sample has NaN, a variant that the study did not run no rows. The frames are `records.STUDY_LOG` and
+    `records.STUDY_TOKENS`; the result has columns model, variant, seed, quantity, `value`.
     """
     log, tokens = (frame[frame["variant"].isin(list(variants))] for frame in (log, tokens))
     values = {
@@ -141,14 +162,122 @@ def runs_of(quantities: pd.DataFrame, quantity: str, variant: str) -> pd.Series:
 
 
 def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
-    """:func:`sorted_curve` of every run in a frame of `records.STUDY_TOKENS`, where the rule selects.
-
-    Returns:
-        A frame of `schemas.CURVES`, runs as they first come, shares rising.
-    """
+    """`schemas.CURVES`: :func:`sorted_curve` of every run of `records.STUDY_TOKENS`, where the rule selects."""
     share = np.arange(1, POINTS + 1) / POINTS
     curves = [
         pd.DataFrame({**dict(zip(CELL, run, strict=True)), "share": share, "score": sorted_curve(rows)})
         for run, rows in tokens[tokens["selecting"]].groupby(CELL, sort=False)
     ]
     return pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=list(CURVES))
+
+
+def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """`schemas.RULE_MEANS`: of `records.STUDY_SHADOW` each quantity of each rule on the baseline's rollouts.
+
+    Shares, averaged over the sampled steps, then over the runs, with a t interval over the seeds.
+    """
+    rows = shadow[shadow["variant"] == baseline]
+    runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(RULE_QUANTITIES)].mean()
+    values = runs.melt(["model", "rule", "seed"], var_name="quantity").assign(rollouts=baseline)
+    return over_seeds(values, ["model", "rollouts", "rule", "quantity"])
+
+
+def pooled(rows: pd.DataFrame) -> dict[str, float]:
+    """Recall and precision over the tokens of several steps together, and what chance gives.
+
+    The rows of `records.SHADOW` are of one rule of one run, whose forks are known.
+    """
+    tokens, forks = rows["tokens"].sum(), rows["forks"].sum()
+    kept = (rows["kept_share"] * rows["tokens"]).sum()
+    hits = (rows["fork_recall"] * rows["forks"]).sum()  # a step without forks has NaN
+    return {
+        "recall": hits / forks if forks else math.nan,
+        "kept": kept / tokens,
+        "precision": hits / kept if kept else math.nan,
+        "forks": forks / tokens,
+    }
+
+
+def of_tokens(rows: pd.DataFrame) -> dict[str, float]:
+    """The same of the tokens that a method itself kept: rows of `records.STUDY_TOKENS` of one run."""
+    return {
+        "recall": fork_recall(rows),
+        "kept": float(rows["kept"].mean()),
+        "precision": fork_precision(rows),
+        "forks": float(rows["fork"].mean()),
+    }
+
+
+def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """`schemas.FORK_MEANS`: recall and precision at the first and the last sampled step and over all, over the runs.
+
+    Of `records.STUDY_SHADOW` the baseline's rollouts count, of `records.STUDY_TOKENS` the steps after the warm-up.
+    Shares, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of :data:`WHEN`) and
+    measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without known forks.
+    """
+    known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
+    own = tokens[tokens["selecting"] & tokens["fork"].notna()]
+    rows = [*_of_runs(known, "rule", baseline, pooled), *_of_runs(own, "variant", OWN, of_tokens)]
+    key = ["model", "rollouts", "rule", "when", "measure"]
+    return over_seeds(pd.DataFrame(rows, columns=[*key, "value"]).astype({"value": "float64"}), key)
+
+
+def _of_runs(
+    frame: pd.DataFrame, name: str, rollouts: str, measured: Callable[[pd.DataFrame], dict[str, float]]
+) -> Iterator[tuple[str, str, str, str, str, float]]:
+    """A value a run, a time and a measure, with its key."""
+    for (model, rule, _), rows in frame.groupby(["model", name, "seed"], sort=False):
+        step = rows["step"]
+        for when, some in zip(WHEN, (rows[step == step.min()], rows[step == step.max()], rows), strict=True):
+            for measure, value in measured(some).items():
+                yield str(model), rollouts, str(rule), when, measure, value
+
+
+def _single_logit(
+    tokens: pd.DataFrame, variants: Sequence[str], shown: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`schemas.SINGLE_LOGIT` and `schemas.SINGLE_LOGIT_BINS`: the first-order statement against the exact change."""
+    frames: dict[frozenset[str], tuple[pd.DataFrame, pd.DataFrame]] = {}  # the two are often the same variants
+    by_shift, by_bin = [], []
+    for name, chosen in zip(VARIANTS, (variants, shown), strict=True):
+        rows = tokens[tokens["variant"].isin(list(chosen))]
+        ran = frozenset(rows["variant"])
+        if ran not in frames:
+            states = sources(rows)
+            bins = [over_sources(rule, states).assign(measure=measure) for measure, rule in BINNED.items()]
+            frames[ran] = over_sources(by_regime, states), pd.concat(bins, ignore_index=True)
+        by_shift.append(frames[ran][0].assign(variants=name))
+        by_bin.append(frames[ran][1].assign(variants=name))
+    return pd.concat(by_shift)[list(SINGLE_LOGIT)], pd.concat(by_bin)[list(SINGLE_LOGIT_BINS)]
+
+
+def token_frames(
+    log: pd.DataFrame,
+    tokens: pd.DataFrame,
+    shadow: pd.DataFrame,
+    variants: Sequence[str],
+    shown: Sequence[str],
+    baseline: str,
+) -> dict[str, pd.DataFrame]:
+    """Every frame of `schemas.STATISTICS` that is made without scores, by its name.
+
+    Args:
+        log, tokens, shadow: frames of `records.STUDY_LOG`, `records.STUDY_TOKENS` and `records.STUDY_SHADOW`.
+        variants: the trained ones, in the study's order; `shown`: those that its figures show.
+        baseline: the variant on whose rollouts all rules are shown.
+    """
+    tokens = tokens[tokens["variant"].isin(list(variants))]
+    quantities = run_quantities(list(QUANTITIES), variants, log, tokens)
+    agreeing = agreement(tokens)
+    single_logit, bins = _single_logit(tokens, variants, shown)
+    return {
+        "quantities": quantities,
+        "quantity_means": over_seeds(quantities, ["model", "variant", "quantity"]),
+        "curves": sorted_curves(tokens),
+        "agreement": agreeing,
+        "agreement_means": over_seeds(agreeing, ["model", "variant", "set", "regime", "measure"]),
+        "single_logit": single_logit,
+        "single_logit_bins": bins,
+        "rule_means": rule_means(shadow, baseline),
+        "fork_means": fork_means(shadow, tokens, baseline),
+    }

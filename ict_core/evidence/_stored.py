@@ -1,14 +1,17 @@
-"""A study's files as frames: what was measured, and what the statistics stage made of it."""
+"""What a results folder says of its study: the settings (`study.json`), the frames, and whether its jobs are alike."""
 
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.evidence._origins import mixture_note
-from ict_core.evidence._settings import Settings, read_settings
-from ict_core.statistics import STATISTICS
+from ict_core.process import hardware_class
+from ict_core.statistics import STATISTICS, Design
 from ict_core.store import StudyFiles, read_manifest, records
 
 MEASURED = {
@@ -21,14 +24,58 @@ MEASURED = {
     "contamination": records.CONTAMINATION,
     "near_duplicates": records.NEAR_DUPLICATES,
 }
+_SHOWN = 4
+
+
+class Variation(NamedTuple):
+    """A variant beside the one that it varies."""
+
+    of: str  # that one, or the first baseline where the variant declares none
+    factor: str | None  # the key by which it differs, as declared; None where none is
+    different: tuple[tuple[str, Any, Any], ...]  # every key in which the trainings differ, its value in `of` and here
+    equal: int  # the number of all other keys
+
+    def values(self) -> tuple[Any, Any]:
+        """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's."""
+        pairs = {key: (of, value) for key, of, value in self.different}
+        return pairs.get(f"training.{self.factor}") or pairs[f"method.{self.factor}"]
+
+
+def words(value: object) -> str:
+    """A configured value as a reader sees it."""
+    return "none" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that tables, figures and claims are made by."""
+
+    name: str  # the study's
+    note: str  # a sentence that every table, figure and page shows
+    variants: tuple[str, ...]  # that were trained, in the study's order
+    shared: tuple[str, ...]  # what the main figures show: those that the study names, else those that every model ran
+    baselines: tuple[str, ...]  # the variants that every other one is compared with
+    mirrors: dict[str, str]  # for each benchmark, in order, the paper's benchmark whose place it takes
+    margin: float  # the smallest difference of interest, a share
+    power: float  # of the smallest detectable difference and of the seeds needed
+    arms: dict[str, Variation]  # variant -> what it varies
+    design: Design  # what the scores must hold
+    whole: Mapping[str, Any]  # everything else that was configured, as written in the file
+
+    def reruns(self) -> dict[str, str]:
+        """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""
+        return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
+
+
+def _variation(written: Mapping[str, Any]) -> Variation:
+    different = tuple((key, of, value) for key, of, value in written["different"])
+    return Variation(written["of"], written["factor"], different, written["equal"])
 
 
 class Stored:
     """The frames of one study by name, each read when it is first asked for.
 
-    Args:
-        stored: the folder with the files `StudyFiles.measured`.
-        results: the folder into which the statistics stage wrote; None where it has not run.
+    `stored` is the folder with the files `StudyFiles.measured`, `results` the one that the statistics stage wrote into.
     """
 
     def __init__(self, stored: Path, results: Path | None = None) -> None:
@@ -37,8 +84,28 @@ class Stored:
 
     @property
     def settings(self) -> Settings:
-        """The study's settings."""
-        return read_settings(self._files.settings)
+        """The study's settings; UserError where the file that `ict settings` wrote is missing or lacks a key."""
+        path = self._files.settings
+        try:
+            whole = read_manifest(path)
+            variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
+            return Settings(
+                name=whole["study"],
+                note=whole["note"],
+                variants=variants,
+                shared=tuple(whole["shown"]),
+                baselines=tuple(whole["baselines"]),
+                mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
+                margin=whole["evidence"]["margin_points"] / 100,
+                power=whole["evidence"]["power"],
+                arms={variant: _variation(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
+                design=Design.of(whole),
+                whole=whole,
+            )
+        except KeyError as error:
+            raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{path}: not as `ict settings` writes it ({error}); let it write the file anew") from error
 
     @property
     def note(self) -> str:
@@ -51,13 +118,72 @@ class Stored:
         return mixture_note(read_manifest(self._files.manifest))
 
     def _read(self, name: str) -> pd.DataFrame:
-        """A study's frame: one of :data:`MEASURED` or of `schemas.STATISTICS`.
-
-        Raises:
-            UserError: there is no such frame, or its file is missing or of another schema.
-        """
+        """One of :data:`MEASURED` or of `schemas.STATISTICS`; UserError where there is none, or of another schema."""
         if name in MEASURED:
             return records.read_frame(self._files.frame(name), MEASURED[name])
         if name in STATISTICS and self._made is not None:
             return records.read_frame(self._made.statistics(name), STATISTICS[name])
         raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*MEASURED, *STATISTICS])}")
+
+
+def mixture(manifest: Mapping[str, Any]) -> list[str]:
+    """What the jobs in a study's manifest do not have in common, one text a kind; empty where they have it all.
+
+    * Code: a file of the library that two jobs loaded in different states. A file that neither loaded does not count.
+    * Packages, and Python: of any two jobs.
+    * Hardware: processor (of native numerics) and kinds of GPU of two jobs of one stage that computed something; how
+      many cores or GPUs a job had does not count.
+    * A working tree with changes that no commit holds.
+    """
+    states = defaultdict(set)
+    for loaded in manifest["loaded"]:
+        for file, state in loaded.items():
+            states[file].add(state)
+    files = sorted(file for file, hashes in states.items() if len(hashes) > 1)
+    environments = [{"Python": e["python"], **e["packages"]} for e in manifest["environments"]]
+    names = sorted({name for packages in environments for name in packages})
+    versions = {name: {packages.get(name) or "none" for packages in environments} for name in names}
+    packages = [f"{name} {' and '.join(sorted(several))}" for name, several in versions.items() if len(several) > 1]
+    different = {"code": files, "packages": packages, "hardware": _hardware(manifest)}
+    faults = [f"different {kind} ({_some(found)})" for kind, found in different.items() if found]
+    if any(source["dirty"] for source in manifest["sources"]):
+        faults.append("a working tree with changes that no commit holds")
+    return faults
+
+
+def mixture_note(manifest: Mapping[str, Any]) -> str:
+    """A sentence for every table if :func:`mixture` finds anything, else an empty text."""
+    faults = mixture(manifest)
+    return f"Mixed study: its jobs come from {'; '.join(faults)}." if faults else ""
+
+
+def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What a study's jobs come from, in words: commit, packages with Python, hardware."""
+    environments = manifest["environments"]
+    commits = sorted({str(source["commit"])[:12] for source in manifest["sources"]})
+    versions = {f"{name} {version}" for e in environments for name, version in e["packages"].items()}
+    pythons = {f"Python {e['python']}" for e in environments}
+    machines = {_class_of(manifest, job) for job in manifest["jobs"]}
+    return {
+        "commit": " and ".join(commits),
+        "packages": ", ".join(sorted(pythons | versions)),
+        "hardware": " and ".join(sorted(machines)),
+    }
+
+
+def _class_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+    machine = manifest["environments"][job["environment"]]["platform"]
+    return ", ".join(hardware_class(machine, manifest["processes"][job["process"]]))
+
+
+def _hardware(manifest: Mapping[str, Any]) -> list[str]:
+    classes = defaultdict(set)
+    for job in manifest["jobs"]:
+        if job["stage"] != "generate" or job["tokens"]:  # else all was reused
+            classes[job["stage"]].add(_class_of(manifest, job))
+    return [f"{stage}: {' or '.join(sorted(several))}" for stage, several in classes.items() if len(several) > 1]
+
+
+def _some(names: list[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

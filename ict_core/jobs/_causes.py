@@ -12,7 +12,6 @@ from ict_core.store import remove
 _TAIL = 2**18  # bytes at the end of a log in which a cause is looked for
 _LISTED = 10  # failed jobs in a summary
 _SHOWN = 500  # characters of a line
-_PROBE = 2**16  # bytes
 _AGAIN = re.compile(r"; attempt \d+ of \d+ in .*$", re.MULTILINE)  # what stands before it was tried again
 _RANK = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
 _TOLD = re.compile(r"^error: .*$", re.MULTILINE)  # by `ict` itself
@@ -41,15 +40,12 @@ def why(log: Path) -> str:
 
 
 def summary(failed: Iterable[tuple[str, Path]], error: BaseException | None, folders: Iterable[Path]) -> list[str]:
-    """The failed jobs of a run, a line each, and what is wrong with the run itself.
+    """The failed jobs of a run (name, log), a line each, and what is wrong with the run itself.
 
-    Args:
-        failed: each job's name and log.
-        error: by which Snakemake itself has ended.
-        folders: into which Snakemake and its jobs write.
+    `error` is that by which Snakemake itself has ended; it and its jobs write into the `folders`.
     """
     lines = [f"failed: {name}: {why(log)}" for name, log in sorted(failed)]
-    lines = [*lines[:_LISTED], *([f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else [])]
+    lines[_LISTED:] = [f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     faults = [fault for folder in folders if (fault := fault_of_disk(folder))]
     faults += [str(told)] if error and (told := explain(error, "snakemake")) else []
     return lines if any(_SPACE in line for line in lines) else [*lines, *(f"error: {fault}" for fault in faults[:1])]
@@ -75,7 +71,7 @@ def fault_of_disk(folder: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             with probe.open("wb") as file:
-                file.write(bytes(_PROBE))
+                file.write(bytes(2**16))
                 file.flush()
                 os.fsync(file.fileno())
         finally:

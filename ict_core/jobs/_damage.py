@@ -39,13 +39,8 @@ def begun(root: Path) -> frozenset[Path]:
 def damaged(root: Path, stages: Iterable[Stage]) -> dict[Path, str]:
     """The outputs that are there and are not what their jobs left, each with what is wrong with it, its path first.
 
-    Args:
-        root: the folder in which Snakemake runs.
-        stages: whose outputs are looked at. One that is missing, or whose job is under way, is none of them, but a file
-            that stands where its folder would be is.
-
-    Raises:
-        OSError: this user may not read an output, or the disk fails.
+    An output that is missing, or whose job is under way, is none of them, but a file that stands where its folder would
+    be is. Snakemake runs in `root`. OSError: this user may not read an output, or the disk fails.
     """
     faults: dict[Path, str] = {}
     for stage in _idle(root, stages):
@@ -59,9 +54,7 @@ def damaged(root: Path, stages: Iterable[Stage]) -> dict[Path, str]:
 def lost(results: Path, stages: Iterable[Stage]) -> dict[Path, str]:
     """What of a study the workflow would make anew, as far as its files tell: :func:`damaged`, and what is missing.
 
-    Args:
-        results: the study's folder.
-        stages: whose outputs are looked at. Nothing is missing that has not been there, or whose job is under way.
+    Nothing is missing that has not been there, or whose job is under way.
     """
     root, stages = _root(results), [*stages]
     if root is None:

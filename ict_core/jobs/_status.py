@@ -19,22 +19,17 @@ if TYPE_CHECKING:
 class Status(NamedTuple):
     """How far a cell is, or a job of the whole study.
 
-    Attributes:
-        cell: which one; None for a job of the whole study.
-        state: `done`; `trained`, `generated`, `waiting`: what it has, its next job not begun; or of that job `running`,
-            `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (its log says why),
-            `missing` (its log tells of no error, and its outputs are not all there: deleted, or it was killed),
-            `damaged` (an output is not what the job left).
-        stage: the job that is next or under way; none once done.
-        note: why a job has failed, which outputs are missing, or what is wrong with one.
-        reading: the last progress that a running job's log tells; None while there is none.
+    Its state is `done`; `trained`, `generated`, `waiting`: what it has, its next job not begun; or of that job
+    `running`, `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (its log says why),
+    `missing` (its log tells of no error, and its outputs are not all there: deleted, or it was killed), `damaged` (an
+    output is not what the job left).
     """
 
-    cell: "Cell | None"
+    cell: "Cell | None"  # None for a job of the whole study
     state: str
-    stage: str = ""
-    note: str = ""
-    reading: Reading | None = None
+    stage: str = ""  # the job that is next or under way; none once done
+    note: str = ""  # why a job has failed, which outputs are missing, or what is wrong with one
+    reading: Reading | None = None  # the last progress that a running job's log tells
 
 
 _LOST = ("missing", "damaged")
@@ -49,11 +44,7 @@ def status(
 ) -> Status:
     """How far one cell is: the state of its first job whose outputs are not all there as they were left.
 
-    Args:
-        results: the study's folder.
-        base: whether it is an untrained model.
-        marked: what :func:`ict_core.jobs._damage.begun` returns.
-        faults: what :func:`ict_core.jobs._damage.damaged` returns.
+    `base`: of an untrained model; `marked` and `faults` are what :func:`begun` and :func:`damaged` return.
     """
     own = cell_jobs(results, cell, base)
     if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
@@ -105,11 +96,7 @@ def last_reading(log: Path) -> Reading | None:
 
 
 def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
-    """A table with a header and a line a cell, and the totals last.
-
-    Args:
-        width: of the screen, at which the table's lines are cut; None: nowhere.
-    """
+    """A table with a header and a line a cell, cut at a screen's width if one is given, and the totals last."""
     table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
     lines = [line[:width] for line in table.splitlines()]
     cells = [s for s in statuses if s.cell is not None]

@@ -17,12 +17,8 @@ _SHOWN = 10
 def applicable_lock(folder: Path, engine: bool = True) -> Path:
     """The lock in `requirements` that this environment was installed from, by the vLLM that it holds.
 
-    Args:
-        folder: `requirements`.
-        engine: whether vLLM is needed; where it is not, an environment without one is that of `evidence.lock`.
-
-    Raises:
-        UserError: there is more than one vLLM, or none where it is needed.
+    Where no `engine` is needed, an environment without vLLM is that of `evidence.lock`. UserError: there is more than
+    one vLLM, or none where it is needed.
     """
     engines = [name for name in _ENGINES if name in installed_packages()]
     if not engines and not engine:
@@ -37,11 +33,7 @@ def applicable_lock(folder: Path, engine: bool = True) -> Path:
 
 
 def check_environment(lock: Path) -> None:
-    """Compare the installed packages with a lock; a local version (`+cpu`) counts as equal.
-
-    Raises:
-        UserError: a package is missing or of another version; the message names up to ten.
-    """
+    """A UserError where a package of a lock is missing or of another version; a local one (`+cpu`) counts as equal."""
     wanted, installed = locked_versions(lock), installed_packages()
     faults = [
         f"  {name}: {installed.get(name, 'not installed')}, wanted {version}"
@@ -56,11 +48,7 @@ def check_environment(lock: Path) -> None:
 
 
 def check_trackers(trackers: Sequence[str]) -> None:
-    """Look for the packages of a study's trackers, which no lock holds.
-
-    Raises:
-        UserError: one is not installed.
-    """
+    """A UserError where a package of a study's trackers, which no lock holds, is not installed."""
     missing = [name for name in trackers if find_spec(name) is None]
     if missing:
         raise UserError(
@@ -70,11 +58,7 @@ def check_trackers(trackers: Sequence[str]) -> None:
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
-    """The version of each package that a lock pins for this Python.
-
-    Raises:
-        UserError: the lock is missing or holds a line that pins nothing.
-    """
+    """The version of each package that a lock pins for this Python; UserError where it is missing or pins nothing."""
     try:
         lines = lock.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:

@@ -1,12 +1,19 @@
-"""The log that a job prints into, and the lock beside it that tells whether the job still runs."""
+"""How far a job is: a bar, or lines in its log from which `ict status` reads it; a lock tells whether it still runs."""
 
 import fcntl
 import os
+import re
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 _GLANCE = 0.2  # seconds: longer than a look at a lock takes
+_SECONDS = 10.0  # between two lines
+_LINE = re.compile(
+    r"([a-z]+) (\d+) of (\d+)((?:, [a-z]+ (?:-?[\d.]+(?:e[+-]\d+)?|-?inf|nan))*)(?:, (\d+ (?:s|min|h)) left)?"
+)
 
 
 def hold_log() -> None:
@@ -22,7 +29,7 @@ def hold_log() -> None:
     log = log_of_this()
     if log is None:
         return
-    lock = _lock_of(log)
+    lock = log.with_suffix(".lock")
     try:
         if lock.exists() and os.path.samestat(os.fstat(0), lock.stat()):
             return  # the process that started this one has locked the job
@@ -41,7 +48,7 @@ def hold_log() -> None:
 def is_held(log: Path) -> bool:
     """Whether a process holds the lock of :func:`hold_log`; False also where a file system has no locks."""
     try:
-        with _lock_of(log).open("rb+") as file:
+        with log.with_suffix(".lock").open("rb+") as file:
             return not _locked(file.fileno())
     except OSError:
         return False
@@ -57,10 +64,6 @@ def log_of_this() -> Path | None:
     return log if log.suffix == ".log" else None
 
 
-def _lock_of(log: Path) -> Path:
-    return log.with_suffix(".lock")
-
-
 def _locked(descriptor: int) -> bool:
     """Lock a file unless another process holds its lock; whether it is locked now."""
     try:
@@ -68,3 +71,76 @@ def _locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+class Reading(NamedTuple):
+    """What a line of progress says."""
+
+    unit: str  # what is counted: step, completion, answer
+    done: int
+    total: int
+    values: Mapping[str, float]  # by name, such as the reward of the last step
+    left: str = ""  # how long the rest takes at the present rate; empty where that is unknown
+
+
+def line(reading: Reading) -> str:
+    """A reading in words: ``step 12 of 60, reward 0.43, 8 s left``."""
+    values = [f"{name} {value:.3g}" for name, value in reading.values.items()]
+    left = [f"{reading.left} left"] if reading.left else []
+    return ", ".join([f"{reading.unit} {reading.done} of {reading.total}", *values, *left])
+
+
+def read(text: str) -> Reading | None:
+    """What :func:`line` made a line of; None of any other text."""
+    match = _LINE.fullmatch(text)
+    if match is None:
+        return None
+    unit, done, total, values, left = match.groups()
+    pairs = (pair.split(" ") for pair in values.split(", ")[1:])
+    return Reading(unit, int(done), int(total), {name: float(value) for name, value in pairs}, left or "")
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that gives it two or three digits: ``8 s``, ``95 min``, ``30 h``."""
+    for unit, length in (("s", 1), ("min", 60)):
+        if round(seconds / length) < 100:
+            return f"{round(seconds / length)} {unit}"
+    return f"{round(seconds / 3600)} h"
+
+
+class Progress:
+    """Shows on standard error how far something is: at once, every ten seconds or so, and when it is done.
+
+    On a terminal it is a bar (tqdm), which begins at `done`; elsewhere whole lines without control characters.
+    """
+
+    def __init__(self, unit: str, total: int, done: int = 0) -> None:
+        self._unit, self._total = unit, total
+        self._shown: tuple[float, int] | None = None  # when the last line was, and how many were done
+        self._bar: Any = None
+        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=done, unit=f" {unit}s", dynamic_ncols=True)
+
+    def update(self, done: int, **values: float) -> None:
+        """Tell how many are done now, and what else is to be shown."""
+        if self._bar is not None:
+            self._bar.set_postfix({name: f"{value:.3g}" for name, value in values.items()}, refresh=False)
+            self._bar.update(done - self._bar.n)
+            if done >= self._total:
+                self._bar.close()
+            return
+        now = time.monotonic()
+        if self._shown is not None and now < self._shown[0] + _SECONDS and done < self._total:
+            return
+        reading = Reading(self._unit, done, self._total, values, self._left(now, done))
+        print(line(reading), file=sys.stderr, flush=True)
+        self._shown = now, done
+
+    def _left(self, now: float, done: int) -> str:
+        """By the rate since the last line; unknown at the first, before which something may have been loaded."""
+        if self._shown is None or done >= self._total or done <= self._shown[1]:
+            return ""
+        then, before = self._shown
+        return duration((self._total - done) * (now - then) / (done - before))

@@ -6,6 +6,7 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -45,7 +46,11 @@ def this_platform() -> dict[str, Any]:
 
 def core_packages() -> dict[str, str]:
     """The versions of those of :data:`CORE_PACKAGES` that are installed."""
-    return {name: installed for name in CORE_PACKAGES if (installed := _version(name)) is not None}
+    packages: dict[str, str] = {}
+    for name in CORE_PACKAGES:
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
+    return packages
 
 
 def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> list[str]:
@@ -86,10 +91,3 @@ def this_process() -> dict[str, Any]:
         "flags": {name: os.environ[name] for name in FLAGS if name in os.environ},
         "numerics": {"chosen": numerics.chosen(), **numerics.in_force()},
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -2,27 +2,39 @@
 
 A job may be tried again because it goes on where it was: completions are kept in the cache, checkpoints beside the
 output. What is known to come back (bad input, an exception) is never tried again.
+
+It may have GPUs of the node for itself. A lease is an exclusive ``flock`` on a file named after the device's UUID. The
+child inherits the locks' file descriptors, and the kernel frees the devices when the last process that did is gone,
+however it died.
 """
 
 import ctypes
+import fcntl
 import functools
 import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from ict_core.errors import UserError
 from ict_core.process._forkserver import FOLDER, Forked, fork
 
-ATTEMPTS = "ICT_ATTEMPTS"
-"""Environment variable of the child: how its earlier attempts ended, a JSON list of signals' names and statuses."""
+LOCKS = "ICT_LOCKS"  # environment variable: the folder of the lock files
+MASK = "CUDA_VISIBLE_DEVICES"
+INVENTORY = ("nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader")
+WAIT = (0.1, 0.4)  # seconds between two tries of a lease
 
+ATTEMPTS = "ICT_ATTEMPTS"  # variable of the child: how its earlier attempts ended, JSON: signals' names and statuses
 RETRIES = 2
-PAUSES = (5.0, 20.0)
-"""Seconds before a further attempt, the last for all that follow."""
-
+PAUSES = (5.0, 20.0)  # seconds before a further attempt, the last for all that follow
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}  # who sends these wants no further attempt
 _PASSED = _ENDING | {signal.SIGUSR1, signal.SIGUSR2}
 _WAKING = {signal.SIGCHLD, signal.SIGIO}  # of a child's end, and of a forked one's
@@ -54,6 +66,11 @@ class End(NamedTuple):
         return signal.Signals(-self.status).name if self.status < 0 else self.status
 
     @property
+    def code(self) -> int:
+        """The exit status as a shell gives it: 128 + n where signal n killed the child."""
+        return self.status if self.status >= 0 else 128 - self.status
+
+    @property
     def transient(self) -> bool:
         """Whether a further attempt may end otherwise."""
         return not self.asked and (self.status == os.EX_TEMPFAIL or -self.status in _CAUSES)
@@ -62,23 +79,22 @@ class End(NamedTuple):
 def supervise(command: Sequence[str], retries: int = RETRIES, pauses: Sequence[float] = PAUSES) -> int:
     """Run a command to its end, with so many further attempts where it dies or returns 75 (EX_TEMPFAIL).
 
-    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies.
-
-    Returns:
-        the exit status of the last attempt, 128 + n where signal n killed it.
+    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies. The
+    result is the exit status of the last attempt, 128 + n where signal n killed it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
     ends: list[End] = []
     try:
         while True:
-            end = _attempt(command, json.dumps([e.name for e in ends]), before)
+            environment = {**os.environ, ATTEMPTS: json.dumps([e.name for e in ends])}
+            end = _until_its_end(fork(command, environment) or _Started(command, environment, before))
             ends.append(end)
             again = end.transient and len(ends) <= retries
             pause = pauses[min(len(ends), len(pauses)) - 1]
             if end.transient or end.status < 0:
                 _tell(command, end, f"attempt {len(ends) + 1} of {retries + 1} in {pause:g} s" if again else "")
             if not again:
-                return end.status if end.status >= 0 else 128 - end.status
+                return end.code
             told = signal.sigtimedwait(_ENDING, pause)
             if told is not None:
                 return 128 + told.si_signo
@@ -92,25 +108,16 @@ def end_with_parent() -> None:
 
 
 def forked(command: Sequence[str]) -> int | None:
-    """Have a server that has a command's imports run it (:mod:`ict_core.process._forkserver`).
+    """The exit status of a command that a server runs which has its imports (:mod:`ict_core.process._forkserver`).
 
-    Returns:
-        the command's exit status, 128 + n where signal n killed it; None where it has to start by itself.
+    128 + n where signal n killed it; None where it has to start by itself.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
     try:
         job = fork(command, os.environ)
-        if job is None:
-            return None
-        end = _until_its_end(job)
-        return end.status if end.status >= 0 else 128 - end.status
+        return None if job is None else _until_its_end(job).code
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _attempt(command: Sequence[str], earlier: str, mask: set[int]) -> End:
-    environment = {**os.environ, ATTEMPTS: earlier}
-    return _until_its_end(fork(command, environment) or _Started(command, environment, mask))
 
 
 def _until_its_end(job: "Forked | _Started") -> End:
@@ -162,3 +169,106 @@ def _tell(command: Sequence[str], end: End, then: str) -> None:
     else:
         how = f"was killed by {end.name} ({_CAUSES[signal.Signals(-end.status)]}; peak memory {end.peak_mib:.0f} MiB)"
     print(f"{' '.join(command[:2])} {how}{'; ' if then else ''}{then}", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as ``nvidia-smi`` lists it: indices follow the PCI bus and are renumbered in a cgroup, UUIDs stay."""
+
+    index: int
+    uuid: str
+
+
+def run_leased(count: int, command: Sequence[str], retries: int) -> int:
+    """:func:`supervise` ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
+
+    UserError at once when the command is not to be found or so many GPUs can never be had.
+    """
+    if count < 0:
+        raise UserError(f"--gpus {count}: a number of GPUs from 0 on")
+    if shutil.which(command[0]) is None:
+        raise UserError(f"{command[0]}: no such command")
+    devices = lease(count, allowed(installed(), os.environ.get(MASK))) if count else []
+    os.environ[MASK] = ",".join(str(device.index) for device in devices)
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that CUDA counts as nvidia-smi does
+    return supervise(command, retries)
+
+
+def installed() -> list[Gpu]:
+    """All GPUs that this process can see."""
+    try:
+        result = subprocess.run(INVENTORY, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        fault = "nvidia-smi: not found, so there is no GPU to lease; run on a GPU node, or with 0 GPUs"
+        raise UserError(fault) from None
+    if result.returncode:
+        raise UserError(f"{' '.join(INVENTORY)} failed: {(result.stderr or result.stdout).strip()}")
+    rows = [line.split(",") for line in result.stdout.splitlines() if line.strip()]
+    return [Gpu(int(index), uuid.strip()) for index, uuid in rows]
+
+
+def allowed(devices: Sequence[Gpu], mask: str | None) -> list[Gpu]:
+    """The devices that CUDA_VISIBLE_DEVICES leaves: all without one, none if it is empty or -1."""
+    if mask is None:
+        return list(devices)
+    entries = [] if mask.strip() in ("", "-1") else [part.strip() for part in mask.split(",")]
+    names = {str(device.index): device for device in devices} | {device.uuid: device for device in devices}
+    for entry in entries:
+        if entry not in names:
+            known = ", ".join(f"{device.index} ({device.uuid})" for device in devices) or "none"
+            raise UserError(f"{MASK}={mask}: {entry!r} is no GPU of this node; allowed: {known}")
+    return list(dict.fromkeys(names[entry] for entry in entries))
+
+
+def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
+    """``count`` of the devices, locked until this process, and all that inherit its locks, end.
+
+    All or none: a try that finds too few free ones lets go of them before it waits, so that no two jobs wait for each
+    other. UserError where there are fewer than ``count``.
+    """
+    if count > len(devices):
+        few = ", ".join(str(device.index) for device in devices) or "none"
+        raise UserError(f"--gpus {count}: only {len(devices)} may be used here ({few}; {MASK}={os.environ.get(MASK)})")
+    folder, said = lock_folder(), False
+    while True:
+        held: dict[Gpu, int] = {}
+        for device in devices:
+            if len(held) < count and (lock := _try(folder / f"{device.uuid}.lock")) is not None:
+                held[device] = lock
+        for descriptor in held.values():
+            if len(held) == count:
+                os.set_inheritable(descriptor, True)
+            else:
+                os.close(descriptor)
+        if len(held) == count:
+            return list(held)
+        if not said:
+            print(f"waiting for {count} of the GPUs {[d.index for d in devices]}, leased in {folder}", file=sys.stderr)
+            said = True
+        time.sleep(random.uniform(*WAIT))
+
+
+def lock_folder() -> Path:
+    """Where the lock files lie: $ICT_LOCKS, or one folder a user. Not $TMPDIR, which differs between jobs of a node."""
+    folder = Path(os.environ.get(LOCKS) or f"/tmp/ict-locks-{os.getuid()}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: {error.strerror}; name a folder for the GPUs' locks in {LOCKS}") from None
+    return folder
+
+
+def _try(path: Path) -> int | None:
+    """The descriptor of the locked file, or None if another process holds the lock."""
+    try:
+        if not path.exists():
+            path.touch()
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; name a folder for the GPUs' locks in {LOCKS}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor

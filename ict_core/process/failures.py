@@ -32,9 +32,7 @@ DISK_ERRORS = frozenset(_DISK)
 _BUSY = (408, 425, 429)  # HTTP
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # of safetensors and tokenizers
 _TORCH_WRITES = re.compile(r"inline_container\.cc|PytorchStreamWriter")
-_TORCH_MEMORY = re.compile(
-    r"DefaultCPUAllocator|not enough memory|std::bad_alloc|unable to mmap|Cannot allocate memory"
-)
+_TORCH_MEMORY = re.compile("DefaultCPUAllocator|not enough memory|std::bad_alloc|unable to mmap|Cannot allocate memory")
 _GPU_MEMORY = re.compile(r"CUDA out of memory|No available memory for the cache blocks|Free memory on device")
 _GPU_LOST = re.compile(
     r"CUDA error: (unspecified launch failure|an illegal|uncorrectable ECC|device .*unavailable|unknown error|"
@@ -52,12 +50,11 @@ _LESS = {  # of memory, by subcommand
 def explain(error: BaseException, stage: str, where: Path | None = None) -> UserError | None:
     """The message for an exception, by itself or by what caused it; None where it is not one of a known kind.
 
+    A :class:`Transient` for what may pass: an engine that died, a device that was lost.
+
     Args:
         stage: the subcommand that raised it.
         where: what it writes, for an exception that names no file.
-
-    Returns:
-        A :class:`Transient` for what may pass: an engine that died, a device that was lost.
     """
     for cause in _causes(error):
         known = _write_failure(cause, where) or _memory(cause, stage) or _engine(cause)
@@ -79,11 +76,7 @@ def lost_connection(error: BaseException) -> bool:
 
 
 def check_room(folder: Path) -> None:
-    """Tell before any job that a folder, which need not exist yet, cannot be written or has next to no space.
-
-    Raises:
-        UserError: it cannot, or less than :data:`LEAST_MIB` are free.
-    """
+    """A UserError, before any job, where a folder cannot be written, or less than :data:`LEAST_MIB` are free there."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     space = os.statvfs(there)
     if not os.access(there, os.W_OK | os.X_OK):

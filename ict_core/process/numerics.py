@@ -40,7 +40,6 @@ _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_sup
           "_is_vnni_supported")  # fmt: skip
 _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
-
 _ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
 _WANTED = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2",
            "vllm": "_C_AVX2"}  # fmt: skip
@@ -52,8 +51,7 @@ _before: dict[str, str | None] = {}  # what `use` has replaced
 def use(numerics: Numerics) -> None:
     """Hold the libraries that are imported from here on, in this process and its children, to these numerics.
 
-    Raises:
-        UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
+    UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
     """
     global _chosen
     if numerics == "portable":
@@ -81,11 +79,7 @@ def chosen() -> Numerics | None:
 
 
 def check() -> None:
-    """Hold what the imported libraries use against what was chosen.
-
-    Raises:
-        UserError: portable was chosen, and a library uses other kernels.
-    """
+    """A UserError where portable numerics were chosen, and an imported library uses other kernels."""
     if _chosen != "portable":
         return
     other = {name: used for name, used in in_force().items() if used != _WANTED[name]}
@@ -100,10 +94,7 @@ def in_force() -> dict[str, str]:
 
 
 def limit_vllm() -> None:
-    """Have vLLM load its library for AVX2, whatever this CPU has; called before vLLM is imported.
-
-    vLLM asks torch for the CPU's instructions, so that torch answers otherwise from here on.
-    """
+    """Have vLLM load its library for AVX2 when it is imported: torch, which it asks for the CPU, answers otherwise."""
     if _chosen != "portable":
         return
     import torch
@@ -115,8 +106,7 @@ def limit_vllm() -> None:
 @cache
 def cpu_flags() -> tuple[str, ...]:
     """The vector instructions that this CPU has, as the kernel names them; empty where there is no Linux to ask."""
-    flags = cpu_facts("flags").split()
-    return tuple(sorted(flag for flag in flags if _TELLING.search(flag)))
+    return tuple(sorted(filter(_TELLING.search, cpu_facts("flags").split())))
 
 
 def cpu_facts(key: str) -> str:
@@ -199,11 +189,5 @@ def _mapped(pattern: str) -> list[Path]:
     return [Path("/" + path) for path in sorted(paths)]
 
 
-_TELL: dict[str, Callable[[], str | None]] = {
-    "torch": _torch,
-    "mkl": _mkl,
-    "numpy": _numpy,
-    "openblas": _openblas,
-    "arrow": _arrow,
-    "vllm": _vllm,
-}
+_TELL: dict[str, Callable[[], str | None]] = {"torch": _torch, "mkl": _mkl, "numpy": _numpy, "openblas": _openblas,
+                                              "arrow": _arrow, "vllm": _vllm}  # fmt: skip

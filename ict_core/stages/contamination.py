@@ -8,10 +8,7 @@ from ict_core.store import records
 
 
 def run(study: Study, train: Path, held_out: Path, counts: Path, pairs: Path) -> None:
-    """Compare the evaluation problems (`held_out`) with those to train on.
-
-    `counts` receives ``records.CONTAMINATION``, `pairs` ``records.NEAR_DUPLICATES``.
-    """
+    """Compare evaluation problems with those to train on: ``records.CONTAMINATION``, ``records.NEAR_DUPLICATES``."""
     training, evaluation = (records.read_frame(path, records.PROBLEMS) for path in (train, held_out))
     by_benchmark, near = audit(training, evaluation, study.grading.dump())
     records.write_frame(near, pairs, records.NEAR_DUPLICATES)

@@ -8,11 +8,7 @@ from ict_core.store import records
 
 
 def run(study: Study, mirror: Path | None, train: Path, held_out: Path) -> None:
-    """Write the problems to train on and those of all benchmarks (`held_out`), frames of ``records.PROBLEMS``.
-
-    Args:
-        mirror: the folder that stands for the hub; None: the hub.
-    """
+    """Write the problems to train on and those of all benchmarks (`held_out`), from the hub or its `mirror`."""
     training, evaluation = study_problems(study, mirror)
     records.write_frame(evaluation, held_out, records.PROBLEMS)
     records.write_frame(training, train, records.PROBLEMS)

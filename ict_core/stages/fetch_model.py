@@ -12,12 +12,8 @@ from ict_core.store import remember_source, study_folder
 def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Path) -> None:
     """Fetch and check the base model of that name; `out` receives the checkpoint.
 
-    Args:
-        repository: where relative paths of the configuration start.
-        mirror: the folder that stands for the hub of the study's problems, if any.
-
-    Raises:
-        UserError: the model is one that is pretrained, the study's problems cannot be had, or see `fetch_model`.
+    Relative paths of the configuration start at `repository`; `mirror` stands for the hub of the study's problems. A
+    UserError where the model is one that is pretrained, or the study's problems cannot be had.
     """
     model, file = study.models[name], f"configs/models/{name}.yaml"
     if isinstance(model, ScratchModel):

@@ -9,10 +9,9 @@ from ict_core.store import StudyFiles
 
 
 def run(stored: Path, results: Path, name: str) -> None:
-    """Draw the figure of that name of what was measured (`stored`) and its statistics, in `results`.
+    """Draw a figure of what was measured (`stored`) and its statistics, in `results`.
 
-    Raises:
-        UserError: there is no such figure, or nothing to draw.
+    UserError: there is no figure of that name, or nothing to draw.
     """
     if name not in FIGURES:
         raise UserError(f"figure {name!r} is unknown; allowed: {', '.join(FIGURES)}")

@@ -22,11 +22,7 @@ from ict_core.store import check_files, cost, manifest, records, remember_source
 def run(
     study: Study, cell: Cell, checkpoint: Path, problems: Path, cache: Path | None, out: Path, manifest_file: Path
 ) -> None:
-    """Sample a cell's completions by its model, `checkpoint`; `out` receives ``records.COMPLETIONS``.
-
-    Args:
-        cache: the folder of completions that were sampled before; None: all are sampled.
-    """
+    """Sample a cell's completions by its model but for those in `cache`, into ``records.COMPLETIONS``."""
     started = time.perf_counter()
     remember_source()
     check_files(checkpoint)

@@ -13,11 +13,7 @@ _TAIL = 50  # steps over which the last loss is a mean
 def run(study: Study, name: str, held_out: Path, out: Path) -> None:
     """Pretrain the base model of that name; `out` receives the checkpoint.
 
-    Args:
-        held_out: the evaluation problems, none of which may occur in the text.
-
-    Raises:
-        UserError: the model is one that is fetched.
+    No prompt of the problems `held_out` may be in the text. UserError: the model is one that is fetched.
     """
     model = study.models[name]
     prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])

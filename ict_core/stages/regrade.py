@@ -26,18 +26,7 @@ _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the begin of one
 
 
 def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
-    """The answers of one cell whose status differs between two frames of ``records.GRADES`` of the same completions.
-
-    Args:
-        problems: a frame of ``records.PROBLEMS``, for the gold answers.
-
-    Returns:
-        ``benchmark``, ``problem``, ``sample``, ``old_status``, ``new_status``, ``old_extracted``, ``new_extracted``,
-        ``gold``; in the order of ``new``.
-
-    Raises:
-        UserError: the frames are of other completions.
-    """
+    """The answers of one cell whose status differs between two ``records.GRADES`` of the same completions."""
     if not old[_ANSWER].equals(new[_ANSWER]):
         raise UserError("the stored grades are of other completions than the new ones; grade the study first")
     golds = problems.set_index(["benchmark", "problem"])["answer"]
@@ -52,20 +41,17 @@ def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.Da
 
 
 def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """One cell's pass@1 by benchmark under two graders: frames of ``records.GRADES`` of the same completions.
+    """One cell's pass@1 by benchmark under two graders, from ``records.GRADES`` of the same completions.
 
-    Returns:
-        ``benchmark``, ``samples``, ``flipped``; ``old_pass_at_1``, ``new_pass_at_1`` and their difference ``change``,
-        shares, over the problems with a graded sample (NaN without any).
+    Shares, over the problems with a graded sample (NaN without any).
     """
-    frame = pd.DataFrame(
-        {
-            "samples": new.groupby("benchmark", sort=False).size(),
-            "flipped": (old["status"] != new["status"]).groupby(old["benchmark"], sort=False).sum(),
-            "old_pass_at_1": _pass_at_1(old),
-            "new_pass_at_1": _pass_at_1(new),
-        }
-    )
+    numbers = {
+        "samples": new.groupby("benchmark", sort=False).size(),
+        "flipped": (old["status"] != new["status"]).groupby(old["benchmark"], sort=False).sum(),
+        "old_pass_at_1": _pass_at_1(old),
+        "new_pass_at_1": _pass_at_1(new),
+    }
+    frame = pd.DataFrame(numbers)
     return frame.assign(change=frame["new_pass_at_1"] - frame["old_pass_at_1"]).rename_axis("benchmark").reset_index()
 
 
@@ -77,16 +63,10 @@ def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
 
 
 def run(study: "Study", results: Path, out: Path, stored: bool) -> None:
-    """Compare the grades in ``out`` with the study's own: writes ``flips`` and ``changes``, numbers and pages.
+    """Compare the grades in ``out``, of cells graded anew, with the study's own: writes ``flips`` and ``changes``.
 
-    Args:
-        results: the study's folder.
-        out: holds the grades and their manifests of cells graded anew.
-        stored: write there also all that the evidence is made from, with the new scores, which takes every cell graded
-            anew and the study collected. What is shown of these files says so (:data:`NOTE`).
-
-    Raises:
-        UserError: no cell was graded anew, or a file is missing.
+    Where ``stored``, also all that the evidence is made from, with the new scores, which takes every cell graded anew
+    and the study collected. What is shown of these files says so (:data:`NOTE`).
     """
     before, after = StudyFiles(results), StudyFiles(out)
     problems = records.read_frame(before.eval_problems, records.PROBLEMS)

@@ -9,10 +9,7 @@ from ict_core.store import records
 
 
 def run(study: Study, tokens: Path, shadow: Path, overlap: Path) -> None:
-    """Score every rule of a study on ``records.STUDY_TOKENS``.
-
-    `shadow` receives ``records.STUDY_SHADOW``, `overlap` ``records.STUDY_OVERLAP``.
-    """
+    """Score every rule on ``records.STUDY_TOKENS`` into ``records.STUDY_SHADOW`` and ``records.STUDY_OVERLAP``."""
     sampled = records.read_frame(tokens, records.STUDY_TOKENS)
     kept, agreeing = score_study(sampled, distinct_rules(study.methods), study.baselines[0])
     records.write_frame(agreeing, overlap, records.STUDY_OVERLAP)

@@ -9,11 +9,7 @@ from ict_core.store import StudyFiles, records
 
 
 def run(stored: Path, results: Path, claims: Path) -> None:
-    """Compute the frames of :data:`ict_core.statistics._schemas.STATISTICS` of what was measured, into `results`.
-
-    Args:
-        claims: the ledger, whose pairs are the declared family.
-    """
+    """Compute `statistics.STATISTICS` of what was measured; the ledger's pairs are the declared family."""
     study = Stored(stored)
     settings, scores = study.settings, study.frame("scores")
     check_scores(scores, settings.design, StudyFiles(stored).frame("scores"))

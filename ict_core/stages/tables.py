@@ -8,11 +8,7 @@ from ict_core.tables import INPUTS, TableSettings, build_tables, read_paper
 
 
 def run(stored: Path, results: Path, paper: Path) -> None:
-    """Make every table of what was measured (`stored`) and its statistics, in `results`.
-
-    Args:
-        paper: the figures of the paper that stand beside ours.
-    """
+    """Make every table of what was measured (`stored`), its statistics in `results`, and the `paper`'s own figures."""
     study = Stored(stored, results)
     s = study.settings
     shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(paper), s.arms)

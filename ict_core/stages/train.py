@@ -10,11 +10,9 @@ from ict_core.training import Tracking, TrainingRun, train_run
 def run(
     study: Study, cell: Cell, base: Path, problems: Path, out: Path, trackers: Path | None, stop_after: int | None
 ) -> None:
-    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training._run.train_run` writes.
+    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.train_run` writes.
 
-    Args:
-        trackers: a folder for what the study's trackers write; None where it names none.
-        stop_after: end after so many optimiser steps, which are those of the whole training.
+    `trackers` is a folder for what the study's trackers write; the training may `stop_after` so many optimiser steps.
     """
     remember_source()
     check_files(base)

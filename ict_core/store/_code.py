@@ -5,7 +5,7 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from ict_core.store._hashes import hash_tree
+from ict_core.store._files import hash_tree
 
 LIBRARY = Path(__file__).parents[1]
 _NAME = LIBRARY.name
@@ -17,14 +17,10 @@ INFRASTRUCTURE = (
     "store._code",
     "store._files",
     "store._layout",
-    "store._repository",
-    "store._hashes",
     "store._manifests",
-    "store._resolved",
 )
 """Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""
-_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")
-"""Modules that every job runs by way of these, and that do change numbers."""
+_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")  # run by way of these, and do change numbers
 
 
 @functools.cache
@@ -32,13 +28,8 @@ def files_of(*modules: str) -> tuple[Path, ...]:
     """The files that a job may import, but for :data:`INFRASTRUCTURE`: the static closure of its modules' imports.
 
     Imports inside functions count. What a module imports by a name that it computes (a selection rule, a figure, a
-    reader) is not seen: the caller adds it to `modules`.
-
-    Args:
-        modules: dotted names below the library, such as ``stages.train``.
-
-    Raises:
-        FileNotFoundError: there is no such module.
+    reader) is not seen: the caller adds it to `modules`, dotted names below the library such as ``stages.train``.
+    FileNotFoundError: there is no such module.
     """
     numbers = {_file(module) for module in _NUMBERS}
     closure: set[Path] = set()

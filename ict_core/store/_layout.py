@@ -1,19 +1,25 @@
-"""Where every file of a study lies: the one place that names them, for the library and the workflow."""
+"""Where every file of a study lies, and of the repository: the one place that names them, for library and workflow."""
 
 from pathlib import Path
 
+REPOSITORY = Path(__file__).resolve().parents[2]  # that the library belongs to
+METHODS = REPOSITORY / "configs" / "methods"
+CLAIMS = REPOSITORY / "configs" / "claims.yaml"
 COMPLETIONS_CACHE = Path("results/cache/completions")  # of all studies of a repository
 MANIFEST = "manifest.json"  # in the folder of what it describes
-BASE_VARIANT = "base"
-"""The variant of the untrained model: evaluated, never trained, and no method's name."""
-
-FRAMES = ("scores", "log", "tokens", "compute", "shadow", "overlap", "contamination", "near_duplicates")
-"""What is measured of a study."""
-
+BASE_VARIANT = "base"  # of the untrained model: evaluated, never trained, and no method's name
+FRAMES = ("scores", "log", "tokens", "compute", "shadow", "overlap", "contamination", "near_duplicates")  # measured
 TABLE_KINDS = ("csv", "md", "tex", "html")
 FIGURE_KINDS = ("pdf", "png")
-
 _SEED = "seed-"
+
+
+def study_file(given: str) -> Path:
+    """A study's file: a path from the working directory, or ``NAME`` for the repository's configs/studies/NAME.yaml."""
+    if "/" in given or given.endswith((".yaml", ".yml")):
+        return Path(given)
+    file, here = REPOSITORY / "configs" / "studies" / f"{given}.yaml", Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
 
 
 def study_folder(name: str) -> Path:
@@ -43,11 +49,7 @@ def checkpoints_folder(train: Path) -> Path:
 
 
 class CellFiles:
-    """The files of a cell, or of an untrained model's answers.
-
-    Args:
-        folder: ``<study>/<model>/<variant>/seed-<n>``.
-    """
+    """The files of a cell, or of an untrained model's answers, in ``<study>/<model>/<variant>/seed-<n>``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,11 +73,7 @@ class TrainFiles:
 
 
 class StudyFiles:
-    """The files of a study.
-
-    Args:
-        results: its folder, ``results/<study>``, or one of stored files.
-    """
+    """The files of a study, in its folder ``results/<study>``, or in one of stored files."""
 
     def __init__(self, results: Path) -> None:
         self.results = results

@@ -1,5 +1,6 @@
 """Where a result comes from: versions, machine, commit, hashes. No user name, absolute path or environment value."""
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -10,15 +11,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ict_core.errors import Damaged, UserError
 from ict_core.process import ATTEMPTS, core_packages, numerics, this_platform, this_process
-from ict_core.store._files import write_text
-from ict_core.store._hashes import hash_file, hash_tree
+from ict_core.store._files import hash_file, hash_tree, write_text
 from ict_core.store._layout import MANIFEST
 
+# of an engine's settings, which process it was, where, and what it held
+_LEFT_OUT = {"instance_id", "model", "tokenizer", "served_model_name", "static_forward_context"}
+_ADDRESSES = ("_ip", "_port", "_ports", "_host", "_addr", "_path", "_dir")
 _SOURCE = Path(__file__).parents[1]
 _GIT_SECONDS = 10
 
@@ -26,11 +30,7 @@ _GIT_SECONDS = 10
 def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
     """What a stage writes beside its results, once it has them all.
 
-    Args:
-        config: the resolved configuration that determined them, as JSON-able values.
-
-    Raises:
-        UserError: see :func:`ict_core.process.numerics.check`.
+    `config` is the resolved configuration that determined them, as JSON-able values; UserError: see `numerics.check`.
     """
     numerics.check()
     return {
@@ -52,11 +52,7 @@ def source() -> dict[str, Any]:
 
 
 def remember_source() -> None:
-    """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs.
-
-    Raises:
-        UserError: see :func:`ict_core.process.numerics.check`.
-    """
+    """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs."""
     numerics.check()
     source()
     for path in _SOURCE.rglob("*.py"):
@@ -78,9 +74,7 @@ def _loaded() -> dict[str, str]:
 def cost(started: float, tokens: int) -> dict[str, Any]:
     """What a stage took: `tokens`, `wall_seconds`, and the process's peak memory in MiB (that of the GPU, or None).
 
-    Args:
-        started: `time.perf_counter()` when the stage began.
-        tokens: what it trained on or generated.
+    `started` is `time.perf_counter()` when the stage began; the tokens it trained on or generated.
     """
     torch = sys.modules.get("torch")
     gpu = torch and torch.cuda.is_available()
@@ -100,11 +94,7 @@ def git_state(folder: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON with sorted keys; the file appears whole (atomic rename) or not at all.
-
-    Raises:
-        ValueError: a number is NaN or infinite, which JSON does not have.
-    """
+    """Write JSON with sorted keys; ValueError where a number is NaN or infinite, which JSON does not have."""
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(path, text)
 
@@ -115,10 +105,7 @@ def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_manifest(path: Path, output: Path | None = None) -> dict[str, Any]:
-    """What :func:`write_manifest` wrote, without its checksum.
-
-    Args:
-        output: what a stage made as a whole, if the file is a part of it.
+    """What :func:`write_manifest` wrote, without its checksum; `output`: what a stage made as a whole, if it is a part.
 
     Raises:
         UserError: the file is missing, or holds no checksum.
@@ -150,12 +137,7 @@ def file_hashes(folder: Path) -> dict[str, str]:
 
 
 def check_files(folder: Path) -> dict[str, Any]:
-    """Hold the files of a checkpoint against the manifest in the folder, or in the one above it, and return that.
-
-    Raises:
-        UserError: there is no manifest.
-        Damaged: a file that it names in the folder is missing or not what was written.
-    """
+    """The manifest in a checkpoint's folder, or above it; Damaged where a file of the folder is not what it states."""
     return check_output(folder if (folder / MANIFEST).exists() else folder.parent, folder)
 
 
@@ -177,3 +159,27 @@ def _git(folder: Path, *arguments: str) -> str | None:
         return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=_GIT_SECONDS).strip()
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def resolved(value: Any) -> Any:
+    """Nested dataclasses, mappings and lists as JSON-able values, without paths, addresses and names of processes.
+
+    Of other objects stands the name of their class.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        names = {str(name): part for name, part in value.items()}
+        return {n: resolved(part) for n, part in names.items() if n not in _LEFT_OUT and not n.endswith(_ADDRESSES)}
+    if isinstance(value, list | tuple | set | frozenset):
+        parts = [resolved(part) for part in value]
+        return sorted(parts, key=repr) if isinstance(value, set | frozenset) else parts
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return repr(value)
+    if isinstance(value, str):
+        return "a path" if value.startswith(("/", "~")) else value
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value) if type(value).__name__ in ("dtype", "device") else type(value).__name__

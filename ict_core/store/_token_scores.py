@@ -37,11 +37,7 @@ STATISTICS = (*POLICY_STATISTICS, *GROUP_SCORES)
 
 
 def score_name(score: str, reference: str) -> str:
-    """The name of a score: of a divergence its name in :data:`GROUP_SCORES`, of any other its own.
-
-    Raises:
-        KeyError: no group score compares this with that reference.
-    """
+    """The name of a score: of a divergence its name in :data:`GROUP_SCORES` (else KeyError), of any other its own."""
     names = {group_score: name for name, group_score in GROUP_SCORES.items()}
     if reference == "position" and GroupScore(score, reference) not in names:
         return score

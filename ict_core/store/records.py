@@ -119,20 +119,12 @@ def _hash(table: pa.Table) -> str:
 
 
 def frame_hash(frame: pd.DataFrame, columns: dict[str, str]) -> str:
-    """The hash of a frame's content, as :func:`content_hash` finds it in its file.
-
-    Raises:
-        UserError: as :func:`write_frame`.
-    """
+    """The hash of a frame's content, as :func:`content_hash` finds it in its file."""
     return str(_table(frame, "frame", columns).schema.metadata[_HASH].decode())
 
 
 def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
-    """Write a frame as Parquet under its schema; the file appears whole or not at all.
-
-    Raises:
-        UserError: a column is missing, unknown, of the wrong type, or holds a null.
-    """
+    """Write a frame as Parquet; UserError where a column is missing, unknown, of the wrong type, or holds a null."""
     table = _table(frame, path, columns)
     floats = [name for name, kind in columns.items() if kind == "float"]
     with appearing(path) as partial:
@@ -146,22 +138,14 @@ def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> Non
 
 
 def content_hash(path: Path) -> str:
-    """The SHA-256 of a frame's content that its file states; only :func:`read_frame` holds it against the content.
-
-    Raises:
-        UserError: the file is missing or holds none.
-        Damaged: it is not Parquet.
-    """
+    """The SHA-256 of a frame's content that its file states; only :func:`read_frame` holds it against the content."""
     with _reading(path, path):
         schema = pq.read_schema(path)
     return _stated(path, schema)
 
 
 def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) -> pd.DataFrame:
-    """Read a frame that :func:`write_frame` wrote.
-
-    Args:
-        output: what a stage made as a whole, if the file is a part of it.
+    """Read a frame that :func:`write_frame` wrote; `output`: what a stage made as a whole, if it is a part.
 
     Raises:
         UserError: the file is missing, or another version wrote it: without a checksum, or with another schema.
@@ -177,11 +161,7 @@ def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) 
 
 
 def checked_hash(path: Path) -> str:
-    """As :func:`content_hash`, held against the content, under whatever schema.
-
-    Raises:
-        UserError, Damaged: as :func:`read_frame`.
-    """
+    """As :func:`content_hash`, held against the content, under whatever schema."""
     return _read(path, path)[1]
 
 

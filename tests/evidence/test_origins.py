@@ -1,7 +1,7 @@
 """A study of more than one code, class of hardware or set of packages says so."""
 
 from ict_core.evidence import mixture_note
-from ict_core.evidence._origins import mixture
+from ict_core.evidence._stored import mixture
 
 PLATFORM = {"cpu": "a cpu", "cpu_flags": ["avx2"], "cores": 2, "gpus": []}
 PORTABLE = {"numerics": {"chosen": "portable"}}

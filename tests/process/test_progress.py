@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.process import Progress, Reading, read
-from ict_core.process import _progress as progress
-from ict_core.process._progress import duration, line
+from ict_core.process import _job_log as progress
+from ict_core.process._job_log import duration, line
 
 COUNT = st.integers(0, 10**9)
 READINGS = st.builds(

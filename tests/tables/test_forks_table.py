@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import table_frames as made
 
-from ict_core.evidence._rules import fork_means, of_tokens, pooled
+from ict_core.evidence._measures import fork_means, of_tokens, pooled
 from ict_core.tables.forks import forks_table
 
 NAN = float("nan")

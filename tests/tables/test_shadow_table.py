@@ -7,7 +7,7 @@ import table_frames as made
 from one_sample import t_interval
 
 from ict_core.evidence import RULE_QUANTITIES
-from ict_core.evidence._rules import rule_means
+from ict_core.evidence._measures import rule_means
 from ict_core.tables.shadow import shadow_table
 
 NAN = float("nan")
