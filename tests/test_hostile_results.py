@@ -14,8 +14,7 @@ from ict_core.errors import UserError
 from ict_core.evaluation import stop_token_ids
 from ict_core.evidence import Stored
 from ict_core.models import check_weights
-from ict_core.problems.published._item import Item
-from ict_core.problems.published._load import _reader
+from ict_core.problems.published._load import Item, _reader
 from ict_core.store import read_manifest, write_manifest
 from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 

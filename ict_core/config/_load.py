@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ict_core.config._methods import Method, method_schema
-from ict_core.config._models import LocalModel, Model
-from ict_core.config._problem_sets import Benchmark, TrainingSet
+from ict_core.config._inputs import Benchmark, LocalModel, Model, TrainingSet
+from ict_core.config._methods import Method, Training, method_schema
+from ict_core.config._section import read_section
 from ict_core.config._study import BASE_VARIANT, Data, Study, StudyFile
-from ict_core.config._training import Training
-from ict_core.config._yaml_file import read_section
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
+from ict_core.store import StudyFiles
 
 _SCHEMAS = {
     "training": Training,
@@ -238,3 +237,38 @@ def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
     inside = "\0" not in path and Path(os.path.realpath(root / path)).is_relative_to(root)
     if not inside:
         yield refused(key, path, f"a path that stays inside the project's folder {root}, or an absolute one")
+
+
+def has_problems(results: Path) -> bool:
+    """Whether a study's problems are made, in the folder of its results."""
+    files = StudyFiles(results)
+    return files.train_problems.exists() and files.eval_problems.exists()
+
+
+def check_sources(study: Study, root: Path, results: Path) -> None:
+    """Tell which folder that a study names is not there: its mirror, until its problems are made, and local models.
+
+    To load a study does not look for them, as what reads only the study or its results needs none.
+
+    Args:
+        study: a loaded study.
+        root: the repository of the study's file.
+        results: the study's folder.
+
+    Raises:
+        UserError: one line a folder.
+    """
+    mistakes, configs = Mistakes(), root / "configs"
+    named = [
+        (configs / "models" / f"{name}.yaml", "path", model.path, "config.json, tokenizer and *.safetensors")
+        for name, model in study.models.items()
+        if isinstance(model, LocalModel)
+    ]
+    if study.data.mirror is not None and not has_problems(results):
+        rows = "OWNER/NAME/CONFIG/SPLIT.jsonl"
+        named.append((configs / "studies" / f"{study.name}.yaml", "data.mirror", study.data.mirror, rows))
+    for file, key, path, content in named:
+        if not (root / path).is_dir():
+            allowed = f"one of {content}, absolute or from the repository's folder"
+            mistakes.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
+    mistakes.raise_if_any()

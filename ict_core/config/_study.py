@@ -1,21 +1,54 @@
 """`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from ict_core.config._differences import Comparison, compare
-from ict_core.config._methods import Method
-from ict_core.config._models import Model, ScratchModel
-from ict_core.config._problem_sets import Benchmark, TrainingSet
+from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
+from ict_core.config._methods import Method, Training
 from ict_core.config._section import Count, Name, Section, Seed
-from ict_core.config._training import Training
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 from ict_core.store import BASE_VARIANT, cell_folder
+
+ABSENT = "—"
+
+
+class KeyDifference(NamedTuple):
+    """One key, dotted, with its value in both; :data:`ABSENT` where one lacks it."""
+
+    key: str
+    first: Any
+    second: Any
+
+
+class Comparison(NamedTuple):
+    """The keys in which two configurations differ, and the number of those in which they are equal."""
+
+    different: list[KeyDifference]
+    equal: int
+
+
+def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
+    """Compare every value of two nested mappings, in the order of the first, then of the second."""
+    ours, theirs = dict(_flat(first)), dict(_flat(second))
+    pairs = [
+        KeyDifference(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in dict.fromkeys([*ours, *theirs])
+    ]
+    different = [pair for pair in pairs if pair.first != pair.second]
+    return Comparison(different, len(pairs) - len(different))
+
+
+def _flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
 
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}

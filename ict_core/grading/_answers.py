@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from ict_core.grading._boxes import Verdict, last_box
 from ict_core.grading._choice import grade_choice
-from ict_core.grading._integer import settle_integer
 from ict_core.grading._math import grade_math, settle_math_text
-from ict_core.grading._number import settle_number
+from ict_core.grading._number import settle_integer, settle_number
 
 Item = tuple[str, str, str]
 """(text, gold answer, answer type)."""

@@ -4,7 +4,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast
 
 from ict_core.errors import UserError
-from ict_core.problems.mini._corpus import tokenizer_texts
+from ict_core.problems.mini._problems import tokenizer_texts
 
 END = "<|endoftext|>"
 PAD = "<|pad|>"

@@ -7,7 +7,7 @@ zeros to three digits. A mirror may hold the 30 rows alone, under math-ai/aime23
 
 import re
 
-from ict_core.problems.published._item import Item, Row, integer, text
+from ict_core.problems.published import Item, Row, integer, text
 
 _YEAR = "2023_AIME"
 _URL = re.compile(r"2023_AIME_(II?)_Problems/Problem_([0-9]+)$")

@@ -4,7 +4,7 @@ Hub: math-ai/aime24, one unnamed config, split test. Prompt: question and instru
 The hub has no column of answers: `solution` is the boxed answer alone, such as `\boxed{204}`.
 """
 
-from ict_core.problems.published._item import Item, Row, boxed, integer, label, text
+from ict_core.problems.published import Item, Row, boxed, integer, label, text
 
 
 def read(row: Row) -> Item:

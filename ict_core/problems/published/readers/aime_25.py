@@ -4,7 +4,7 @@ Hub: math-ai/aime25, one unnamed config, split test; `id` counts from 0, AIME I 
 as in veRL's `math_dataset.py`. The answer is a text or an integer, as the file is read.
 """
 
-from ict_core.problems.published._item import Item, Row, integer, label, text
+from ict_core.problems.published import Item, Row, integer, label, text
 
 
 def read(row: Row) -> Item:

@@ -10,7 +10,7 @@ the same for every run and seed, and over many records each letter is right equa
 """
 
 from ict_core.grading import LETTERS
-from ict_core.problems.published._item import Item, Row, text
+from ict_core.problems.published import Item, Row, text
 from ict_core.seeding import derive_seed
 
 _OPTIONS = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")

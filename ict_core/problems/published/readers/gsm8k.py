@@ -6,7 +6,7 @@ GSM8K itself states none. The answer stands behind `####` at the end of the work
 separators. Rows have no id of their own, so it is made from the question.
 """
 
-from ict_core.problems.published._item import Item, Row, content_id, number, text
+from ict_core.problems.published import Item, Row, content_id, number, text
 
 
 def read(row: Row) -> Item:

@@ -5,7 +5,7 @@ Hub: HuggingFaceH4/MATH-500, one unnamed config, split test. Prompt: question an
 `math_dataset.py`. The id is the path of the problem in MATH, such as `test/precalculus/807.json`.
 """
 
-from ict_core.problems.published._item import Item, Row, text
+from ict_core.problems.published import Item, Row, text
 
 
 def read(row: Row) -> Item:

@@ -9,7 +9,7 @@ from subject and problem.
 
 import re
 
-from ict_core.problems.published._item import Item, Row, boxed, content_id, text
+from ict_core.problems.published import Item, Row, boxed, content_id, text
 
 
 def read(row: Row) -> Item | None:

@@ -7,7 +7,7 @@ subject, question and options.
 """
 
 from ict_core.grading import LETTERS
-from ict_core.problems.published._item import Item, Row, content_id, text
+from ict_core.problems.published import Item, Row, content_id, text
 
 
 def read(row: Row) -> Item:
