@@ -1,5 +1,6 @@
-"""What a study starts from: `configs/benchmarks/<name>.yaml`, one evaluation set, `configs/data/<name>.yaml`, one training set,
-and `configs/models/<name>.yaml`, one base model."""
+"""What a study starts from: base models (`configs/models/<name>.yaml`) and problems, to evaluate on
+(`configs/benchmarks/<name>.yaml`) and to train on (`configs/data/<name>.yaml`).
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,34 +12,25 @@ from pydantic import Field
 from ict_core.config._section import Count, Name, Section, Seed
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 
-FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
-"""The answer type of the generated problems of each family."""
-
+_FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
 READERS = {
     file.stem.replace("_", "-"): f"problems.published.readers.{file.stem}"
     for file in sorted((Path(__file__).parents[1] / "problems/published/readers").glob("[!_]*.py"))
 }
 """Who turns a row into a problem: a module of the library by the name that is given under `reader`."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_PLACES = re.compile(r"\{(?:question|options)\}")
-
 HubId = Annotated[
     str,
-    Field(
-        pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$",
-        description="an id of the Hugging Face hub, owner/name",
-    ),
+    Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", description="an id of the Hugging Face hub, owner/name"),
 ]
 Part = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z0-9][\w.-]*$", description="a name of the hub's: letters, digits, '.', '-' and '_'"),
+    str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", description="a name of the hub's: letters, digits, '.', '-' and '_'")
 ]
 
 
 def unpinned(revision: str, allow_unpinned: bool) -> Iterator[Fault]:
     """A revision of the hub is a commit, unless its file allows another."""
-    if not _COMMIT.fullmatch(revision) and not allow_unpinned:
+    if not allow_unpinned and not re.fullmatch(r"[0-9a-f]{40}", revision):
         allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
         yield refused("revision", revision, allowed)
 
@@ -94,7 +86,7 @@ class PublishedSet(Section):
         if self.sha256 is None and not self.gated:
             yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
         places = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]
-        if sorted(_PLACES.findall(self.prompt.template)) != places:
+        if sorted(re.findall(r"\{(?:question|options)\}", self.prompt.template)) != places:
             shown = " and ".join(reversed(places))
             allowed = f"a text that holds {shown} once each, as the answer type {self.answer_type} asks"
             yield refused("prompt.template", self.prompt.template, allowed)
@@ -137,7 +129,7 @@ class GeneratedBenchmark(Section):
     answer_type: Literal["math", "choice"]
 
     def faults(self) -> Iterator[Fault]:
-        answers = FAMILY_ANSWERS[self.family]
+        answers = _FAMILY_ANSWERS[self.family]
         if self.answer_type != answers:
             yield refused("answer_type", self.answer_type, f"{answers}, as the family {self.family} asks")
 
@@ -203,11 +195,8 @@ class Hardware(Section):
             yield refused("accelerate", self.accelerate, "one-gpu with gpus: 1, and only there")
 
 
-class Template(Section):
+class Template(Prompt):
     """What stands around a problem's prompt, for example a chat template's turns: `{prompt}` stands for it."""
-
-    template: str = Field(min_length=1)
-    source: str = Field(min_length=1)
 
     def faults(self) -> Iterator[Fault]:
         if self.template.count("{prompt}") != 1:

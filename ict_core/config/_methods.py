@@ -98,7 +98,6 @@ class Training(Section):
 
     @property
     def rows_of_groups(self) -> int:
-        """See :func:`rows_of_groups`."""
         return rows_of_groups(self.group_size, self.micro_batch_sequences)
 
     @property

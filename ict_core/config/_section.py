@@ -23,8 +23,7 @@ Name = Annotated[
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
-UNCHECKED = {"unchecked": True}
-"""The context of a validation whose caller notes the faults (`yaml_file.read_section`); without it they are raised."""
+_UNCHECKED = {"unchecked": True}  # context of a validation whose caller notes the faults; without it they are raised
 
 
 class Section(BaseModel):
@@ -42,7 +41,7 @@ class Section(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_faults(self, info: ValidationInfo) -> Self:
-        faults = [] if info.context is UNCHECKED else [f"{key}: {text}" for key, text in self.faults()]
+        faults = [] if info.context is _UNCHECKED else [f"{key}: {text}" for key, text in self.faults()]
         if faults:
             raise PydanticCustomError("faults", "{text}", {"text": "; ".join(faults)})
         return self
@@ -56,7 +55,7 @@ class Section(BaseModel):
         return self.model_dump(mode="json")
 
 
-def all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fault]:
+def _all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fault]:
     """The faults of every section in a value, each under the whole path of its key."""
     inner: Iterable[tuple[int | str, object]] = ()
     if isinstance(value, Section):
@@ -68,7 +67,7 @@ def all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fau
     elif isinstance(value, tuple):
         inner = enumerate(value)
     for step, part in inner:
-        yield from all_faults(part, (*place, step))
+        yield from _all_faults(part, (*place, step))
 
 
 _LARGEST = 2**18  # bytes of a file
@@ -86,14 +85,14 @@ class _Loader(yaml.SafeLoader):
         """See PyYAML."""
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise yaml.composer.ComposerError(
-                None, None, f"the alias {event.anchor!r}; allowed: no aliases", event.start_mark
-            )
+            text = f"the alias {event.anchor!r}; allowed: no aliases"
+            raise yaml.composer.ComposerError(None, None, text, event.start_mark)
         return super().compose_node(parent, index)
 
 
-_EXPONENT = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
 
 
 def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
@@ -106,12 +105,12 @@ def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
         return None
     adapter = TypeAdapter(schema)
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
-        section = adapter.validate_json(content, context=UNCHECKED)
+        section = adapter.validate_json(content, context=_UNCHECKED)
     except ValidationError as error:
         for detail in error.errors():
             note_error(mistakes, file, detail, adapter.json_schema())
         return None
-    mistakes.add_all(file, all_faults(section))
+    mistakes.add_all(file, _all_faults(section))
     return section
 
 
@@ -143,13 +142,10 @@ def _read(file: Path, mistakes: Mistakes) -> str | None:
     if len(content) > _LARGEST:
         raise OSError(f"it is larger than {_LARGEST // 1024} KiB")
     loader = _Loader(content.decode("utf-8"))
-    try:
-        node = loader.get_single_node()
-        faults = list(_faults(node, ()))
-        mistakes.add_all(file, faults)
-        return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
-    finally:
-        loader.dispose()
+    node = loader.get_single_node()
+    faults = list(_faults(node, ()))
+    mistakes.add_all(file, faults)
+    return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
 
 
 def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Fault]:
@@ -157,8 +153,8 @@ def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Faul
         for index, item in enumerate(node.value):
             yield from _faults(item, (*loc, index))
     if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
-        text = f"a number of {len(node.value)} digits; allowed: whole numbers of at most {_DIGITS}"
-        yield Fault(key_path(loc), text)
+        allowed = f"whole numbers of at most {_DIGITS}"
+        yield Fault(key_path(loc), f"a number of {len(node.value)} digits; allowed: {allowed}")
     if not isinstance(node, yaml.MappingNode):
         return
     seen = set()

@@ -119,7 +119,6 @@ def grade_completions(
     Args:
         completions: a frame of ``records.COMPLETIONS``.
         problems: a frame of ``records.PROBLEMS``, of exactly the problems that the completions answer.
-        workers, seconds, memory_mib: see :class:`GradingPool`.
 
     Returns:
         a frame of ``records.GRADES``, one row a completion and in their order.

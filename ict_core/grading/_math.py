@@ -13,8 +13,6 @@ dollar signs, a final full stop, and thousands separators made of thin spaces (`
    about the answer: ``error``.
 
 This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated benchmarks.
-
-What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import logging
@@ -86,8 +84,7 @@ def _expressions(answer: str) -> list[object]:
     target = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
     readings = parse(f"\\boxed{{{answer}}}", [target], parsing_timeout=None, raise_on_error=True)
     if readings and all(isinstance(reading, str) for reading in readings):
-        # parse() swallows whatever the LaTeX parser raises; ask again, as only a syntax error speaks of the answer.
-        try:
+        try:  # parse() swallows whatever the LaTeX parser raises; only a syntax error speaks of the answer
             parse_latex_cached(readings[0])
         except (MemoryError, RecursionError):
             raise

@@ -1,7 +1,6 @@
 r"""Answers that are numbers: as GSM8K asks for, with or without a unit, and integers from 0 to 999, as the AIME does.
 
-Both kinds are brought to one form without arithmetic: linear time, and no limit on digits. What the benchmarks' authors
-and other graders do: docs/grading.md.
+Both kinds are brought to one form without arithmetic: linear time, and no limit on digits.
 
 The rule for ``number``, in this order:
 
@@ -74,12 +73,10 @@ def canonical(numeral: str) -> str | None:
     return "-" + size if match[1] == "-" and size != "0" else size
 
 
-def shifted(form: str, places: int) -> str:
+def shifted(form: str, places: int) -> str | None:
     """A canonical number times ten to the power of ``places`` (not negative), again canonical."""
     whole, _, part = form.partition(".")
-    moved = canonical(f"{whole}{part[:places].ljust(places, '0')}.{part[places:] or '0'}")
-    assert moved is not None
-    return moved
+    return canonical(f"{whole}{part[:places].ljust(places, '0')}.{part[places:] or '0'}")
 
 
 _DECLARED = re.compile(
@@ -101,18 +98,14 @@ def is_integer_gold(gold: str) -> bool:
     return form is not None and form.isdecimal() and len(form) <= 3
 
 
-def _answer(text: str) -> str | None:
-    """What a text without a box declares, or the text itself where it is a number; else None."""
-    declared = last_match(_DECLARED, text)
-    if declared:
-        return declared[1]
-    return text.strip() if len(text) <= _WHOLE and _read(text) is not None else None
-
-
 def settle_integer(text: str, gold: str) -> Verdict | None:
     """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is none. Linear time."""
-    box = last_box(text)
-    answer = box.answer if box else _answer(text)
+    if box := last_box(text):
+        answer = box.answer
+    elif declared := last_match(_DECLARED, text):
+        answer = declared[1]
+    else:
+        answer = text.strip() if len(text) <= _WHOLE and _read(text) is not None else ""
     if not answer:
         return Verdict("no_answer")
     if not is_integer_gold(gold):
@@ -156,30 +149,26 @@ def read_number(answer: str) -> str | None:
     if quantity is None:
         return None
     form, words = quantity
-    if words and words[0] in _POWERS:
-        form = shifted(form, _POWERS[words.pop(0)])
-    return None if any(word in _NOT_UNITS or word.removesuffix("s") in _POWERS for word in words) else form
-
-
-def _marked(text: str) -> tuple[int, str] | None:
-    """Where the last ``#### N`` begins, and its N as it stands."""
-    last = None
-    for match in _MARKER.finditer(text):
-        if read_number(match[1]) is not None:
-            last = (match.start(), match[1].strip())
-    return last
-
-
-def _last_run(text: str) -> str | None:
-    last = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
-    return last[0] if last else None
+    power = _POWERS[words.pop(0)] if words and words[0] in _POWERS else 0
+    changed = any(word in _NOT_UNITS or word.removesuffix("s") in _POWERS for word in words)
+    return None if changed else shifted(form, power)
 
 
 def settle_number(text: str, gold: str) -> Verdict | None:
     """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is no number. Linear time."""
-    box, marked = last_box(text), _marked(text)
-    boxed = box is not None and (marked is None or text.rfind(box.markup) > marked[0])
-    answer = box.answer if box and boxed else marked[1] if marked else _last_run(text)
+    box = last_box(text)
+    marked: re.Match[str] | None = None
+    for match in _MARKER.finditer(text):
+        if read_number(match[1]) is not None:
+            marked = match
+    boxed = box is not None and (marked is None or text.rfind(box.markup) > marked.start())
+    if box and boxed:
+        answer = box.answer
+    elif marked:
+        answer = marked[1].strip()
+    else:
+        run = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
+        answer = run[0] if run else ""
     if not answer:
         return Verdict("no_answer")
     wanted = read_number(gold)

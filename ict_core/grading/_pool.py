@@ -52,7 +52,7 @@ class GradingPool:
     workers also end when this process does, whatever ended it.
 
     Args:
-        workers: the most worker processes at a time.
+        workers: the most processes at a time.
         seconds: wall-clock limit of one answer. Starting a worker does not count.
         memory_mib: address space that a worker may take beyond what it has when ready, in MiB.
         grade: what workers run for a text that is not settled in this process: a top-level function of a module that
@@ -112,18 +112,15 @@ class GradingPool:
         try:
             while len(job.verdicts) < len(items):
                 watch(len(job.verdicts))
-                self._hire(job)
+                wanted = math.ceil((len(items) - len(job.verdicts)) / _ITEMS_PER_WORKER)
+                while len(self._workers) < min(self._most, wanted):
+                    self._workers.append(_start(self._grade, self._seconds, self._memory_mib))
                 self._assign(job)
                 self._collect(job)
         except BaseException:  # an interrupt included: what the workers still send belongs to no later call
             self.close()
             raise
         return [job.verdicts[i] for i in range(len(items))]
-
-    def _hire(self, job: "_Job") -> None:
-        wanted = math.ceil((len(job.items) - len(job.verdicts)) / _ITEMS_PER_WORKER)
-        while len(self._workers) < min(self._most, wanted):
-            self._workers.append(_start(self._grade, self._seconds, self._memory_mib))
 
     def _assign(self, job: "_Job") -> None:
         for worker in [worker for worker in self._workers if worker.ready and not worker.assigned]:
@@ -234,13 +231,8 @@ def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
 
 
 def _read(message: bytes) -> Verdict | None:
-    """A worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    content = json.loads(message)
-    match content:
+    """A worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed."""
+    match json.loads(message):
         case None:
             return None
         case [str(status), str(extracted)] if status in STATUSES:

@@ -42,16 +42,10 @@ _SIZES = {  # the YAML file's names, and transformers'
 
 
 def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resolved: dict[str, Any], out: Path) -> None:
-    """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest.
+    """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest of its `resolved` config.
 
-    An interrupted download is taken up again.
-
-    Args:
-        file: the YAML file that states the model, for messages.
-        repository: where a relative `path` starts.
-        resolved: the model's resolved configuration, for the manifest.
-        out: receives weights, config, tokenizer, ``generation_config.json`` and manifest; it appears whole or not at
-            all.
+    The folder `out` appears whole or not at all; an interrupted download is taken up again. Messages name the `file`
+    that states the model; its relative `path` starts at `repository`.
 
     Raises:
         UserError: the checkpoint cannot be had, is incomplete, or is not the one that the file states.
@@ -108,16 +102,23 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
         UserError: weights are missing, the config has another architecture, or the tokenizer's own stop id is not
             among the stated ones.
     """
-    _check_weights(file, folder)
+    if not any(folder.glob(WEIGHTS)):
+        raise UserError(
+            f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
+            "may run code: convert them, or name a model that has safetensors"
+        )
+    try:
+        check_weights(folder)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
     stated = [(f"architecture.{key}", getattr(model.architecture, key), name) for key, name in _SIZES.items()]
-    stated.append(("tied_embeddings", model.tied_embeddings, "tie_word_embeddings"))
     faults = []
-    for key, value, name in stated:
+    for key, value, name in [*stated, ("tied_embeddings", model.tied_embeddings, "tie_word_embeddings")]:
         if (own := getattr(config, name, None)) != value:
             faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
     if faults:
@@ -130,18 +131,6 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
         )
     pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})
-
-
-def _check_weights(file: str, folder: Path) -> None:
-    if not any(folder.glob(WEIGHTS)):
-        raise UserError(
-            f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
-            "may run code: convert them, or name a model that has safetensors"
-        )
-    try:
-        check_weights(folder)
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from None
 
 
 def _tokenizer(file: str, folder: Path) -> PreTrainedTokenizerBase:

@@ -10,7 +10,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.grading import LETTERS
 from ict_core.problems.mini._arithmetic import Operation, Step
-from ict_core.seeding import derive_seed, generator
+from ict_core.seeding import generator
 
 TEMPLATE = "Q: {question}\nA:"
 """How every problem is put."""
@@ -20,12 +20,15 @@ _THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
 _LIMITS = (2, 5, 8)  # the first digit beyond the ranges A, B and C
 
 
+Steps = tuple[Step, ...]
+
+
 @dataclass(frozen=True)
 class Problem:
     """A question, the steps that solve it, and the letter of the right choice (none: the last result is asked for)."""
 
     question: str
-    steps: tuple[Step, ...]
+    steps: Steps
     letter: str = ""
 
     @property
@@ -55,7 +58,7 @@ def _step(rng: np.random.Generator, left: int, operations: str) -> Step:
     return Step(left, "*", int(rng.integers(2, 6)))
 
 
-def _chain(rng: np.random.Generator, length: int, operations: str = "+-*") -> tuple[Step, ...]:
+def _chain(rng: np.random.Generator, length: int, operations: str = "+-*") -> Steps:
     steps = [_step(rng, int(rng.integers(11, 100)), operations)]
     while len(steps) < length:
         steps.append(_step(rng, steps[-1].result, operations))
@@ -81,9 +84,7 @@ def symbolic(rng: np.random.Generator) -> Problem:
     return Problem(f"y={first.expression}, y{second.operation}{second.right}", steps)
 
 
-def _balanced(
-    rng: np.random.Generator, draw: Callable[[], tuple[Step, ...]], unit: int
-) -> tuple[tuple[Step, ...], str]:
+def _balanced(rng: np.random.Generator, draw: Callable[[], Steps], unit: int) -> tuple[Steps, str]:
     """Steps and the letter of the range of one digit of their result (`unit` 1: the last), each equally likely."""
     wanted = int(rng.integers(4))
     while True:
@@ -101,7 +102,7 @@ def stem(rng: np.random.Generator) -> Problem:
 def science(rng: np.random.Generator) -> Problem:
     """In which of four ranges the last digit of a two-step quantity lies (mirrors GPQA)."""
 
-    def draw() -> tuple[Step, ...]:
+    def draw() -> Steps:
         first = Step(int(rng.integers(11, 100)), "*", int(rng.integers(2, 6)))
         return first, _step(rng, first.result, "+-")
 
@@ -121,13 +122,7 @@ def aime(rng: np.random.Generator) -> Problem:
     return Problem(f"{', '.join(lines)}. Find {letters[-1]}", steps)
 
 
-FAMILIES: dict[str, Callable[[np.random.Generator], Problem]] = {
-    "word": word,
-    "symbolic": symbolic,
-    "stem": stem,
-    "science": science,
-    "aime": aime,
-}
+FAMILIES = {family.__name__: family for family in (word, symbolic, stem, science, aime)}
 
 
 PRETRAINING_MIX = {"word": 0.25, "symbolic": 0.2, "stem": 0.2, "science": 0.2, "aime": 0.15}
@@ -145,20 +140,17 @@ def _distinct(rng: np.random.Generator, families: tuple[str, ...], count: int, t
             failures += 1
             if failures > _PATIENCE:
                 raise UserError(f"families {families} have no {count} distinct problems left; ask for fewer")
-            continue
-        failures = 0
-        taken.add(problem.prompt)
-        problems.append(problem)
+        else:
+            failures = 0
+            taken.add(problem.prompt)
+            problems.append(problem)
     return problems
 
 
 def evaluation_problems(seed: int, sets: Mapping[str, tuple[str, int]]) -> pd.DataFrame:
-    """The held-out sets, as a frame of ``records.PROBLEMS``.
+    """The held-out sets, as a frame of ``records.PROBLEMS``; `sets` has a family and a number of problems by name.
 
-    Args:
-        seed: the data seed.
-        sets: benchmark name -> (family, number of problems). A set does not depend on which others are asked for,
-            but for a prompt that two of the same family would share.
+    A set does not depend on which others are asked for, but for a prompt that two of the same family would share.
     """
     taken: set[str] = set()
     rows = []
@@ -189,11 +181,6 @@ def pretraining_documents(seed: int, count: int, held_out: set[str]) -> Iterator
         if problem.prompt not in held_out:
             made += 1
             yield problem.prompt, problem.solution(worked.tolist())
-
-
-def tokenizer_texts(count: int = 4000) -> list[str]:
-    """Text to train the tokenizer on: one tokenizer for every seed and study."""
-    return [prompt + completion for prompt, completion in pretraining_documents(derive_seed(0, "bpe"), count, set())]
 
 
 def _row(benchmark: str, identifier: str, problem: Problem) -> dict[str, str]:

@@ -25,24 +25,18 @@ from ict_core.process.failures import DISK_ERRORS, lost_connection
 from ict_core.seeding import generator
 from ict_core.store import records
 
-_INTEGER = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
+_FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
+_MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
 
 
 class Item(NamedTuple):
-    """One problem of a published set.
+    """One problem of a published set."""
 
-    Attributes:
-        id: the publisher's own where there is one, else made from the content.
-        question: without surrounding whitespace.
-        answer: the gold answer, normalised; a letter where there are choices.
-        choices: the four options in the order of their letters, or None.
-    """
-
-    id: str
-    question: str
-    answer: str
-    choices: tuple[str, ...] | None = None
+    id: str  # the publisher's own where there is one, else made from the content
+    question: str  # without surrounding whitespace
+    answer: str  # the gold answer, normalised; a letter where there are choices
+    choices: tuple[str, ...] | None = None  # the four options in the order of their letters
 
 
 Row = Mapping[str, Any]
@@ -70,7 +64,7 @@ def label(row: Row, column: str) -> str:
 def integer(written: object) -> str:
     """An AIME answer, 0 to 999, without padding: ``"051"`` and 51 are ``"51"``."""
     shown = str(written).strip() if isinstance(written, str | int) and not isinstance(written, bool) else ""
-    plain = str(int(shown)) if _INTEGER.fullmatch(shown) else ""
+    plain = str(int(shown)) if re.fullmatch(r"[0-9]+", shown) else ""
     if refusal(plain, "integer"):
         raise ValueError(f"the answer {written!r} is no integer from 0 to 999")
     return plain
@@ -118,23 +112,15 @@ def items_hash(items: Sequence[Item]) -> str:
 
     Row order, other columns and the kind of file have no part in it. UTF-8, no ASCII escapes, no spaces between values.
     """
-    lines = [
-        json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n"
-        for item in sorted(items, key=lambda item: item.id)
-    ]
+    ordered = sorted(items, key=lambda item: item.id)
+    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-_FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
-_MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
-_PLACE = re.compile(r"\{(question|options)\}")
-
-
 def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
-    """Tell what is missing before any of the sets is downloaded.
+    """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place.
 
-    Args:
-        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config), or None for the hub.
+    A mirror is a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl`, `default` for an unnamed config.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
@@ -159,7 +145,7 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
         UserError: the rows cannot be had, lack a column, are not as published, or differ from the row count or the
             content hash that the file states.
     """
-    read = _reader(published.reader)
+    read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
     items: list[Item] = []
     for config in published.configs:
         origin, rows = _hub_rows(published, config) if mirror is None else _mirror_rows(published, config, mirror)
@@ -175,33 +161,19 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
         items = distinct(items)
     except ValueError as error:
         raise UserError(f"{published.file}: {whole}: {error}") from error
-    _check_content(published, items, whole)
-    return items
-
-
-def _check_content(published: PublishedSet, items: Sequence[Item], origin: str) -> None:
-    """Hold all problems that were read against what the set's file states: a changed set is an error, not a surprise.
-
-    Row count, the answers' form and the content hash (which a gated set may leave out) are compared; the message names
-    the file, the origin, and both values.
-    """
     if len(items) != published.rows:
-        raise UserError(f"{published.file}: rows: {published.rows} stated, but {origin} has {len(items)}; {_MEND}")
+        raise UserError(f"{published.file}: rows: {published.rows} stated, but {whole} has {len(items)}; {_MEND}")
     for item in items:
         has_choices = item.choices is not None
         if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
             raise UserError(
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
-                f"{origin}; allowed: the answer type of the reader {published.reader}"
+                f"{whole}; allowed: the answer type of the reader {published.reader}"
             )
     sha256 = items_hash(items)
     if published.sha256 is not None and sha256 != published.sha256:
-        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {origin} has {sha256}; {_MEND}")
-
-
-def _reader(name: str) -> Read:
-    """The reader that a YAML file names."""
-    return import_module(f"ict_core.{READERS[name]}").read
+        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {whole} has {sha256}; {_MEND}")
+    return items
 
 
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
@@ -238,7 +210,8 @@ def prompt(template: str, item: Item) -> str:
     """
     lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
     shown = {"question": item.question, "options": "\n".join(lines)}
-    return _PLACE.sub(lambda place: shown[place[1]], template)  # in one pass: a question may hold such words itself
+    # in one pass, as a question may hold such words itself
+    return re.sub(r"\{(question|options)\}", lambda place: shown[place[1]], template)
 
 
 def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:
