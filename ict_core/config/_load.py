@@ -17,14 +17,9 @@ from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
 from ict_core.store import StudyFiles
 
-_SCHEMAS = {
-    "training": Training,
-    "models": Model,
-    "methods": method_schema(),
-    "benchmarks": Benchmark,
-    "data": TrainingSet,
-}
-"""What a file of each folder of `configs` holds that a study names."""
+# what a file of each folder of `configs` holds that a study names
+_SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
+_SCHEMAS["methods"] = method_schema()
 
 
 class _Folder:

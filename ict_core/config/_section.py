@@ -115,9 +115,19 @@ def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
 
 
 def _content(file: Path, mistakes: Mistakes) -> str | None:
-    """A YAML file as JSON; None where a problem was noted."""
+    """A YAML file as JSON; None where a problem was noted, such as a key that stands twice, or a huge number."""
     try:
-        return _read(file, mistakes)
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise OSError("it is no file")
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise OSError(f"it is larger than {_LARGEST // 1024} KiB")
+        loader = _Loader(content.decode("utf-8"))
+        node = loader.get_single_node()
+        if not (faults := list(_faults(node, ()))):
+            return json.dumps(loader.construct_document(node) if node else None, default=str)
+        mistakes.add_all(file, faults)
     except FileNotFoundError:
         known = closest(file.stem, (other.stem for other in file.parent.glob("*.yaml")))
         mistakes.add(file, "", f"no such file; {known}")
@@ -131,21 +141,6 @@ def _content(file: Path, mistakes: Mistakes) -> str | None:
     except _NOT_ITS_TAG as error:
         mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
     return None
-
-
-def _read(file: Path, mistakes: Mistakes) -> str | None:
-    """A YAML file as JSON; None where a key was noted that stands twice or is no text, or a huge number."""
-    if not stat.S_ISREG(file.stat().st_mode):
-        raise OSError("it is no file")
-    with file.open("rb") as opened:
-        content = opened.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise OSError(f"it is larger than {_LARGEST // 1024} KiB")
-    loader = _Loader(content.decode("utf-8"))
-    node = loader.get_single_node()
-    faults = list(_faults(node, ()))
-    mistakes.add_all(file, faults)
-    return None if faults else json.dumps(loader.construct_document(node) if node else None, default=str)
 
 
 def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Fault]:

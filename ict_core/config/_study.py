@@ -40,11 +40,8 @@ def _flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}
-_NOT_OF_THE_TRAINING = {
-    "allow_unpinned": True,
-    "licence": True,
-    "hardware": {"memory_gib", "train_hours", "generate_hours"},  # what a scheduler is told
-}
+_OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
+_NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "hardware": _OF_THE_SCHEDULER}
 
 _MOST_CELLS = 20_000
 _LARGEST_K = 4  # of the tables

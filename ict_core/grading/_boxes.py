@@ -4,8 +4,7 @@ import re
 from collections import deque
 from typing import NamedTuple
 
-EXTRACTED_LIMIT = 200
-"""Characters of an answer that are stored with its verdict."""
+EXTRACTED_LIMIT = 200  # characters of an answer that are stored with its verdict
 
 
 class Verdict(NamedTuple):

@@ -63,11 +63,7 @@ CANARIES = (
 
 
 def check_canaries(pool: GradingPool) -> None:
-    """Grade every canary; several of them need math-verify, hence a worker.
-
-    Raises:
-        UserError: a status differs from the one known; the message names each such canary, expected and found.
-    """
+    """Grade every canary, several by math-verify in a worker; a UserError names each whose status differs."""
     verdicts = pool.grade([(canary.text, canary.gold, canary.answer_type) for canary in CANARIES])
     failures = [
         f"{canary.name!r}: expected {canary.status}, found {verdict.status}"
@@ -124,9 +120,8 @@ def grade_completions(
         a frame of ``records.GRADES``, one row a completion and in their order.
 
     Raises:
-        UserError: a canary is graded otherwise than known, a worker does not start, or the frames do not fit: a
-            duplicate problem or sample, an unknown problem, one without completions, unequal numbers of samples within
-            a benchmark, an answer type or a gold answer that cannot be graded. The message names the thing.
+        UserError: a canary is graded otherwise than known, a worker does not start, or the frames do not fit: problems
+            or samples that are unknown, missing or twice there, or an answer that cannot be graded.
     """
     _check(completions, problems)
     golds = completions[_PROBLEM].merge(problems, on=_PROBLEM, how="left", validate="many_to_one")

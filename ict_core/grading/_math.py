@@ -104,11 +104,8 @@ def _equal(answer: str, gold: str) -> bool:
 def grade_math(text: str, gold: str) -> Verdict:
     """Grade the last box of a text against the gold answer, under the rule in the module's docstring.
 
-    The time is unbounded: math-verify may evaluate what it reads. Call it within a :class:`GradingPool` for texts
-    that nobody has seen.
-
-    Raises:
-        MemoryError: out of memory. Only the process that set the limit can tell what that means.
+    The time is unbounded, as math-verify may evaluate what it reads: a :class:`GradingPool` is for texts that nobody
+    has seen. A MemoryError passes: only the process that set the limit can tell what that means.
     """
     box = last_box(text)
     if box is None:

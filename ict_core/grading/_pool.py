@@ -44,6 +44,17 @@ class _Worker:
     assigned: deque[int] = field(default_factory=deque)  # the first is being graded
 
 
+@dataclass
+class _Job:
+    """The state of one call, with items by their index."""
+
+    items: list[Item]
+    todo: deque[int]  # those that no worker has
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    again: set[int] = field(default_factory=set)  # whose worker died of something else than the limits
+    lost_starts: int = 0
+
+
 class GradingPool:
     """Grades texts in killable worker processes, which are started when a text first needs one, and then reused.
 
@@ -66,10 +77,7 @@ class GradingPool:
         for name, value in (("workers", workers), ("seconds", seconds), ("memory_mib", memory_mib)):
             if not 0 < value < math.inf:
                 raise UserError(f"grading: {name} must be positive, not {value}")
-        self._most = workers
-        self._seconds = seconds
-        self._memory_mib = memory_mib
-        self._grade = grade
+        self._most, self._seconds, self._memory_mib, self._grade = workers, seconds, memory_mib, grade
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -108,7 +116,7 @@ class GradingPool:
         return [item if isinstance(item, Verdict) else graded[item] for item in settled]
 
     def _run(self, items: list[Item], watch: Callable[[int], object]) -> list[Verdict]:
-        job = _Job(items)
+        job = _Job(items, deque(range(len(items))))
         try:
             while len(job.verdicts) < len(items):
                 watch(len(job.verdicts))
@@ -122,7 +130,7 @@ class GradingPool:
             raise
         return [job.verdicts[i] for i in range(len(items))]
 
-    def _assign(self, job: "_Job") -> None:
+    def _assign(self, job: _Job) -> None:
         for worker in [worker for worker in self._workers if worker.ready and not worker.assigned]:
             share = math.ceil(len(job.todo) / (2 * len(self._workers)))
             batch = [job.todo.popleft() for _ in range(min(_BATCH, share))]
@@ -137,7 +145,7 @@ class GradingPool:
                 worker.assigned.extend(batch)
                 worker.deadline = time.monotonic() + self._seconds
 
-    def _collect(self, job: "_Job") -> None:
+    def _collect(self, job: _Job) -> None:
         """Wait for a message, a death or a deadline, and take in every one that has come."""
         if not self._workers:
             return
@@ -150,7 +158,7 @@ class GradingPool:
             elif time.monotonic() >= worker.deadline:
                 self._bury(worker, job, "timeout", None)
 
-    def _receive(self, worker: _Worker, job: "_Job") -> None:
+    def _receive(self, worker: _Worker, job: _Job) -> None:
         try:
             verdict = _read(worker.connection.recv_bytes(_LONGEST_MESSAGE))
             if (verdict is None) == worker.ready or (verdict is not None and not worker.assigned):
@@ -167,7 +175,7 @@ class GradingPool:
             job.verdicts[worker.assigned.popleft()] = verdict
         worker.deadline = time.monotonic() + self._seconds if worker.assigned else math.inf
 
-    def _bury(self, worker: _Worker, job: "_Job", status: str, died: int | None) -> None:
+    def _bury(self, worker: _Worker, job: _Job, status: str, died: int | None) -> None:
         """Give the item that a worker was at its status, the items after it back to the job, and the worker up.
 
         Where it died by itself, of no limit, the item goes back too, the first time.
@@ -186,7 +194,9 @@ class GradingPool:
             guilty = worker.assigned.popleft()
             job.todo.extendleft(reversed(worker.assigned))
             if died is None or guilty in job.again:
-                job.verdicts[guilty] = _blame(job.items[guilty], status)
+                text = job.items[guilty][0]
+                box = last_box(text) if len(text) <= SETTLED_LIMIT else None
+                job.verdicts[guilty] = Verdict.on(box.answer if box else "", status)
             else:
                 job.again.add(guilty)
                 job.todo.appendleft(guilty)
@@ -199,25 +209,11 @@ class GradingPool:
         worker.connection.close()
 
 
-class _Job:
-    """The state of one call: items by index, those that no worker has, and the verdicts so far."""
-
-    def __init__(self, items: list[Item]) -> None:
-        self.items = items
-        self.todo = deque(range(len(items)))
-        self.verdicts: dict[int, Verdict] = {}
-        self.again: set[int] = set()  # whose worker died of something else than the limits
-        self.lost_starts = 0
-
-
 def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
     """Start an interpreter that sees the modules this one sees. It runs no code of this process's main module."""
     ours, theirs = Pipe()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
-        "OPENBLAS_NUM_THREADS": "1",  # each of its threads takes address space
-    }
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}  # a thread takes address space
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _COMMAND.format(descriptor=theirs.fileno())],
@@ -255,8 +251,3 @@ def _how(ended: int) -> str:
 
 def _say(what: str) -> None:
     print(f"grading: {what}", file=sys.stderr, flush=True)
-
-
-def _blame(item: Item, status: str) -> Verdict:
-    box = last_box(item[0]) if len(item[0]) <= SETTLED_LIMIT else None
-    return Verdict.on(box.answer if box else "", status)

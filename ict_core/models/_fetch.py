@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 from huggingface_hub import HfApi, snapshot_download
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer
 
 from ict_core.config import HubModel, LocalModel
 from ict_core.errors import Transient, UserError
@@ -123,7 +123,12 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
             faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
     if faults:
         raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
-    tokenizer = _tokenizer(file, folder)
+    if not any((folder / name).exists() for name in _TOKENIZERS):
+        raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+        raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None
     if tokenizer.eos_token_id not in model.stop_ids:
         raise UserError(
             f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "
@@ -131,12 +136,3 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
         )
     pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})
-
-
-def _tokenizer(file: str, folder: Path) -> PreTrainedTokenizerBase:
-    if not any((folder / name).exists() for name in _TOKENIZERS):
-        raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
-    try:
-        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # the libraries raise whatever a damaged file leads them to
-        raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None

@@ -13,9 +13,8 @@ from ict_core.seeding import generator
 def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Make or read every problem that a study trains and evaluates on; `mirror` may stand for the hub.
 
-    Returns:
-        training and evaluation problems, two frames of ``records.PROBLEMS``. No generated training problem is an
-        evaluation problem; published training sets are used as they are.
+    Returns two frames of ``records.PROBLEMS``, the training and the evaluation problems. No generated training problem
+    is an evaluation problem; published training sets are used as they are.
 
     Raises:
         UserError: a published set cannot be had or is not the one that its file states.

@@ -116,10 +116,9 @@ def science(rng: np.random.Generator) -> Problem:
 def aime(rng: np.random.Generator) -> Problem:
     """A chain of three definitions, the answer an integer from 0 to 999 (mirrors AIME)."""
     steps = _chain(rng, 3)
-    letters = "abc"
-    lines = [f"a={steps[0].expression}"]
-    lines += [f"{letters[i]}={letters[i - 1]}{s.operation}{s.right}" for i, s in enumerate(steps) if i]
-    return Problem(f"{', '.join(lines)}. Find {letters[-1]}", steps)
+    first, second, third = steps
+    chain = f"a={first.expression}, b=a{second.operation}{second.right}, c=b{third.operation}{third.right}"
+    return Problem(f"{chain}. Find c", steps)
 
 
 FAMILIES = {family.__name__: family for family in (word, symbolic, stem, science, aime)}
