@@ -207,8 +207,7 @@ def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
     if path is None or Path(path).is_absolute():
         return
     root = repository(file)
-    inside = "\0" not in path and Path(os.path.realpath(root / path)).is_relative_to(root)
-    if not inside:
+    if "\0" in path or not Path(os.path.realpath(root / path)).is_relative_to(root):
         yield refused(key, path, f"a path that stays inside the project's folder {root}, or an absolute one")
 
 

@@ -92,10 +92,7 @@ class GradingPool:
             self._discard(self._workers[-1])
 
     def grade(self, items: Sequence[Item], watch: Callable[[int], object] = lambda graded: None) -> list[Verdict]:
-        """Grade (text, gold answer, answer type) items.
-
-        Args:
-            watch: called now and then, and at the end, with the number of items that are graded.
+        """Grade items; `watch` is called now and then, and at the end, with the number of those that are graded.
 
         Returns:
             one verdict an item, in the order of the items. An item that a worker did not survive has the status

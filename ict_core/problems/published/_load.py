@@ -203,10 +203,7 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
 
 
 def prompt(template: str, item: Item) -> str:
-    r"""The template with ``{question}`` and ``{options}`` filled in; other braces, as in ``\boxed{}``, stay.
-
-    Choices become four lines ``A) ...`` to ``D) ...``.
-    """
+    r"""The template with ``{question}`` and ``{options}`` (lines ``A) ...``) filled in; other braces stay."""
     lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
     shown = {"question": item.question, "options": "\n".join(lines)}
     # in one pass, as a question may hold such words itself
