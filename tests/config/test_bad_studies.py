@@ -39,7 +39,7 @@ CASES = {
     "varies nothing known": (ICT20, "of: ict-10", "of: ict-11", ["ablation.of", "'ict-11'", "did you mean 'ict-10'"]),
     "margin 0": (MINI, "margin_points: 2.0", "margin_points: 0.0", ["evidence.margin_points", "0.0", "a number > 0"]),
     "n < k": (MINI, "samples: 8", "samples: 2", ["evaluation.samples", "2", "at least 4", "n < k"]),
-    "unknown engine": (MINI, "engine: vllm", "engine: sglang", ["evaluation._engine", "'sglang'", "vllm, transformers"]),
+    "unknown engine": (MINI, "engine: vllm", "engine: sglang", ["evaluation.engine", "'sglang'", "vllm, transformers"]),
     "typo in a key": (MINI, "  samples: 8", "  sampels: 8", ["evaluation.sampels", "8", "unknown key", "did you mean 'samples'"]),
     "typo at the top": (MINI, "baselines:", "baseline:", ["baseline", "unknown key", "did you mean 'baselines'"]),
     "missing key": (MINI, "  samples: 8", "  # samples", ["evaluation.samples", "missing", "a whole number >= 1"]),

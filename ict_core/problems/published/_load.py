@@ -142,7 +142,7 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
     """All problems of a set in order of their ids, checked against its YAML file; `mirror` as in :func:`check_access`.
 
     Raises:
-        UserError: the rows cannot be had, lack a column, are not as published, or not as many or those that are stated.
+        UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
     read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
     items: list[Item] = []
