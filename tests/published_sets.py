@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.config import PublishedBenchmark, PublishedSet, read_section
-from ict_core.config._problem_sets import TrainingSet
+from ict_core.config._inputs import TrainingSet
 from ict_core.config.mistakes import Mistakes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -42,6 +42,6 @@ def gpqa_row(number: int) -> dict:
 
 def stated(name: str, items: list, **changes: object) -> PublishedSet:
     """A set of the project's whose file would state just these items."""
-    from ict_core.problems.published._item import items_hash
+    from ict_core.problems.published._load import items_hash
 
     return SETS[name].model_copy(update={"rows": len(items), "sha256": items_hash(items), **changes})

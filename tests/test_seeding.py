@@ -55,7 +55,7 @@ def test_no_two_modules_draw_from_one_stream():
         files.setdefault(purpose, set()).add(file)
     shared = {purpose: found for purpose, found in files.items() if len(found) > 1}
     # the problems' streams hang on the data's seed, are numpy's, and have a benchmark's name alone after the purpose
-    corpus = "problems/mini/_corpus.py"
+    corpus = "problems/mini/_problems.py"
     assert shared == {
         "evaluation": {corpus, "evaluation/_generate.py"},
         "training": {corpus, "training/_run.py"},

@@ -1,7 +1,4 @@
-"""Typed configuration: a study's YAML files in, one frozen :class:`Study` out, or every problem in one error.
-
-Each section of the configuration has a file of its own here; `_load.py` puts them together.
-"""
+"""Typed configuration: a study's YAML files in, one frozen :class:`Study` out, or every problem in one error."""
 
 import lazy_loader
 

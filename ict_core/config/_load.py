@@ -8,24 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ict_core.config._methods import Method, method_schema
-from ict_core.config._models import LocalModel, Model
-from ict_core.config._problem_sets import Benchmark, TrainingSet
+from ict_core.config._inputs import Benchmark, LocalModel, Model, TrainingSet
+from ict_core.config._methods import Method, Training, method_schema
+from ict_core.config._section import read_section
 from ict_core.config._study import BASE_VARIANT, Data, Study, StudyFile
-from ict_core.config._training import Training
-from ict_core.config._yaml_file import read_section
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
+from ict_core.store import StudyFiles
 
-_SCHEMAS = {
-    "training": Training,
-    "models": Model,
-    "methods": method_schema(),
-    "benchmarks": Benchmark,
-    "data": TrainingSet,
-}
-"""What a file of each folder of `configs` holds that a study names."""
+# what a file of each folder of `configs` holds that a study names
+_SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
+_SCHEMAS["methods"] = method_schema()
 
 
 class _Folder:
@@ -44,7 +38,7 @@ class _Folder:
         elif name not in self._read:
             section = read_section(self.files[name], _SCHEMAS[self._kind], self._mistakes)
             self._read[name] = section
-            _check_name(self.files[name], "name", getattr(section, "name", name), self._mistakes)
+            self.note(name, _check_name("name", getattr(section, "name", name), name))
 
     def sections(self) -> dict[str, Any]:
         """What was read, by name."""
@@ -56,40 +50,47 @@ class _Folder:
 
 
 def load_study(path: Path) -> Study:
-    """Read and check a study and every file that it names, in the `configs` folder in which it stands.
-
-    Args:
-        path: `configs/studies/<study>.yaml`.
+    """Read and check `configs/studies/<study>.yaml` and every file that it names in this `configs` folder.
 
     Raises:
         UserError: something is wrong; one line a problem, with file, key, value and what is allowed.
     """
     mistakes = Mistakes()
-    file: StudyFile | None = read_section(path, StudyFile, mistakes)
+    file: StudyFile = read_section(path, StudyFile, mistakes)
     if file is None:
         mistakes.raise_if_any()
-        raise AssertionError("a file that was not read has a problem")
-    _check_name(path, "study", file.study, mistakes)
+    mistakes.add_all(path, _check_name("study", file.study, path.stem))
     folders = _read_named(path, file, mistakes)
     models, benchmarks, train_sets = (folders[kind].sections() for kind in ("models", "benchmarks", "data"))
-    methods = {
-        variant: _with_warmup(method, file.selection_warmup_steps)
-        for variant, method in folders["methods"].sections().items()
-    }
-    _check_together(file, folders, methods)
+    methods = folders["methods"].sections()
+    for variant, method in methods.items():
+        if method.warmup_steps is None:
+            methods[variant] = method.model_copy(update={"warmup_steps": file.selection_warmup_steps})
+    training = folders["training"].sections().get(file.training)
+    for variant, method in methods.items():
+        folders["methods"].note(variant, _check_ablation(method, methods))
+        if training is not None:
+            folders["methods"].note(variant, _check_method(method, training, file.training))
+    for name, model in models.items():
+        if isinstance(model, LocalModel):
+            folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
+        if training is not None:
+            folders["models"].note(name, _check_model(model, training, file.training))
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
+    number = file.data.problems_per_benchmark
+    if number is not None:
+        for name, benchmark in benchmarks.items():  # a published one has no more than its rows
+            benchmarks[name] = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     return Study(
         name=file.study,
         training=folders["training"].sections()[file.training],
         models=models,
         methods={variant: methods[variant] for variant in file.variants()},
-        benchmarks={
-            name: _with_problems(benchmark, file.data.problems_per_benchmark) for name, benchmark in benchmarks.items()
-        },
+        benchmarks=benchmarks,
         train_sets=train_sets,
         numerics=file.numerics or numerics,
         trackers=file.trackers,
@@ -101,10 +102,7 @@ def load_study(path: Path) -> Study:
 
 
 def load_methods(folder: Path) -> dict[str, Method]:
-    """Every variant of a folder of methods by name, in the order of the names.
-
-    Args:
-        folder: `configs/methods`.
+    """Every variant of a folder like `configs/methods` by name, in the order of the names.
 
     Raises:
         UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
@@ -130,12 +128,6 @@ def load_model(path: Path) -> Model:
     return model
 
 
-def _check_name(file: Path, key: str, name: str, mistakes: Mistakes) -> None:
-    """A name that other files or results go by is that of the file which gives it."""
-    if name != file.stem:
-        mistakes.refuse(file, key, name, f"{file.stem!r}, as the file is called")
-
-
 def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _Folder]:
     """The folders of `configs`, in which every file that a study names is read."""
     folders = {kind: _Folder(path.resolve().parent.parent, kind, mistakes) for kind in _SCHEMAS}
@@ -151,30 +143,10 @@ def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _F
     return folders
 
 
-def _check_together(file: StudyFile, folders: Mapping[str, _Folder], methods: Mapping[str, Method]) -> None:
-    """Check the files that a study names against each other."""
-    training = folders["training"].sections().get(file.training)
-    for variant, method in methods.items():
-        folders["methods"].note(variant, _check_ablation(method, methods))
-        if training is not None:
-            folders["methods"].note(variant, _check_method(method, training, file.training))
-    for name, model in folders["models"].sections().items():
-        if isinstance(model, LocalModel):
-            folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
-        if training is not None:
-            folders["models"].note(name, _check_model(model, training, file.training))
-
-
-def _with_warmup(method: Method, steps: int | None) -> Method:
-    """The method with the study's warm-up, if it has one and does not say how long."""
-    return method if method.warmup_steps is not None else method.model_copy(update={"warmup_steps": steps})
-
-
-def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
-    """The benchmark with another number of problems; a published one has no more than its rows."""
-    if number is None:
-        return benchmark
-    return benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
+    """A name that other files or results go by is that of the file which gives it."""
+    if name != stem:
+        yield refused(key, name, f"{stem!r}, as the file is called")
 
 
 def _check_method(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
@@ -235,6 +207,35 @@ def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
     if path is None or Path(path).is_absolute():
         return
     root = repository(file)
-    inside = "\0" not in path and Path(os.path.realpath(root / path)).is_relative_to(root)
-    if not inside:
+    if "\0" in path or not Path(os.path.realpath(root / path)).is_relative_to(root):
         yield refused(key, path, f"a path that stays inside the project's folder {root}, or an absolute one")
+
+
+def has_problems(results: Path) -> bool:
+    """Whether a study's problems are made, in the folder of its results."""
+    files = StudyFiles(results)
+    return files.train_problems.exists() and files.eval_problems.exists()
+
+
+def check_sources(study: Study, root: Path, results: Path) -> None:
+    """Tell which folder that a study names is not there: its mirror, until its problems are made, and local models.
+
+    They are looked for before a job starts. What reads only the study or its `results` needs none, nor does loading it.
+
+    Raises:
+        UserError: one line a folder; `root`, at which relative ones start, is the repository of the study's file.
+    """
+    mistakes, configs = Mistakes(), root / "configs"
+    named = [
+        (configs / "models" / f"{name}.yaml", "path", model.path, "config.json, tokenizer and *.safetensors")
+        for name, model in study.models.items()
+        if isinstance(model, LocalModel)
+    ]
+    if study.data.mirror is not None and not has_problems(results):
+        rows = "OWNER/NAME/CONFIG/SPLIT.jsonl"
+        named.append((configs / "studies" / f"{study.name}.yaml", "data.mirror", study.data.mirror, rows))
+    for file, key, path, content in named:
+        if not (root / path).is_dir():
+            allowed = f"one of {content}, absolute or from the repository's folder"
+            mistakes.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
+    mistakes.raise_if_any()

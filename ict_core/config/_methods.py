@@ -1,6 +1,7 @@
-"""`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes.
+"""How models are trained: `configs/training/<name>.yaml`, the one GRPO recipe that all methods of a study share, and
+`configs/methods/<variant>.yaml`, a token selector with its parameters, and what else a variant changes.
 
-Every section here that states its `selector` is one of those that a file may hold; nothing else names it.
+Every section here that states its `selector` is one of those that a file of methods may hold; nothing else names it.
 """
 
 from collections.abc import Iterator
@@ -10,9 +11,109 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
 
 from pydantic import Field
 
-from ict_core.config._section import Name, Section
+from ict_core.config._section import Count, Name, Section
 from ict_core.config.mistakes import Fault, refused
 from ict_core.store import score_name
+
+Beta = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Correction(Section):
+    """Of the mismatch between the sampler's and the trainer's probabilities of a token: its ratio enters the loss.
+
+    Ratios outside the bounds are set to the bound (`truncate`) or their tokens are dropped (`mask`), by token or by the
+    whole sequence's ratio. TRL's `vllm_importance_sampling_mode`.
+    """
+
+    mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
+    clip_min: Share | None = None  # absent: no lower bound
+    clip_max: float = Field(gt=1)
+
+
+class Rollouts(Section):
+    """Rollouts by vLLM, to which the weights go before every step."""
+
+    engine: Literal["vllm-colocate", "vllm-server"]  # beside the trainer on its GPUs, or a server of its own
+    memory_share: Share | None = None  # of each GPU, to vLLM-colocate
+    sleep: bool | None = None  # whether vLLM-colocate gives its memory back during the update
+    server: str | None = Field(default=None, pattern=r"^https?://\S+$", description="the address of a vLLM server")
+    correction: Correction
+    probe_bound: float = Field(gt=0)  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
+
+    def faults(self) -> Iterator[Fault]:
+        colocated = self.engine == "vllm-colocate"
+        for key, needed in (("memory_share", colocated), ("sleep", colocated), ("server", not colocated)):
+            value = getattr(self, key)
+            if needed and value is None:
+                yield Fault(key, f"missing; allowed: a value, as rollouts.engine is {self.engine}")
+            if not needed and value is not None:
+                yield refused(key, value, f"nothing, as rollouts.engine is {self.engine}")
+
+
+class Lora(Section):
+    """Low-rank adapters on all linear layers but the head (arXiv:2106.09685), in place of full fine-tuning."""
+
+    rank: Count
+    alpha: Count
+
+
+class Training(Section):
+    """Rollouts, optimiser and loss. What a method changes stands in its own file, never here."""
+
+    prompts_per_step: Count
+    group_size: int = Field(ge=2)  # rollouts a prompt; one alone has no advantage
+    steps: Count  # optimiser steps, one a rollout batch
+    learning_rate: float = Field(gt=0)
+    lr_warmup_steps: int = Field(ge=0)
+    weight_decay: float = Field(ge=0)
+    grad_clip: float = Field(gt=0)
+    adam_betas: tuple[Beta, Beta]
+    kl_coef: float = Field(ge=0)
+    clip_low: float = Field(gt=0, lt=1)
+    clip_high: float = Field(gt=0)
+    temperature: float = Field(gt=0)
+    max_prompt_tokens: Count | None = None  # training problems with longer prompts are left out; absent: none is
+    max_new_tokens: Count
+    micro_batch_sequences: Count  # rollouts in one forward pass of one process
+    precision: Literal["float32", "bfloat16"]
+    passes: Literal["packed", "dense"] = "packed"  # dense: TRL's own, padded and slower
+    rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer (training/_sampling.py)
+    lora: Lora | None = None  # absent: all weights are trained
+    threads: Count
+    token_sample_every: Count  # steps between two rows of the token log
+    token_sample_groups: Count  # groups written to it each time
+    checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
+
+    def faults(self) -> Iterator[Fault]:
+        rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
+        if rollouts % rows:
+            yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
+        if self.lr_warmup_steps >= self.steps:
+            yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
+
+    def dump(self) -> dict[str, Any]:
+        """The recipe as JSON-able values, but for what changes no result."""
+        return self.model_dump(mode="json", exclude={"checkpoint_every"})
+
+    @property
+    def rows_of_groups(self) -> int:
+        return rows_of_groups(self.group_size, self.micro_batch_sequences)
+
+    @property
+    def sequences_per_step(self) -> int:
+        """Rollouts in one optimiser step."""
+        return self.prompts_per_step * self.group_size
+
+    def accumulation_steps(self, processes: int) -> int:
+        """Micro-batches in one optimiser step of each process."""
+        return self.sequences_per_step // (self.micro_batch_sequences * processes)
+
+
+def rows_of_groups(group_size: int, micro_batch: int) -> int:
+    """Rollouts of the whole groups whose statistics, and packed log-probs, are taken in one pass."""
+    return group_size * max(1, micro_batch // group_size)
+
 
 Normaliser = Literal["kept", "response", "batch_tokens"]
 """What a sequence's sum over its kept tokens is divided by: the number of its kept tokens, of all its response

@@ -1,12 +1,17 @@
-"""What every section of the configuration shares."""
+"""What every section of the configuration shares, and how one is read from a YAML file."""
 
+import json
+import re
+import stat
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from ict_core.config.mistakes import Fault, key_path
+from ict_core.config.mistakes import Fault, Mistakes, closest, key_path, note_error
 
 Name = Annotated[
     str,
@@ -18,8 +23,7 @@ Name = Annotated[
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
-UNCHECKED = {"unchecked": True}
-"""The context of a validation whose caller notes the faults (`yaml_file.read_section`); without it they are raised."""
+_UNCHECKED = {"unchecked": True}  # context of a validation whose caller notes the faults; without it they are raised
 
 
 class Section(BaseModel):
@@ -37,7 +41,7 @@ class Section(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_faults(self, info: ValidationInfo) -> Self:
-        faults = [] if info.context is UNCHECKED else [f"{key}: {text}" for key, text in self.faults()]
+        faults = [] if info.context is _UNCHECKED else [f"{key}: {text}" for key, text in self.faults()]
         if faults:
             raise PydanticCustomError("faults", "{text}", {"text": "; ".join(faults)})
         return self
@@ -51,7 +55,7 @@ class Section(BaseModel):
         return self.model_dump(mode="json")
 
 
-def all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fault]:
+def _all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fault]:
     """The faults of every section in a value, each under the whole path of its key."""
     inner: Iterable[tuple[int | str, object]] = ()
     if isinstance(value, Section):
@@ -63,4 +67,98 @@ def all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fau
     elif isinstance(value, tuple):
         inner = enumerate(value)
     for step, part in inner:
-        yield from all_faults(part, (*place, step))
+        yield from _all_faults(part, (*place, step))
+
+
+_LARGEST = 2**18  # bytes of a file
+_DIGITS = 18  # of a whole number
+_NOT_ITS_TAG = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)  # of PyYAML, for `!!int x`
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe subset without aliases, where `3e-4` is a number (PyYAML alone asks for `3.0e-4` and reads a text).
+
+    Aliases would let a small file stand for one of any size.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """See PyYAML."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            text = f"the alias {event.anchor!r}; allowed: no aliases"
+            raise yaml.composer.ComposerError(None, None, text, event.start_mark)
+        return super().compose_node(parent, index)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
+    """A file's content as an instance of `schema`; None where a value was noted that is none of it.
+
+    A section whose values do not fit together is noted too, but given: so is told what is wrong beside it.
+    """
+    content = _content(file, mistakes)
+    if content is None:
+        return None
+    adapter = TypeAdapter(schema)
+    try:  # through JSON: its strict mode knows lists and numbers but converts no text
+        section = adapter.validate_json(content, context=_UNCHECKED)
+    except ValidationError as error:
+        for detail in error.errors():
+            note_error(mistakes, file, detail, adapter.json_schema())
+        return None
+    mistakes.add_all(file, _all_faults(section))
+    return section
+
+
+def _content(file: Path, mistakes: Mistakes) -> str | None:
+    """A YAML file as JSON; None where a problem was noted, such as a key that stands twice, or a huge number."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise OSError("it is no file")
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise OSError(f"it is larger than {_LARGEST // 1024} KiB")
+        loader = _Loader(content.decode("utf-8"))
+        node = loader.get_single_node()
+        if not (faults := list(_faults(node, ()))):
+            return json.dumps(loader.construct_document(node) if node else None, default=str)
+        mistakes.add_all(file, faults)
+    except FileNotFoundError:
+        known = closest(file.stem, (other.stem for other in file.parent.glob("*.yaml")))
+        mistakes.add(file, "", f"no such file; {known}")
+    except yaml.MarkedYAMLError as error:
+        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        mistakes.add(file, "", f"not YAML: {error.problem}{place}")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        mistakes.add(file, "", f"cannot be read: {error}")
+    except RecursionError:
+        mistakes.add(file, "", "is nested too deep")
+    except _NOT_ITS_TAG as error:
+        mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
+    return None
+
+
+def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Fault]:
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _faults(item, (*loc, index))
+    if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
+        allowed = f"whole numbers of at most {_DIGITS}"
+        yield Fault(key_path(loc), f"a number of {len(node.value)} digits; allowed: {allowed}")
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen = set()
+    for key, value in node.value:
+        here, line = (*loc, str(key.value)), key.start_mark.line + 1
+        if key.tag != "tag:yaml.org,2002:str":
+            yield Fault(key_path(here), f"a key in line {line} that is no text; allowed: text keys without aliases")
+        elif key.value in seen:
+            held = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
+            yield Fault(key_path(here), f"stands a second time in line {line}, with {held}; allowed: each key once")
+        seen.add(str(key.value))
+        yield from _faults(value, here)

@@ -1,29 +1,47 @@
 """`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from ict_core.config._differences import Comparison, compare
-from ict_core.config._methods import Method
-from ict_core.config._models import Model, ScratchModel
-from ict_core.config._problem_sets import Benchmark, TrainingSet
+from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
+from ict_core.config._methods import Method, Training
 from ict_core.config._section import Count, Name, Section, Seed
-from ict_core.config._training import Training
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 from ict_core.store import BASE_VARIANT, cell_folder
 
+
+class Comparison(NamedTuple):
+    """What two resolved configurations differ in: the proof that two arms differ in what they declare alone."""
+
+    different: list[tuple[str, Any, Any]]  # each key, dotted, with its value in both; "—" where one lacks it
+    equal: int  # how many other keys there are
+
+
+def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
+    """Compare every value of two nested mappings, in the order of the first, then of the second."""
+    ours, theirs = dict(_flat(first)), dict(_flat(second))
+    pairs = [(key, ours.get(key, "—"), theirs.get(key, "—")) for key in ours | theirs]
+    different = [(key, one, other) for key, one, other in pairs if one != other]
+    return Comparison(different, len(pairs) - len(different))
+
+
+def _flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}
-_NOT_OF_THE_TRAINING = {
-    "allow_unpinned": True,
-    "licence": True,
-    "hardware": {"memory_gib", "train_hours", "generate_hours"},  # what a scheduler is told
-}
+_OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
+_NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "hardware": _OF_THE_SCHEDULER}
 
 _MOST_CELLS = 20_000
 _LARGEST_K = 4  # of the tables
@@ -181,8 +199,7 @@ class StudyFile(Section):
             if again:
                 names = ", ".join(f"{cell.model}/{cell.variant}/seed {cell.seed}" for cell in again[:5])
                 more = f" and {len(again) - 5} more" if len(again) > 5 else ""
-                text = f"{names}{more} already stand in another block; allowed: each cell once"
-                yield Fault(f"grid[{index}]", text)
+                yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
 
     def _lacking_baselines(self) -> Iterator[Fault]:
         seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
@@ -285,16 +302,13 @@ class Study:
         cell = self.cells()[0]
         one, other = (self.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
         different, equal = compare(one, other)
-        return Comparison([pair for pair in different if pair.key != "method.name"], equal)
+        return Comparison([pair for pair in different if pair[0] != "method.name"], equal)
 
     def arms(self) -> dict[str, dict[str, Any]]:
-        """Each variant beside the one that it varies, as JSON-able values.
+        """Each variant beside the one that it varies (`of`), as JSON-able values.
 
-        A variant that declares none, or one that the study does not train, stands beside the first baseline.
-
-        Returns:
-            variant -> `of`; `factor`, null where none is declared; `different`, each key with its value in `of` and in
-            the variant; `equal`, the number of all other keys. The first baseline has no entry unless it declares one.
+        A variant that declares none, or one that the study does not train, stands beside the first baseline, its
+        `factor` null; the first baseline has no entry unless it declares one. Else as :class:`Comparison`.
         """
         arms: dict[str, dict[str, Any]] = {}
         for variant, method in self.methods.items():
@@ -310,20 +324,29 @@ class Study:
         """All that determines one stage's outputs beside its input files, as JSON-able values.
 
         Args:
-            stage: `train` and `generate` need a cell; `base` needs a cell of the model.
-            cell: a trained cell, or for `base` and `generate` one of :meth:`base_cells`.
+            cell: for `train` a trained cell, for `generate` also and for `base` only one of :meth:`base_cells`.
         """
-        if stage in ("train", "generate", "base"):
-            if cell is None:
-                raise ValueError(f"stage {stage} needs a cell")
-            return self._cell_config(stage, cell)
+        if stage in ("train", "generate", "base") and cell is None:
+            raise ValueError(f"stage {stage} needs a cell")
+        if stage == "train" and cell:
+            return self.resolve(cell)
+        if stage == "base" and cell:
+            made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
+            model = {"model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS)}
+            return model | {"numerics": self.numerics} if made_here else model
+        if stage == "generate" and cell:
+            return {
+                "seed": cell.seed,
+                "model": self._model(cell.model, include={"dtype", "prompt"}),
+                "evaluation": self.evaluation.dump(),
+                "benchmarks": list(self.benchmarks),
+                "numerics": self.numerics,
+            }
         if stage == "train_data":  # the evaluation problems, which no training problem may be, are its input
             return self._train_data()
         if stage == "eval_data":
-            return {
-                "seed": self.data.seed,
-                "benchmarks": {name: benchmark.dump() for name, benchmark in self.benchmarks.items()},
-            }
+            sets = {name: benchmark.dump() for name, benchmark in self.benchmarks.items()}
+            return {"seed": self.data.seed, "benchmarks": sets}
         if stage == "grade":
             return self.grading.dump()
         if stage == "shadow":
@@ -333,37 +356,16 @@ class Study:
             raise ValueError(f"there is no stage {stage!r}")
         return {
             "study": self.name,
-            "note": self.note,
-            "scale": self.scale,
+            **{key: getattr(self, key) for key in ("note", "scale", "numerics")},
+            **{key: getattr(self, key).dump() for key in ("data", "training", "evaluation", "grading", "evidence")},
             "models": {name: model.dump() for name, model in self.models.items()},
             "methods": {name: method.dump() for name, method in self.methods.items()},
             "arms": self.arms(),
             "benchmarks": [b.dump() | {"problems": b.drawn} for b in self.benchmarks.values()],  # their order counts
-            "data": self.data.dump(),
             "train_sets": [train_set.dump() for train_set in self.train_sets.values()],
-            "training": self.training.dump(),
-            "evaluation": self.evaluation.dump(),
-            "grading": self.grading.dump(),
-            "evidence": self.evidence.dump(),
-            "numerics": self.numerics,
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
             "shown": self.shared_methods(),
-        }
-
-    def _cell_config(self, stage: Stage, cell: Cell) -> dict[str, Any]:
-        if stage == "train":
-            return self.resolve(cell)
-        if stage == "base":
-            made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
-            model = {"model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS)}
-            return model | {"numerics": self.numerics} if made_here else model
-        return {
-            "seed": cell.seed,
-            "model": self._model(cell.model, include={"dtype", "prompt"}),
-            "evaluation": self.evaluation.dump(),
-            "benchmarks": list(self.benchmarks),
-            "numerics": self.numerics,
         }
 
     def _model(self, name: str, **fields: Any) -> dict[str, Any]:

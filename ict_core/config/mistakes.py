@@ -52,12 +52,14 @@ class Mistakes:
         self.lines: list[str] = []
 
     def add(self, file: Path, key: str, text: str) -> None:
-        """Note a problem of one key of one file.
+        """Note a problem of one key of one file, in one printable line of readable length.
 
         Raises:
             UserError: there are so many that no more are looked for.
         """
-        self.lines.append(one_line(f"{shown(file)}: {key}: {text}" if key else f"{shown(file)}: {text}"))
+        whole = f"{shown(file)}: {key}: {text}" if key else f"{shown(file)}: {text}"
+        cut = whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 3]}..."
+        self.lines.append("".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(cut.split())))
         if len(self.lines) == _MOST:
             self.lines.append(f"... and perhaps more: these are the first {_MOST}")
             self.raise_if_any()
@@ -72,19 +74,9 @@ class Mistakes:
         self.add(file, *refused(key, value, allowed))
 
     def raise_if_any(self) -> None:
-        """Raise all that was noted.
-
-        Raises:
-            UserError: something was noted; the message has one line a problem.
-        """
+        """Raise a UserError with all that was noted, one line a problem, if there is any."""
         if self.lines:
             raise UserError("\n".join(self.lines))
-
-
-def one_line(text: str) -> str:
-    """A text in one printable line of readable length, whatever a file brought into it."""
-    cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(cut.split()))
 
 
 def shown(path: Path) -> str:

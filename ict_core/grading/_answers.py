@@ -4,15 +4,11 @@ from collections.abc import Callable
 
 from ict_core.grading._boxes import Verdict, last_box
 from ict_core.grading._choice import grade_choice
-from ict_core.grading._integer import settle_integer
 from ict_core.grading._math import grade_math, settle_math_text
-from ict_core.grading._number import settle_number
+from ict_core.grading._number import settle_integer, settle_number
 
-Item = tuple[str, str, str]
-"""(text, gold answer, answer type)."""
-
-Grader = Callable[[str, str, str], Verdict]
-"""A function of the members of an :data:`Item`."""
+Item = tuple[str, str, str]  # text, gold answer, answer type
+Grader = Callable[[str, str, str], Verdict]  # of the members of an item
 
 SETTLERS: dict[str, Callable[[str, str], Verdict | None]] = {
     "math": settle_math_text,
@@ -24,8 +20,7 @@ SETTLERS: dict[str, Callable[[str, str], Verdict | None]] = {
 """By answer type, what gives the verdict on (text, gold) where linear-time code can; where it gives None, math-verify
 decides on the text's last box alone."""
 
-SETTLED_LIMIT = 100_000
-"""Characters of the longest text that is looked at outside a worker."""
+SETTLED_LIMIT = 100_000  # characters of the longest text that is looked at outside a worker
 
 
 def grade_answer(text: str, gold: str, answer_type: str) -> Verdict:

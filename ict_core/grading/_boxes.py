@@ -4,21 +4,14 @@ import re
 from collections import deque
 from typing import NamedTuple
 
-EXTRACTED_LIMIT = 200
-"""Characters of an answer that are stored with its verdict."""
+EXTRACTED_LIMIT = 200  # characters of an answer that are stored with its verdict
 
 
 class Verdict(NamedTuple):
-    """What grading says of one text.
+    """What grading says of one text."""
 
-    Attributes:
-        status: ``correct``, ``wrong``, ``no_answer``, ``timeout``, ``memory`` or ``error``; the last three mean that
-            the text could not be graded.
-        extracted: what was taken for the answer, at most :data:`EXTRACTED_LIMIT` characters; ``""`` if nothing.
-    """
-
-    status: str
-    extracted: str = ""
+    status: str  # one of `records.STATUSES`
+    extracted: str = ""  # what was taken for the answer, at most EXTRACTED_LIMIT characters; "" if nothing
 
     @classmethod
     def on(cls, answer: str, status: str) -> "Verdict":
@@ -27,15 +20,10 @@ class Verdict(NamedTuple):
 
 
 class Box(NamedTuple):
-    r"""One box of a text.
+    """One box of a text."""
 
-    Attributes:
-        markup: the box as it stands, such as ``\boxed{\frac12}``; graded alone it gives the verdict of its text.
-        answer: its content without surrounding whitespace; may be empty.
-    """
-
-    markup: str
-    answer: str
+    markup: str  # the box as it stands; graded alone it gives the verdict of its text
+    answer: str  # its content without surrounding whitespace; may be empty
 
 
 # A backslash pair is a line break, so the brace after it groups; but "\\boxed" is a box whose backslash was doubled.

@@ -9,8 +9,6 @@ The rule, in this order:
 2. Without a box the last declaration counts, "answer is B" or "Answer: (B)", its letter a capital; and without that
    the whole text, where it is one letter in dress. Anything else is ``no_answer``: an option that is only mentioned,
    as in "(A) is too small", is no answer.
-
-What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import re
@@ -25,18 +23,15 @@ _WHOLE = 80  # characters of the longest text that may be one letter and nothing
 _DRESS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)(?![A-Za-z])|[\s$*(){}.:]")
 
 
-def _answer(text: str) -> str:
-    """What a text without a box declares, or the text itself where it is short; else nothing."""
-    declared = last_match(_DECLARED, text)
-    if declared:
-        return declared[1]
-    return text if len(text) <= _WHOLE else ""
-
-
 def grade_choice(text: str, gold: str) -> Verdict:
     """Grade the letter that a text gives; in upper case it is what the verdict gives as extracted. Linear time."""
-    box = last_box(text)
-    letter = _DRESS.sub("", box.answer if box else _answer(text)).upper()
+    if box := last_box(text):
+        answer = box.answer
+    elif declared := last_match(_DECLARED, text):
+        answer = declared[1]
+    else:
+        answer = text if len(text) <= _WHOLE else ""
+    letter = _DRESS.sub("", answer).upper()
     if letter not in LETTERS:
         return Verdict("no_answer")
     return Verdict("correct" if letter == gold else "wrong", letter)

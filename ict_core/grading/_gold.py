@@ -5,9 +5,7 @@ It knows no grader, so that another grader makes no problem anew.
 
 import re
 
-LETTERS = ("A", "B", "C", "D")
-"""Of the options of a multiple choice, in their order."""
-
+LETTERS = ("A", "B", "C", "D")  # of the options of a multiple choice, in their order
 _EXPRESSION = (re.compile(r".*\S.*", re.DOTALL), "an expression")
 _FORMS = {
     "math": _EXPRESSION,
@@ -16,8 +14,7 @@ _FORMS = {
     "number": (re.compile(r"-?[0-9]+(?:\.[0-9]+)?"), "a number in digits without separators"),
     "choice": (re.compile("|".join(LETTERS)), f"one of {', '.join(LETTERS)}"),
 }
-ANSWER_TYPES = tuple(_FORMS)
-"""``math`` is the name of ``latex`` in the generated benchmarks: one grader, two names."""
+ANSWER_TYPES = tuple(_FORMS)  # `math` is the name of `latex` in the generated benchmarks: one grader, two names
 
 
 def refusal(gold: str, answer_type: str) -> str | None:

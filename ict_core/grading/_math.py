@@ -13,8 +13,6 @@ dollar signs, a final full stop, and thousands separators made of thin spaces (`
    about the answer: ``error``.
 
 This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated benchmarks.
-
-What the benchmarks' authors and other graders do: docs/grading.md.
 """
 
 import logging
@@ -86,8 +84,7 @@ def _expressions(answer: str) -> list[object]:
     target = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
     readings = parse(f"\\boxed{{{answer}}}", [target], parsing_timeout=None, raise_on_error=True)
     if readings and all(isinstance(reading, str) for reading in readings):
-        # parse() swallows whatever the LaTeX parser raises; ask again, as only a syntax error speaks of the answer.
-        try:
+        try:  # parse() swallows whatever the LaTeX parser raises; only a syntax error speaks of the answer
             parse_latex_cached(readings[0])
         except (MemoryError, RecursionError):
             raise
@@ -107,11 +104,8 @@ def _equal(answer: str, gold: str) -> bool:
 def grade_math(text: str, gold: str) -> Verdict:
     """Grade the last box of a text against the gold answer, under the rule in the module's docstring.
 
-    The time is unbounded: math-verify may evaluate what it reads. Call it within a :class:`GradingPool` for texts
-    that nobody has seen.
-
-    Raises:
-        MemoryError: out of memory. Only the process that set the limit can tell what that means.
+    The time is unbounded, as math-verify may evaluate what it reads: a :class:`GradingPool` is for texts that nobody
+    has seen. A MemoryError passes: only the process that set the limit can tell what that means.
     """
     box = last_box(text)
     if box is None:

@@ -1,6 +1,8 @@
-r"""Answers that are numbers with or without a unit, as GSM8K asks for.
+r"""Answers that are numbers: as GSM8K asks for, with or without a unit, and integers from 0 to 999, as the AIME does.
 
-The rule, in this order:
+Both kinds are brought to one form without arithmetic: linear time, and no limit on digits.
+
+The rule for ``number``, in this order:
 
 1. Of the last line ``#### N`` and the last box, the one that begins later counts. A line counts whose text after the
    four signs is a number in dress (rule 2); others are headings. Without both, the last number of the text counts. An
@@ -12,13 +14,107 @@ The rule, in this order:
 3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading._math``
    does. A last number that is a part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
 
-What the benchmarks' authors and other graders do: docs/grading.md.
+The rule for ``integer``, in this order:
+
+1. The last box counts. Without a box the last "answer is N" or "answer: N" counts, and without that the whole text,
+   where it is one integer. An empty box, or none of the three, is ``no_answer``: no number is picked out of prose.
+2. Dollar signs, ``\text{}`` and its kin, parentheses, a full stop at the end, zero padding (``033``), commas between
+   thousands and a decimal part of zeros (``33.0``) do not matter. What is then an ASCII numeral is compared as one.
+3. A box that holds something else, such as ``m+n=33`` or ``\frac{66}{2}``, is compared by math-verify too.
 """
 
 import re
 
 from ict_core.grading._boxes import Verdict, last_box, last_match
-from ict_core.grading._numerals import canonical, plain_separators, shifted, undress
+
+_SEPARATOR = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\!,|\\,|[\u00a0\u2009\u202f])(?=[0-9]{3}(?![0-9]))")
+_TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[\s~{}$*]", re.DOTALL)
+_FONTS = ("text", "textbf", "textit", "textrm", "textnormal", "mathrm", "mathbf", "mathit", "mbox", "bf")
+_DRESS = frozenset("\\" + name for name in (*_FONTS, "quad", "qquad", "displaystyle"))
+_DRESS_MARKS = frozenset("$()[]!,;:>")
+_SPACES = re.compile(r" +")
+_NUMERAL = re.compile(r"([+-]?) ?([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)?(?:\.([0-9]+))?")
+
+
+def plain_separators(text: str) -> str:
+    r"""Every thousands separator of LaTeX or typography (``{,}``, ``,\!``, ``\,``, a thin space) as a plain comma."""
+    return _SEPARATOR.sub(",", text)
+
+
+def _undressed(token: re.Match[str]) -> str:
+    markup = token[0]
+    kept = markup[0] == "\\" and markup not in _DRESS and markup[1] not in _DRESS_MARKS and not markup[1].isspace()
+    return markup if kept else " "
+
+
+def undress(answer: str) -> str:
+    r"""An answer without what does not change a number; undressing twice is undressing once.
+
+    Dollar signs, ``\text{}`` and its kin, braces, asterisks, ``\(`` and ``\)`` and spaces of any kind become one space
+    where they stand between other things, and nothing at the ends; so do full stops at the end. The minus sign of
+    typography becomes a hyphen, a thousands separator a comma.
+    """
+    spaced = _TOKEN.sub(_undressed, plain_separators(answer.replace("\u2212", "-")))
+    return _SPACES.sub(" ", spaced).strip(" ").rstrip(". ")
+
+
+def canonical(numeral: str) -> str | None:
+    """The one form of a decimal number, such as ``-1234.5`` for ``-1,234.50``; None for anything else.
+
+    Only ASCII digits count; commas must stand between groups of three. Equal numbers have equal forms. The result is a
+    string, since Python bounds the digits that it turns into an ``int``.
+    """
+    match = _NUMERAL.fullmatch(numeral)
+    if match is None or (match[2] is None and match[3] is None):
+        return None
+    whole = (match[2] or "").replace(",", "").lstrip("0") or "0"
+    part = (match[3] or "").rstrip("0")
+    size = f"{whole}.{part}" if part else whole
+    return "-" + size if match[1] == "-" and size != "0" else size
+
+
+def shifted(form: str, places: int) -> str | None:
+    """A canonical number times ten to the power of ``places`` (not negative), again canonical."""
+    whole, _, part = form.partition(".")
+    return canonical(f"{whole}{part[:places].ljust(places, '0')}.{part[places:] or '0'}")
+
+
+_DECLARED = re.compile(
+    r"[Aa]nswer(?:\s{1,3}is)?(?:\\[a-z]{1,10}|[\s$*({:]){1,20}"
+    r"([+-]?[0-9]+(?:,[0-9]{3})*(?:\.0+)?)(?![0-9A-Za-z^/+\\_(-]|[.,:][0-9]|\*(?!\*)|\*\*[0-9])"
+)
+_WHOLE = 80  # characters of the longest text that may be one integer and nothing else
+
+
+def _read(answer: str) -> str | None:
+    """The canonical number of an answer in dress, which may stand in parentheses."""
+    plain = undress(answer)
+    return canonical(plain[1:-1].strip(" ") if plain.startswith("(") and plain.endswith(")") else plain)
+
+
+def is_integer_gold(gold: str) -> bool:
+    """Whether a gold answer can be read as an integer from 0 to 999, zero-padded or not; `gold` says which is legal."""
+    form = _read(gold)
+    return form is not None and form.isdecimal() and len(form) <= 3
+
+
+def settle_integer(text: str, gold: str) -> Verdict | None:
+    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is none. Linear time."""
+    if box := last_box(text):
+        answer = box.answer
+    elif declared := last_match(_DECLARED, text):
+        answer = declared[1]
+    else:
+        answer = text.strip() if len(text) <= _WHOLE and _read(text) is not None else ""
+    if not answer:
+        return Verdict("no_answer")
+    if not is_integer_gold(gold):
+        return Verdict.on(answer, "error")
+    given = _read(answer)
+    if given is None:
+        return None
+    return Verdict.on(answer, "correct" if given == _read(gold) else "wrong")
+
 
 _MARKER = re.compile(r"#### ?([^\n]{1,200})")
 _QUANTITY = re.compile(
@@ -53,30 +149,26 @@ def read_number(answer: str) -> str | None:
     if quantity is None:
         return None
     form, words = quantity
-    if words and words[0] in _POWERS:
-        form = shifted(form, _POWERS[words.pop(0)])
-    return None if any(word in _NOT_UNITS or word.removesuffix("s") in _POWERS for word in words) else form
-
-
-def _marked(text: str) -> tuple[int, str] | None:
-    """Where the last ``#### N`` begins, and its N as it stands."""
-    last = None
-    for match in _MARKER.finditer(text):
-        if read_number(match[1]) is not None:
-            last = (match.start(), match[1].strip())
-    return last
-
-
-def _last_run(text: str) -> str | None:
-    last = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
-    return last[0] if last else None
+    power = _POWERS[words.pop(0)] if words and words[0] in _POWERS else 0
+    changed = any(word in _NOT_UNITS or word.removesuffix("s") in _POWERS for word in words)
+    return None if changed else shifted(form, power)
 
 
 def settle_number(text: str, gold: str) -> Verdict | None:
     """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is no number. Linear time."""
-    box, marked = last_box(text), _marked(text)
-    boxed = box is not None and (marked is None or text.rfind(box.markup) > marked[0])
-    answer = box.answer if box and boxed else marked[1] if marked else _last_run(text)
+    box = last_box(text)
+    marked: re.Match[str] | None = None
+    for match in _MARKER.finditer(text):
+        if read_number(match[1]) is not None:
+            marked = match
+    boxed = box is not None and (marked is None or text.rfind(box.markup) > marked.start())
+    if box and boxed:
+        answer = box.answer
+    elif marked:
+        answer = marked[1].strip()
+    else:
+        run = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
+        answer = run[0] if run else ""
     if not answer:
         return Verdict("no_answer")
     wanted = read_number(gold)

@@ -44,6 +44,17 @@ class _Worker:
     assigned: deque[int] = field(default_factory=deque)  # the first is being graded
 
 
+@dataclass
+class _Job:
+    """The state of one call, with items by their index."""
+
+    items: list[Item]
+    todo: deque[int]  # those that no worker has
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    again: set[int] = field(default_factory=set)  # whose worker died of something else than the limits
+    lost_starts: int = 0
+
+
 class GradingPool:
     """Grades texts in killable worker processes, which are started when a text first needs one, and then reused.
 
@@ -52,7 +63,7 @@ class GradingPool:
     workers also end when this process does, whatever ended it.
 
     Args:
-        workers: the most worker processes at a time.
+        workers: the most processes at a time.
         seconds: wall-clock limit of one answer. Starting a worker does not count.
         memory_mib: address space that a worker may take beyond what it has when ready, in MiB.
         grade: what workers run for a text that is not settled in this process: a top-level function of a module that
@@ -66,10 +77,7 @@ class GradingPool:
         for name, value in (("workers", workers), ("seconds", seconds), ("memory_mib", memory_mib)):
             if not 0 < value < math.inf:
                 raise UserError(f"grading: {name} must be positive, not {value}")
-        self._most = workers
-        self._seconds = seconds
-        self._memory_mib = memory_mib
-        self._grade = grade
+        self._most, self._seconds, self._memory_mib, self._grade = workers, seconds, memory_mib, grade
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
@@ -84,10 +92,7 @@ class GradingPool:
             self._discard(self._workers[-1])
 
     def grade(self, items: Sequence[Item], watch: Callable[[int], object] = lambda graded: None) -> list[Verdict]:
-        """Grade (text, gold answer, answer type) items.
-
-        Args:
-            watch: called now and then, and at the end, with the number of items that are graded.
+        """Grade items; `watch` is called now and then, and at the end, with the number of those that are graded.
 
         Returns:
             one verdict an item, in the order of the items. An item that a worker did not survive has the status
@@ -108,11 +113,13 @@ class GradingPool:
         return [item if isinstance(item, Verdict) else graded[item] for item in settled]
 
     def _run(self, items: list[Item], watch: Callable[[int], object]) -> list[Verdict]:
-        job = _Job(items)
+        job = _Job(items, deque(range(len(items))))
         try:
             while len(job.verdicts) < len(items):
                 watch(len(job.verdicts))
-                self._hire(job)
+                wanted = math.ceil((len(items) - len(job.verdicts)) / _ITEMS_PER_WORKER)
+                while len(self._workers) < min(self._most, wanted):
+                    self._workers.append(_start(self._grade, self._seconds, self._memory_mib))
                 self._assign(job)
                 self._collect(job)
         except BaseException:  # an interrupt included: what the workers still send belongs to no later call
@@ -120,12 +127,7 @@ class GradingPool:
             raise
         return [job.verdicts[i] for i in range(len(items))]
 
-    def _hire(self, job: "_Job") -> None:
-        wanted = math.ceil((len(job.items) - len(job.verdicts)) / _ITEMS_PER_WORKER)
-        while len(self._workers) < min(self._most, wanted):
-            self._workers.append(_start(self._grade, self._seconds, self._memory_mib))
-
-    def _assign(self, job: "_Job") -> None:
+    def _assign(self, job: _Job) -> None:
         for worker in [worker for worker in self._workers if worker.ready and not worker.assigned]:
             share = math.ceil(len(job.todo) / (2 * len(self._workers)))
             batch = [job.todo.popleft() for _ in range(min(_BATCH, share))]
@@ -140,7 +142,7 @@ class GradingPool:
                 worker.assigned.extend(batch)
                 worker.deadline = time.monotonic() + self._seconds
 
-    def _collect(self, job: "_Job") -> None:
+    def _collect(self, job: _Job) -> None:
         """Wait for a message, a death or a deadline, and take in every one that has come."""
         if not self._workers:
             return
@@ -153,7 +155,7 @@ class GradingPool:
             elif time.monotonic() >= worker.deadline:
                 self._bury(worker, job, "timeout", None)
 
-    def _receive(self, worker: _Worker, job: "_Job") -> None:
+    def _receive(self, worker: _Worker, job: _Job) -> None:
         try:
             verdict = _read(worker.connection.recv_bytes(_LONGEST_MESSAGE))
             if (verdict is None) == worker.ready or (verdict is not None and not worker.assigned):
@@ -170,7 +172,7 @@ class GradingPool:
             job.verdicts[worker.assigned.popleft()] = verdict
         worker.deadline = time.monotonic() + self._seconds if worker.assigned else math.inf
 
-    def _bury(self, worker: _Worker, job: "_Job", status: str, died: int | None) -> None:
+    def _bury(self, worker: _Worker, job: _Job, status: str, died: int | None) -> None:
         """Give the item that a worker was at its status, the items after it back to the job, and the worker up.
 
         Where it died by itself, of no limit, the item goes back too, the first time.
@@ -189,7 +191,9 @@ class GradingPool:
             guilty = worker.assigned.popleft()
             job.todo.extendleft(reversed(worker.assigned))
             if died is None or guilty in job.again:
-                job.verdicts[guilty] = _blame(job.items[guilty], status)
+                text = job.items[guilty][0]
+                box = last_box(text) if len(text) <= SETTLED_LIMIT else None
+                job.verdicts[guilty] = Verdict.on(box.answer if box else "", status)
             else:
                 job.again.add(guilty)
                 job.todo.appendleft(guilty)
@@ -202,25 +206,11 @@ class GradingPool:
         worker.connection.close()
 
 
-class _Job:
-    """The state of one call: items by index, those that no worker has, and the verdicts so far."""
-
-    def __init__(self, items: list[Item]) -> None:
-        self.items = items
-        self.todo = deque(range(len(items)))
-        self.verdicts: dict[int, Verdict] = {}
-        self.again: set[int] = set()  # whose worker died of something else than the limits
-        self.lost_starts = 0
-
-
 def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
     """Start an interpreter that sees the modules this one sees. It runs no code of this process's main module."""
     ours, theirs = Pipe()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
-        "OPENBLAS_NUM_THREADS": "1",  # each of its threads takes address space
-    }
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}  # a thread takes address space
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _COMMAND.format(descriptor=theirs.fileno())],
@@ -234,13 +224,8 @@ def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
 
 
 def _read(message: bytes) -> Verdict | None:
-    """A worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    content = json.loads(message)
-    match content:
+    """A worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed."""
+    match json.loads(message):
         case None:
             return None
         case [str(status), str(extracted)] if status in STATUSES:
@@ -263,8 +248,3 @@ def _how(ended: int) -> str:
 
 def _say(what: str) -> None:
     print(f"grading: {what}", file=sys.stderr, flush=True)
-
-
-def _blame(item: Item, status: str) -> Verdict:
-    box = last_box(item[0]) if len(item[0]) <= SETTLED_LIMIT else None
-    return Verdict.on(box.answer if box else "", status)

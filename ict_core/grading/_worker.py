@@ -16,12 +16,8 @@ from ict_core.grading._answers import Grader, Item
 from ict_core.grading._boxes import Verdict
 from ict_core.grading._math import load_math_verify
 
-EXIT_MEMORY = 77
-"""Exit status of a worker that ran out of memory on its current item."""
-
-GRACE_SECONDS = 2.0
-"""How long past an item's limit an abandoned worker lives."""
-
+EXIT_MEMORY = 77  # status of a worker that ran out of memory on its current item
+_GRACE_SECONDS = 2.0  # how long past an item's limit an abandoned worker lives
 _IDLE_SECONDS = 5.0  # between two looks for the parent
 
 
@@ -31,13 +27,6 @@ def _address_space(field: str) -> int:
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
     raise LookupError(field)
-
-
-def _limit_memory(extra: int) -> None:
-    limit = _address_space("VmSize") + extra
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _judge(grade: Grader, item: Item, memory: int) -> Verdict:
@@ -74,7 +63,7 @@ def serve(descriptor: int) -> None:
 
     Messages are JSON: whatever a text makes of its worker, the parent runs nothing that it sends.
 
-    An item that outlives its limit by :data:`GRACE_SECONDS` means that the parent is not there to kill this process,
+    An item that outlives its limit by `_GRACE_SECONDS` means that the parent is not there to kill this process,
     so the kernel does (the alarm's default action needs no cooperation of the code that runs).
     """
     parent = os.getppid()
@@ -85,11 +74,13 @@ def serve(descriptor: int) -> None:
     module, _, function = name.partition(":")
     grade: Grader = getattr(importlib.import_module(module), function)
     load_math_verify()
-    _limit_memory(memory)
+    limit, (_, hard) = _address_space("VmSize") + memory, resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     connection.send_bytes(b"null")
     while (batch := _next_batch(connection, parent)) is not None:
         for item in batch:
-            signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
             verdict = _judge(grade, item, memory)
             signal.setitimer(signal.ITIMER_REAL, 0)
             connection.send_bytes(json.dumps(verdict).encode())

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 from huggingface_hub import HfApi, snapshot_download
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer
 
 from ict_core.config import HubModel, LocalModel
 from ict_core.errors import Transient, UserError
@@ -42,16 +42,10 @@ _SIZES = {  # the YAML file's names, and transformers'
 
 
 def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resolved: dict[str, Any], out: Path) -> None:
-    """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest.
+    """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest of its `resolved` config.
 
-    An interrupted download is taken up again.
-
-    Args:
-        file: the YAML file that states the model, for messages.
-        repository: where a relative `path` starts.
-        resolved: the model's resolved configuration, for the manifest.
-        out: receives weights, config, tokenizer, ``generation_config.json`` and manifest; it appears whole or not at
-            all.
+    The folder `out` appears whole or not at all; an interrupted download is taken up again. Messages name the `file`
+    that states the model; its relative `path` starts at `repository`.
 
     Raises:
         UserError: the checkpoint cannot be had, is incomplete, or is not the one that the file states.
@@ -108,31 +102,6 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
         UserError: weights are missing, the config has another architecture, or the tokenizer's own stop id is not
             among the stated ones.
     """
-    _check_weights(file, folder)
-    try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
-    stated = [(f"architecture.{key}", getattr(model.architecture, key), name) for key, name in _SIZES.items()]
-    stated.append(("tied_embeddings", model.tied_embeddings, "tie_word_embeddings"))
-    faults = []
-    for key, value, name in stated:
-        if (own := getattr(config, name, None)) != value:
-            faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
-    if faults:
-        raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
-    tokenizer = _tokenizer(file, folder)
-    if tokenizer.eos_token_id not in model.stop_ids:
-        raise UserError(
-            f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "
-            f"{tokenizer.eos_token_id} ({tokenizer.eos_token}); allowed: a list that holds this id"
-        )
-    pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})
-
-
-def _check_weights(file: str, folder: Path) -> None:
     if not any(folder.glob(WEIGHTS)):
         raise UserError(
             f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
@@ -142,12 +111,28 @@ def _check_weights(file: str, folder: Path) -> None:
         check_weights(folder)
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
-
-
-def _tokenizer(file: str, folder: Path) -> PreTrainedTokenizerBase:
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
+    stated = [(f"architecture.{key}", getattr(model.architecture, key), name) for key, name in _SIZES.items()]
+    faults = []
+    for key, value, name in [*stated, ("tied_embeddings", model.tied_embeddings, "tie_word_embeddings")]:
+        if (own := getattr(config, name, None)) != value:
+            faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
+    if faults:
+        raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
     if not any((folder / name).exists() for name in _TOKENIZERS):
         raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
     try:
-        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # the libraries raise whatever a damaged file leads them to
         raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None
+    if tokenizer.eos_token_id not in model.stop_ids:
+        raise UserError(
+            f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "
+            f"{tokenizer.eos_token_id} ({tokenizer.eos_token}); allowed: a list that holds this id"
+        )
+    pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})

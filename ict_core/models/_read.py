@@ -26,8 +26,7 @@ def read_model(folder: Path, dtype: Dtype) -> PreTrainedModel:
     """A checkpoint's model with weights of a type.
 
     Raises:
-        UserError: weights or configuration are missing or damaged, the weights are no safetensors, or the model needs
-            code of its own.
+        UserError: weights or configuration are missing, damaged or no safetensors, or the model needs code of its own.
     """
     check_weights(folder)
     if (folder / "adapter_config.json").exists():  # which names another checkpoint, to be loaded in place of this one

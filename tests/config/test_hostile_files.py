@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from pydantic import TypeAdapter, ValidationError
 
 from ict_core.config import load_study
-from ict_core.config._problem_sets import MirrorCopy, TrainingSet
+from ict_core.config._inputs import MirrorCopy, TrainingSet
 from ict_core.errors import UserError
 
 

@@ -14,8 +14,7 @@ from ict_core.contamination import audit
 from ict_core.contamination._audit import Asked, asked, grade_unlogged
 from ict_core.grading import _math as math
 from ict_core.problems import study_problems
-from ict_core.problems.published._item import Item
-from ict_core.problems.published._load import prompt
+from ict_core.problems.published._load import Item, prompt
 from ict_core.store import records
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"

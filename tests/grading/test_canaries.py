@@ -4,7 +4,7 @@ import pytest
 from ict_core.errors import UserError
 from ict_core.grading import GradingPool, Verdict
 from ict_core.grading._answers import settle
-from ict_core.grading._canaries import CANARIES, check_canaries
+from ict_core.grading._grade import CANARIES, check_canaries
 
 
 @pytest.mark.slow

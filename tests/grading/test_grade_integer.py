@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.grading import grade_answer
-from ict_core.grading._integer import is_integer_gold, settle_integer
+from ict_core.grading._number import is_integer_gold, settle_integer
 
 FORMS = [
     r"\boxed{33}", r"\boxed{033}", r"\boxed{$33$}", r"\boxed{\text{33}}", r"\boxed{33.}", r"\boxed{\textbf{033}.}",

@@ -3,7 +3,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading._numerals import canonical, plain_separators, shifted, undress
+from ict_core.grading._number import canonical, plain_separators, shifted, undress
 
 pieces = st.sampled_from(
     [

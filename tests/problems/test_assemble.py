@@ -10,7 +10,7 @@ from ict_core.config import load_study
 from ict_core.errors import UserError
 from ict_core.problems import study_problems
 from ict_core.problems.mini import evaluation_problems, training_problems
-from ict_core.problems.published._item import distinct
+from ict_core.problems.published._load import distinct
 from ict_core.problems.published.readers import aime_25, gsm8k
 from ict_core.store import records
 

@@ -16,7 +16,7 @@ from ict_core.problems.mini import (
     training_problems,
 )
 from ict_core.problems.mini._arithmetic import Step, fork_offsets
-from ict_core.problems.mini._corpus import FAMILIES
+from ict_core.problems.mini._problems import FAMILIES
 from ict_core.seeding import generator
 from ict_core.store import records
 

@@ -8,8 +8,7 @@ from published_sets import MIRROR, OPEN, SETS, gpqa_row, real_rows, write_rows
 from ict_core.problems.mini import TEMPLATE, evaluation_problems
 from ict_core.problems.mini._problems import FAMILIES
 from ict_core.problems.published import load_problems
-from ict_core.problems.published._item import Item
-from ict_core.problems.published._load import load_items, prompt
+from ict_core.problems.published._load import Item, load_items, prompt
 from ict_core.problems.published.readers import gpqa
 
 

@@ -9,8 +9,7 @@ from published_sets import SETS, gpqa_row, stated, write_rows
 from ict_core.config import READERS
 from ict_core.errors import UserError
 from ict_core.problems.published import check_access, load_problems
-from ict_core.problems.published._item import Item, boxed, distinct, integer, items_hash, number
-from ict_core.problems.published._load import load_items, prompt
+from ict_core.problems.published._load import Item, boxed, distinct, integer, items_hash, load_items, number, prompt
 from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
 
 TOKEN = "hf_madeUpForThisTest"

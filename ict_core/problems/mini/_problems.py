@@ -1,13 +1,16 @@
-"""Five families of problems, each a question with its chain of steps and its answer."""
+"""The problems of the mini world, in five families; its evaluation sets, training problems and pretraining text."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
+from ict_core.errors import UserError
 from ict_core.grading import LETTERS
 from ict_core.problems.mini._arithmetic import Operation, Step
+from ict_core.seeding import generator
 
 TEMPLATE = "Q: {question}\nA:"
 """How every problem is put."""
@@ -17,12 +20,15 @@ _THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
 _LIMITS = (2, 5, 8)  # the first digit beyond the ranges A, B and C
 
 
+Steps = tuple[Step, ...]
+
+
 @dataclass(frozen=True)
 class Problem:
     """A question, the steps that solve it, and the letter of the right choice (none: the last result is asked for)."""
 
     question: str
-    steps: tuple[Step, ...]
+    steps: Steps
     letter: str = ""
 
     @property
@@ -52,7 +58,7 @@ def _step(rng: np.random.Generator, left: int, operations: str) -> Step:
     return Step(left, "*", int(rng.integers(2, 6)))
 
 
-def _chain(rng: np.random.Generator, length: int, operations: str = "+-*") -> tuple[Step, ...]:
+def _chain(rng: np.random.Generator, length: int, operations: str = "+-*") -> Steps:
     steps = [_step(rng, int(rng.integers(11, 100)), operations)]
     while len(steps) < length:
         steps.append(_step(rng, steps[-1].result, operations))
@@ -78,9 +84,7 @@ def symbolic(rng: np.random.Generator) -> Problem:
     return Problem(f"y={first.expression}, y{second.operation}{second.right}", steps)
 
 
-def _balanced(
-    rng: np.random.Generator, draw: Callable[[], tuple[Step, ...]], unit: int
-) -> tuple[tuple[Step, ...], str]:
+def _balanced(rng: np.random.Generator, draw: Callable[[], Steps], unit: int) -> tuple[Steps, str]:
     """Steps and the letter of the range of one digit of their result (`unit` 1: the last), each equally likely."""
     wanted = int(rng.integers(4))
     while True:
@@ -98,7 +102,7 @@ def stem(rng: np.random.Generator) -> Problem:
 def science(rng: np.random.Generator) -> Problem:
     """In which of four ranges the last digit of a two-step quantity lies (mirrors GPQA)."""
 
-    def draw() -> tuple[Step, ...]:
+    def draw() -> Steps:
         first = Step(int(rng.integers(11, 100)), "*", int(rng.integers(2, 6)))
         return first, _step(rng, first.result, "+-")
 
@@ -112,16 +116,79 @@ def science(rng: np.random.Generator) -> Problem:
 def aime(rng: np.random.Generator) -> Problem:
     """A chain of three definitions, the answer an integer from 0 to 999 (mirrors AIME)."""
     steps = _chain(rng, 3)
-    letters = "abc"
-    lines = [f"a={steps[0].expression}"]
-    lines += [f"{letters[i]}={letters[i - 1]}{s.operation}{s.right}" for i, s in enumerate(steps) if i]
-    return Problem(f"{', '.join(lines)}. Find {letters[-1]}", steps)
+    first, second, third = steps
+    chain = f"a={first.expression}, b=a{second.operation}{second.right}, c=b{third.operation}{third.right}"
+    return Problem(f"{chain}. Find c", steps)
 
 
-FAMILIES: dict[str, Callable[[np.random.Generator], Problem]] = {
-    "word": word,
-    "symbolic": symbolic,
-    "stem": stem,
-    "science": science,
-    "aime": aime,
-}
+FAMILIES = {family.__name__: family for family in (word, symbolic, stem, science, aime)}
+
+
+PRETRAINING_MIX = {"word": 0.25, "symbolic": 0.2, "stem": 0.2, "science": 0.2, "aime": 0.15}
+TRAINING_FAMILIES = ("word", "symbolic")  # as the paper trains on GSM8K and MATH and evaluates beyond them
+_PATIENCE = 1000  # draws in a row that may fail to give a new prompt
+
+
+def _distinct(rng: np.random.Generator, families: tuple[str, ...], count: int, taken: set[str]) -> list[Problem]:
+    """``count`` problems whose prompts are not in ``taken``, which grows by them."""
+    problems: list[Problem] = []
+    failures = 0
+    while len(problems) < count:
+        problem = FAMILIES[str(rng.choice(families))](rng)
+        if problem.prompt in taken:
+            failures += 1
+            if failures > _PATIENCE:
+                raise UserError(f"families {families} have no {count} distinct problems left; ask for fewer")
+        else:
+            failures = 0
+            taken.add(problem.prompt)
+            problems.append(problem)
+    return problems
+
+
+def evaluation_problems(seed: int, sets: Mapping[str, tuple[str, int]]) -> pd.DataFrame:
+    """The held-out sets, as a frame of ``records.PROBLEMS``; `sets` has a family and a number of problems by name.
+
+    A set does not depend on which others are asked for, but for a prompt that two of the same family would share.
+    """
+    taken: set[str] = set()
+    rows = []
+    for name, (family, count) in sorted(sets.items()):
+        for index, problem in enumerate(_distinct(generator(seed, "evaluation", name), (family,), count, taken)):
+            rows.append(_row(name, f"{name}-{index:04d}", problem))
+    return pd.DataFrame(rows)
+
+
+def training_problems(seed: int, count: int, held_out: set[str]) -> pd.DataFrame:
+    """Distinct problems of the mathematical families for reinforcement learning (``records.PROBLEMS``)."""
+    problems = _distinct(generator(seed, "training"), TRAINING_FAMILIES, count, set(held_out))
+    return pd.DataFrame([_row("train", f"train-{i:05d}", p) for i, p in enumerate(problems)])
+
+
+def pretraining_documents(seed: int, count: int, held_out: set[str]) -> Iterator[tuple[str, str]]:
+    """(prompt, completion) pairs; every step is worked or direct with probability one half.
+
+    A prompt may occur more than once, a held-out one never.
+    """
+    rng = generator(seed, "pretraining")
+    families, weights = list(PRETRAINING_MIX), np.array(list(PRETRAINING_MIX.values()))
+    made = 0
+    while made < count:
+        family = str(rng.choice(families, p=weights))
+        problem = FAMILIES[family](rng)
+        worked = rng.random(len(problem.steps)) < 0.5
+        if problem.prompt not in held_out:
+            made += 1
+            yield problem.prompt, problem.solution(worked.tolist())
+
+
+def _row(benchmark: str, identifier: str, problem: Problem) -> dict[str, str]:
+    return {
+        "benchmark": benchmark,
+        "problem": identifier,
+        "question": problem.question,
+        "options": "[]",  # a choice's ranges stand in the question
+        "prompt": problem.prompt,
+        "answer": problem.answer,
+        "answer_type": "choice" if problem.letter else "math",
+    }

@@ -4,20 +4,17 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast
 
 from ict_core.errors import UserError
-from ict_core.problems.mini._corpus import tokenizer_texts
+from ict_core.problems.mini._problems import pretraining_documents
+from ict_core.seeding import derive_seed
 
-END = "<|endoftext|>"
-PAD = "<|pad|>"
-PROMPT_TEMPLATE = (
-    "{% for message in messages %}Q: {{ message['content'] }}\nA:{% endfor %}"  # as problems.Problem.prompt
-)
+END, PAD = "<|endoftext|>", "<|pad|>"
+PROMPT_TEMPLATE = "{% for message in messages %}Q: {{ message['content'] }}\nA:{% endfor %}"  # as Problem.prompt
 
 
 def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
     """Every digit and every punctuation mark is a token of its own, so a fork is always exactly one token.
 
-    Args:
-        vocabulary: size, special tokens and the 256 bytes included; the model's embedding has as many rows.
+    The size `vocabulary` includes special tokens and the 256 bytes; the model's embedding has as many rows.
 
     Raises:
         UserError: the text has too few distinct words for so many tokens.
@@ -36,7 +33,8 @@ def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(tokenizer_texts(), trainer)
+    documents = pretraining_documents(derive_seed(0, "bpe"), 4000, set())  # one tokenizer for every seed and study
+    tokenizer.train_from_iterator([prompt + completion for prompt, completion in documents], trainer)
     if tokenizer.get_vocab_size() != vocabulary:
         raise UserError(
             f"architecture.vocab_size: {vocabulary}; the mini world's text gives at most "

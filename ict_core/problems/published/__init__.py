@@ -1,7 +1,6 @@
 """Published benchmarks and training sets, read through `datasets` from the Hugging Face hub or from a mirror folder.
 
-`readers/` has one file a data set, a pure function from a row to an `Item`; `_load.py` fetches the rows, compares them
-with what the set's YAML file states, and puts the question.
+`readers/` has one file a data set; `_load.py` fetches rows, holds them against the set's file, and puts the question.
 """
 
 import lazy_loader

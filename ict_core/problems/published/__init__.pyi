@@ -1,8 +1,10 @@
-from ._item import Item as Item
-from ._item import Row as Row
-from ._item import content_id as content_id
-from ._item import label as label
-from ._item import number as number
-from ._item import text as text
+from ._load import Item as Item
+from ._load import Row as Row
+from ._load import boxed as boxed
 from ._load import check_access as check_access
+from ._load import content_id as content_id
+from ._load import integer as integer
+from ._load import label as label
 from ._load import load_problems as load_problems
+from ._load import number as number
+from ._load import text as text

@@ -1,12 +1,18 @@
-"""Fetches a published set through `datasets`, from the hub or from a mirror folder: the same problems either way."""
+r"""Published sets: fetched through `datasets` from the hub or a mirror folder, the same problems either way.
 
+A reader makes of a row a problem with its gold answer, under an id that does not depend on row order. It takes the row
+apart by :func:`text` and :func:`label`, and normalises the gold answer by :func:`integer`, :func:`number` or
+:func:`boxed`; all raise a ValueError where a value is not as it must be.
+"""
+
+import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 import pandas as pd
@@ -14,22 +20,107 @@ from huggingface_hub import get_token
 
 from ict_core.config import READERS, PublishedSet
 from ict_core.errors import Transient, UserError
-from ict_core.grading import LETTERS, refusal
-from ict_core.problems.published._item import Item, Read, distinct, items_hash
+from ict_core.grading import LETTERS, last_box, refusal
 from ict_core.process.failures import DISK_ERRORS, lost_connection
 from ict_core.seeding import generator
 from ict_core.store import records
 
+_NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
 _FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
 _MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
-_PLACE = re.compile(r"\{(question|options)\}")
+
+
+class Item(NamedTuple):
+    """One problem of a published set."""
+
+    id: str  # the publisher's own where there is one, else made from the content
+    question: str  # without surrounding whitespace
+    answer: str  # the gold answer, normalised; a letter where there are choices
+    choices: tuple[str, ...] | None = None  # the four options in the order of their letters
+
+
+Row = Mapping[str, Any]
+Read = Callable[[Row], Item | None]
+"""A reader. None: the row belongs to no problem of the set. ValueError: the row is not as published; the message holds
+nothing of the question, as some sets may not be shown."""
+
+
+def text(row: Row, column: str) -> str:
+    """A column's text without surrounding whitespace, which may not be empty."""
+    if column not in row:
+        raise ValueError(f"there is no column {column!r}; allowed: a file whose `columns` name it")
+    value = row[column]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"column {column!r} holds no text")
+    return value.strip()
+
+
+def label(row: Row, column: str) -> str:
+    """A column's number or text, as text."""
+    value = row.get(column)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text(row, column)
+
+
+def integer(written: object) -> str:
+    """An AIME answer, 0 to 999, without padding: ``"051"`` and 51 are ``"51"``."""
+    shown = str(written).strip() if isinstance(written, str | int) and not isinstance(written, bool) else ""
+    plain = str(int(shown)) if re.fullmatch(r"[0-9]+", shown) else ""
+    if refusal(plain, "integer"):
+        raise ValueError(f"the answer {written!r} is no integer from 0 to 999")
+    return plain
+
+
+def number(written: str) -> str:
+    """A number without thousands separators: ``" 1,234"`` is ``"1234"``."""
+    if not _NUMBER.fullmatch(written.strip()):
+        raise ValueError(f"the answer {written.strip()[:100]!r} is no number")
+    return written.strip().replace(",", "")
+
+
+def boxed(solution: str) -> str:
+    r"""What the last ``\boxed`` of a solution holds; it may be empty."""
+    box = last_box(solution)
+    if box is None:
+        raise ValueError("the solution has no \\boxed answer")
+    return box.answer
+
+
+def content_id(*parts: str) -> str:
+    """Twelve hexadecimal digits that name a content, the same wherever and in whatever order its row is read."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()[:12]
+
+
+def distinct(items: Iterable[Item]) -> list[Item]:
+    """The items in order of their ids; of equal items, the second and later get `-2`, `-3`, ... behind the id.
+
+    Raises:
+        ValueError: two different items have one id.
+    """
+    times: dict[Item, int] = {}
+    named: dict[str, Item] = {}
+    for item in items:
+        times[item] = number = times.get(item, 0) + 1
+        name = item.id if number == 1 else f"{item.id}-{number}"
+        if name in named:
+            raise ValueError(f"two different rows have the id {name!r}")
+        named[name] = item._replace(id=name)
+    return [named[name] for name in sorted(named)]
+
+
+def items_hash(items: Sequence[Item]) -> str:
+    """SHA-256 over one line of JSON an item, ``[id, question, answer, choices]``, in order of the ids.
+
+    Row order, other columns and the kind of file have no part in it. UTF-8, no ASCII escapes, no spaces between values.
+    """
+    ordered = sorted(items, key=lambda item: item.id)
+    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
-    """Tell what is missing before any of the sets is downloaded.
+    """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place.
 
-    Args:
-        mirror: a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl` (`default` for an unnamed config), or None for the hub.
+    A mirror is a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl`, `default` for an unnamed config.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
@@ -51,10 +142,9 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
     """All problems of a set in order of their ids, checked against its YAML file; `mirror` as in :func:`check_access`.
 
     Raises:
-        UserError: the rows cannot be had, lack a column, are not as published, or differ from the row count or the
-            content hash that the file states.
+        UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
-    read = _reader(published.reader)
+    read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
     items: list[Item] = []
     for config in published.configs:
         origin, rows = _hub_rows(published, config) if mirror is None else _mirror_rows(published, config, mirror)
@@ -70,33 +160,19 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
         items = distinct(items)
     except ValueError as error:
         raise UserError(f"{published.file}: {whole}: {error}") from error
-    _check_content(published, items, whole)
-    return items
-
-
-def _check_content(published: PublishedSet, items: Sequence[Item], origin: str) -> None:
-    """Hold all problems that were read against what the set's file states: a changed set is an error, not a surprise.
-
-    Row count, the answers' form and the content hash (which a gated set may leave out) are compared; the message names
-    the file, the origin, and both values.
-    """
     if len(items) != published.rows:
-        raise UserError(f"{published.file}: rows: {published.rows} stated, but {origin} has {len(items)}; {_MEND}")
+        raise UserError(f"{published.file}: rows: {published.rows} stated, but {whole} has {len(items)}; {_MEND}")
     for item in items:
         has_choices = item.choices is not None
         if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
             raise UserError(
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
-                f"{origin}; allowed: the answer type of the reader {published.reader}"
+                f"{whole}; allowed: the answer type of the reader {published.reader}"
             )
     sha256 = items_hash(items)
     if published.sha256 is not None and sha256 != published.sha256:
-        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {origin} has {sha256}; {_MEND}")
-
-
-def _reader(name: str) -> Read:
-    """The reader that a YAML file names."""
-    return import_module(f"ict_core.{READERS[name]}").read
+        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {whole} has {sha256}; {_MEND}")
+    return items
 
 
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
@@ -127,13 +203,11 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
 
 
 def prompt(template: str, item: Item) -> str:
-    r"""The template with ``{question}`` and ``{options}`` filled in; other braces, as in ``\boxed{}``, stay.
-
-    Choices become four lines ``A) ...`` to ``D) ...``.
-    """
+    r"""The template with ``{question}`` and ``{options}`` (lines ``A) ...``) filled in; other braces stay."""
     lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
     shown = {"question": item.question, "options": "\n".join(lines)}
-    return _PLACE.sub(lambda place: shown[place[1]], template)  # in one pass: a question may hold such words itself
+    # in one pass, as a question may hold such words itself
+    return re.sub(r"\{(question|options)\}", lambda place: shown[place[1]], template)
 
 
 def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:

@@ -1,24 +1,22 @@
 """AIME 2023: the 30 problems of the two American Invitational Mathematics Examinations, answers 0 to 999.
 
 Hub: AI-MO/aimo-validation-aime, one unnamed config, split train, 90 rows of 2022 to 2024; those of 2023 have
-`2023_AIME` in their url. Prompt: question and instruction as in veRL's `math_dataset.py`. Some answers are padded with
-zeros to three digits. A mirror may hold the 30 rows alone, under math-ai/aime23, with the id for a url.
+`2023_AIME` in their url. Some answers are padded with zeros to three digits. A mirror may hold the 30 rows alone, under
+math-ai/aime23, with the id for a url.
 """
 
 import re
 
-from ict_core.problems.published._item import Item, Row, integer, text
+from ict_core.problems.published import Item, Row, integer, text
 
-_YEAR = "2023_AIME"
 _URL = re.compile(r"2023_AIME_(II?)_Problems/Problem_([0-9]+)$")
-_ID = re.compile(r"2023-II?-[0-9]+")
 
 
 def read(row: Row) -> Item | None:
     """A row with `problem`, `answer`, and `url` (hub) or `id` such as `2023-II-7` (mirror); None for another year."""
     if "url" in row:
         url = text(row, "url")
-        if _YEAR not in url:
+        if "2023_AIME" not in url:
             return None
         match = _URL.search(url)
         if not match:
@@ -26,6 +24,6 @@ def read(row: Row) -> Item | None:
         identifier = f"2023-{match[1]}-{match[2]}"
     else:
         identifier = text(row, "id")
-        if not _ID.fullmatch(identifier):
+        if not re.fullmatch(r"2023-II?-[0-9]+", identifier):
             raise ValueError(f"the id {identifier!r} is not of the form 2023-II-7")
     return Item(identifier, text(row, "problem"), integer(row.get("answer")))

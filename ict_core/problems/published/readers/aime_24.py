@@ -1,10 +1,9 @@
 r"""AIME 2024: the 30 problems of the two American Invitational Mathematics Examinations, answers 0 to 999.
 
-Hub: math-ai/aime24, one unnamed config, split test. Prompt: question and instruction as in veRL's `math_dataset.py`.
-The hub has no column of answers: `solution` is the boxed answer alone, such as `\boxed{204}`.
+Hub: math-ai/aime24, one unnamed config, split test. It has no column of answers: `solution` is the boxed answer alone.
 """
 
-from ict_core.problems.published._item import Item, Row, boxed, integer, label, text
+from ict_core.problems.published import Item, Row, boxed, integer, label, text
 
 
 def read(row: Row) -> Item:

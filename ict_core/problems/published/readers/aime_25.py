@@ -1,10 +1,9 @@
 """AIME 2025: the 30 problems of the two American Invitational Mathematics Examinations, answers 0 to 999.
 
-Hub: math-ai/aime25, one unnamed config, split test; `id` counts from 0, AIME I first. Prompt: question and instruction
-as in veRL's `math_dataset.py`. The answer is a text or an integer, as the file is read.
+Hub: math-ai/aime25, one unnamed config, split test; `id` counts from 0, AIME I first. An answer is a text or integer.
 """
 
-from ict_core.problems.published._item import Item, Row, integer, label, text
+from ict_core.problems.published import Item, Row, integer, label, text
 
 
 def read(row: Row) -> Item:

@@ -2,15 +2,14 @@
 
 Paper: Rein et al. 2023, arXiv:2311.12022. Hub: Idavidrein/gpqa, split train, config gpqa_diamond (198 rows) unless
 another is chosen (gpqa_main 448, gpqa_extended 546). Gated: the licence must be accepted on the hub, and its authors
-ask that no example be shown in plain text, so no message of this file holds any. Prompt: options as in OpenAI's
-simple-evals, instruction as in veRL's `math_dataset.py`.
+ask that no example be shown in plain text, so no message of this file holds any.
 
 The hub gives the right option and three wrong ones, without letters. Their order is derived from the record's id alone:
 the same for every run and seed, and over many records each letter is right equally often.
 """
 
 from ict_core.grading import LETTERS
-from ict_core.problems.published._item import Item, Row, text
+from ict_core.problems.published import Item, Row, text
 from ict_core.seeding import derive_seed
 
 _OPTIONS = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")

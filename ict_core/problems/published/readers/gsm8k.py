@@ -1,12 +1,11 @@
 """GSM8K, test and train: grade-school word problems with a number for an answer.
 
-Paper: Cobbe et al. 2021, arXiv:2110.14168. Hub: openai/gsm8k, config main (1,319 test and 7,473 training rows).
-Prompt: question and instruction as in veRL's `math_dataset.py`, which the ICT paper's set-up shares among all sets;
-GSM8K itself states none. The answer stands behind `####` at the end of the worked solution, at times with thousands
-separators. Rows have no id of their own, so it is made from the question.
+Paper: Cobbe et al. 2021, arXiv:2110.14168. Hub: openai/gsm8k, config main (1,319 test and 7,473 training rows). The
+answer stands behind `####` at the end of the worked solution, at times with thousands separators. Rows have no id of
+their own, so it is made from the question.
 """
 
-from ict_core.problems.published._item import Item, Row, content_id, number, text
+from ict_core.problems.published import Item, Row, content_id, number, text
 
 
 def read(row: Row) -> Item:

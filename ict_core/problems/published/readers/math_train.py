@@ -1,15 +1,14 @@
 r"""MATH, the training split: 7,500 competition problems in seven configs, one a subject.
 
-Paper: Hendrycks et al. 2021, arXiv:2103.03874. Hub: EleutherAI/hendrycks_math, split train. Prompt: question and
-instruction as in veRL's `math_dataset.py`. The answer stands in the last `\boxed` of the worked solution, twice without
-braces (`\boxed 2`). In two rows of number_theory, whose options are part of the problem, that box is empty: they
-have no answer to be verified against and are left out, so 7,498 remain. Rows have no id of their own, so it is made
-from subject and problem.
+Paper: Hendrycks et al. 2021, arXiv:2103.03874. Hub: EleutherAI/hendrycks_math, split train. The answer stands in the
+last `\boxed` of the worked solution, twice without braces (`\boxed 2`). In two rows of number_theory, whose options are
+part of the problem, that box is empty: they have no answer to be verified against and are left out, so 7,498 remain.
+Rows have no id of their own, so it is made from subject and problem.
 """
 
 import re
 
-from ict_core.problems.published._item import Item, Row, boxed, content_id, text
+from ict_core.problems.published import Item, Row, boxed, content_id, text
 
 
 def read(row: Row) -> Item | None:

@@ -1,0 +1,256 @@
+"""What a study starts from: base models (`configs/models/<name>.yaml`) and problems, to evaluate on
+(`configs/benchmarks/<name>.yaml`) and to train on (`configs/data/<name>.yaml`).
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from ict_core.config._section import Count, Name, Section, Seed
+from ict_core.config.mistakes import Fault, closest, refused, repeated
+
+_FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
+READERS = {
+    file.stem.replace("_", "-"): f"problems.published.readers.{file.stem}"
+    for file in sorted((Path(__file__).parents[1] / "problems/published/readers").glob("[!_]*.py"))
+}
+"""Who turns a row into a problem: a module of the library by the name that is given under `reader`."""
+
+HubId = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", description="an id of the Hugging Face hub, owner/name"),
+]
+Part = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", description="a name of the hub's: letters, digits, '.', '-' and '_'")
+]
+
+
+def unpinned(revision: str, allow_unpinned: bool) -> Iterator[Fault]:
+    """A revision of the hub is a commit, unless its file allows another."""
+    if not allow_unpinned and not re.fullmatch(r"[0-9a-f]{40}", revision):
+        allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
+        yield refused("revision", revision, allowed)
+
+
+class Prompt(Section):
+    """How a question is put: `{question}` stands for it, `{options}` for the options A to D of a multiple choice."""
+
+    template: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+
+class MirrorCopy(Section):
+    """Where a mirror keeps rows that it holds under another name than the hub's."""
+
+    hub: HubId
+    config: Part
+    split: Part
+    columns: tuple[Part, ...] = Field(min_length=1)
+
+
+class PublishedSet(Section):
+    """A data set of the Hugging Face hub with all that pins its content."""
+
+    folder: ClassVar[str] = "data"
+
+    name: Name
+    reader: str  # a name in READERS
+    paper: str = Field(min_length=1)
+    hub: HubId
+    configs: tuple[Part, ...] = Field(
+        min_length=1, description="a list of one or more configs of the hub's (default, where it has one unnamed)"
+    )
+    split: Part
+    revision: str = Field(description="a commit of the data set on the hub: 40 hexadecimal digits")
+    allow_unpinned: bool = False  # true: the revision may be a branch, and row count and sha256 alone pin the content
+    rows: Count  # that are left after the reader's choice
+    sha256: str | None = Field(
+        pattern=r"^[0-9a-f]{64}$",
+        description="the content hash, 64 hexadecimal digits (null for a gated set that this project may not read)",
+    )
+    gated: bool = False  # true: its licence must be accepted on the hub, and HF_TOKEN is needed
+    licence: str = Field(min_length=1)
+    columns: tuple[str, ...] = Field(min_length=1)  # what the reader reads; others are dropped
+    answer_type: Literal["integer", "number", "latex", "choice"]
+    prompt: Prompt
+    mirror_copy: MirrorCopy | None = None
+    problems: Count | None = None  # drawn from the rows by `data.seed`; absent: all
+
+    def faults(self) -> Iterator[Fault]:
+        yield from unpinned(self.revision, self.allow_unpinned)
+        if self.reader not in READERS:
+            yield Fault("reader", f"{self.reader!r} is unknown; {closest(self.reader, READERS)}")
+        if self.sha256 is None and not self.gated:
+            yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
+        places = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]
+        if sorted(re.findall(r"\{(?:question|options)\}", self.prompt.template)) != places:
+            shown = " and ".join(reversed(places))
+            allowed = f"a text that holds {shown} once each, as the answer type {self.answer_type} asks"
+            yield refused("prompt.template", self.prompt.template, allowed)
+        if self.drawn > self.rows:
+            yield refused("problems", self.problems, f"at most rows = {self.rows}")
+        yield from repeated("configs", self.configs)
+
+    @property
+    def drawn(self) -> int:
+        """How many problems are used."""
+        return self.problems or self.rows
+
+    @property
+    def file(self) -> str:
+        """The file that states it, for messages."""
+        return f"configs/{self.folder}/{self.name}.yaml"
+
+
+class TrainingSet(PublishedSet):
+    """A published set that a study trains on."""
+
+
+class PublishedBenchmark(PublishedSet):
+    """A published benchmark, evaluated whole or on `problems` of its rows."""
+
+    folder: ClassVar[str] = "benchmarks"
+
+    kind: Literal["published"]
+    mirrors: str = Field(min_length=1)  # the ICT paper's name of the set
+
+
+class GeneratedBenchmark(Section):
+    """A generated set of problems that stands in for a published benchmark; `data.seed` and its name draw it."""
+
+    kind: Literal["generated"]
+    name: Name
+    mirrors: str = Field(min_length=1)
+    family: Literal["word", "symbolic", "stem", "science", "aime"]
+    problems: Count
+    answer_type: Literal["math", "choice"]
+
+    def faults(self) -> Iterator[Fault]:
+        answers = _FAMILY_ANSWERS[self.family]
+        if self.answer_type != answers:
+            yield refused("answer_type", self.answer_type, f"{answers}, as the family {self.family} asks")
+
+    @property
+    def drawn(self) -> int:
+        """How many problems are used."""
+        return self.problems
+
+
+Benchmark = Annotated[GeneratedBenchmark | PublishedBenchmark, Field(discriminator="kind")]
+
+
+Dtype = Literal["float32", "bfloat16"]
+
+
+class Architecture(Section):
+    """A decoder with rotary positions and grouped-query attention (Qwen2's, at any size)."""
+
+    hidden_size: Count
+    layers: Count
+    heads: Count
+    kv_heads: Count
+    intermediate_size: Count
+    vocab_size: int = Field(ge=32)
+    max_positions: Count  # the longest prompt with its completion, in tokens
+
+    def faults(self) -> Iterator[Fault]:
+        if self.hidden_size % (2 * self.heads):
+            allowed = f"a divisor of hidden_size / 2 = {self.hidden_size / 2:g} (rotary positions need an even head)"
+            yield refused("heads", self.heads, allowed)
+        if self.heads % self.kv_heads:
+            yield refused("kv_heads", self.kv_heads, f"a divisor of heads = {self.heads}")
+
+    @property
+    def head_size(self) -> int:
+        """Features of one attention head."""
+        return self.hidden_size // self.heads
+
+
+class Pretraining(Section):
+    """Next-token training of the base model on generated worked solutions, each read once."""
+
+    steps: Count
+    batch_sequences: Count
+    muon_lr: float = Field(gt=0)
+    adamw_lr: float = Field(gt=0)
+    seed: Seed
+
+
+class Hardware(Section):
+    """What one job of this model takes. But for rounding, no result depends on it."""
+
+    accelerate: Literal["one-gpu", "ddp", "fsdp2"]  # of configs/accelerate
+    gpus: Count  # of a training; a generation takes one
+    micro_batch_sequences: Count  # rollouts in one forward pass of one GPU, in place of the recipe's
+    gradient_checkpointing: bool
+    memory_gib: Count  # of the host
+    train_hours: float = Field(gt=0)  # the limits that a cluster's scheduler is given
+    generate_hours: float = Field(gt=0)
+
+    def faults(self) -> Iterator[Fault]:
+        if (self.accelerate == "one-gpu") != (self.gpus == 1):
+            yield refused("accelerate", self.accelerate, "one-gpu with gpus: 1, and only there")
+
+
+class Template(Prompt):
+    """What stands around a problem's prompt, for example a chat template's turns: `{prompt}` stands for it."""
+
+    def faults(self) -> Iterator[Fault]:
+        if self.template.count("{prompt}") != 1:
+            yield refused("template", self.template, "a text that holds {prompt} once")
+
+
+class ScratchModel(Section):
+    """A model that the study pretrains itself, so that it needs no download."""
+
+    dtype: ClassVar[Dtype] = "float32"
+    tied_embeddings: ClassVar[bool] = True
+    prompt: ClassVar[None] = None
+    hardware: ClassVar[None] = None
+
+    kind: Literal["pretrained-from-scratch"]
+    architecture: Architecture
+    pretraining: Pretraining
+
+
+class _Checkpoint(Section):
+    architecture: Architecture  # which the checkpoint's own config must have
+    tied_embeddings: bool
+    dtype: Dtype  # of the weights that answer; training keeps float32 weights
+    stop_ids: tuple[int, ...] = Field(
+        min_length=1, description="a list of the token ids that end an answer, each a whole number"
+    )
+    prompt: Template | None = None  # absent: the problem's prompt alone
+    hardware: Hardware | None = None  # absent: one process on the CPU
+
+    def faults(self) -> Iterator[Fault]:
+        size = self.architecture.vocab_size
+        if beyond := [token for token in self.stop_ids if not 0 <= token < size]:
+            yield refused("stop_ids", beyond, f"ids below architecture.vocab_size = {size}")
+
+
+class HubModel(_Checkpoint):
+    """A model of the Hugging Face hub."""
+
+    kind: Literal["hub"]
+    hub: HubId
+    revision: str = Field(description="a commit of the model on the hub: 40 hexadecimal digits")
+    allow_unpinned: bool = False  # true: the revision may be a branch, whose content may change
+    licence: str = Field(min_length=1)
+
+    def faults(self) -> Iterator[Fault]:
+        yield from unpinned(self.revision, self.allow_unpinned)
+        yield from super().faults()
+
+
+class LocalModel(_Checkpoint):
+    """A checkpoint in a folder of this machine, in the hub's format with safetensors weights."""
+
+    kind: Literal["local"]
+    path: str = Field(min_length=1)  # a relative one starts at the repository's folder
+
+
+Model = Annotated[ScratchModel | HubModel | LocalModel, Field(discriminator="kind")]
