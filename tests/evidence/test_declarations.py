@@ -33,18 +33,14 @@ FIGURE = Declaration(
 
 ALL = None
 ALLOWED = {  # what is shown may know of what computes: words, constants, and one closed form that is drawn as a line
-    "ict_core.statistics._names": ALL,
     "ict_core.statistics._schemas": ALL,
-    "ict_core.statistics._graded": ALL,
-    "ict_core.statistics._pairing": ALL,
+    "ict_core.statistics._metrics": {"Graded"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._settings": ALL,
     "ict_core.evidence._stored": ALL,
     "ict_core.evidence._measures": {"QUANTITIES"},
     "ict_core.evidence._rules": {"CHANCE", "OWN", "RULE_QUANTITIES", "WHEN"},
-    "ict_core.theory._approximation": {"DRAWS", "RANDOM", "RATIOS", "SIZES"},
-    "ict_core.theory._regimes": {"LEAST"},
-    "ict_core.theory._single_logit": {"turning_shift"},
+    "ict_core.theory._single_logit": {"DRAWS", "LEAST", "RANDOM", "RATIOS", "SIZES", "turning_shift"},
     "ict_core.theory._update": {"LESS_CHANCE"},
 }
 COMPUTING = re.compile(r"(scipy|statsmodels|ict_core\.(statistics|evidence|theory|calibration))(\.|$)")
