@@ -138,8 +138,7 @@ def level_intervals(drawn: Draw, arm: int, generator: np.random.Generator, popul
     yield from level.covered("t over seeds", over_runs(runs_of(drawn.blocks, arm)), SECOND, OTHER)
     if popular:
         yield from level.covered("t over problems", over_problems([b.mean(axis=-2) for b in scores]), UNSAFE, UNSAFE)
-        interval = crossed_bootstrap(scores, generator, RESAMPLES)
-        yield from level.covered("crossed bootstrap", interval, UNSAFE, UNSAFE)
+        yield from level.covered("crossed bootstrap", crossed_bootstrap(scores, generator, RESAMPLES), UNSAFE, UNSAFE)
 
 
 def one_run_intervals(drawn: Draw, samples: int) -> Outcomes:
@@ -187,8 +186,7 @@ def difference_tests(drawn: Draw, arms: tuple[int, int], permutation: bool) -> O
 def equivalence_tests(drawn: Draw, arms: tuple[int, int], margin: float) -> Outcomes:
     """Two one-sided tests within +-margin of two arms that differ by the margin: declaring them equivalent is wrong."""
     gap = over_runs(runs_of(drawn.blocks, arms[0]) - runs_of(drawn.blocks, arms[1]))
-    p = two_one_sided(gap.mean, gap.se, gap.df, -margin, margin)
-    yield _rejections("two one-sided t", ON_MARGIN, PRIMARY, p)
+    yield _rejections("two one-sided t", ON_MARGIN, PRIMARY, two_one_sided(gap.mean, gap.se, gap.df, -margin, margin))
 
 
 def smallest_by_holm(p: Floats) -> Floats:

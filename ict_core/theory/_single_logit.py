@@ -170,13 +170,9 @@ def by_regime(states: pd.DataFrame) -> pd.DataFrame:
         together = np.sign(h1_change(logprob, h1, shift)) == np.sign(exact)
         error = np.abs(first / exact - 1)
         for name, mask in chosen.items():
-            median, p95 = np.quantile(error[mask], [0.5, 0.95])
-            rows += [
-                (name, shift, "same_sign", same[mask].mean()),
-                (name, shift, "error_median", median),
-                (name, shift, "error_p95", p95),
-                (name, shift, "together", together[mask].mean()),
-            ]
+            values = (same[mask].mean(), *np.quantile(error[mask], [0.5, 0.95]), together[mask].mean())
+            measures = ("same_sign", "error_median", "error_p95", "together")
+            rows += [(name, shift, measure, value) for measure, value in zip(measures, values, strict=True)]
     return pd.DataFrame(rows, columns=["regime", "shift", "measure", "value"])
 
 
