@@ -131,8 +131,8 @@ def run_effect_sd(size: Size, case: Case) -> float:
         return float(np.sqrt(max(float(square - mean**2), 0.0))) - case.run_sd
 
     if gap(5.0) < 0:
-        told = f"no run effect gives run means a standard deviation of {case.run_sd}"
-        raise UserError(f"{size.name}: {told}; ask for less")
+        fault = f"no run effect gives run means a standard deviation of {case.run_sd}; ask for less"
+        raise UserError(f"{size.name}: {fault}")
     return float(optimize.brentq(gap, 0.0, 5.0))
 
 
@@ -164,10 +164,7 @@ def draw(
     """Draw independent repetitions of an experiment: new problems and new runs in each.
 
     A run's effect is the same on all benchmarks, and all arms answer the same problems. Memory: about 30 bytes times
-    repetitions x arms x runs x problems.
-
-    Raises:
-        UserError: no arm, or fewer than one run or repetition.
+    repetitions x arms x runs x problems. No arm, or fewer than one run or repetition, is a UserError.
     """
     if not arms or runs < 1 or repetitions < 1:
         raise UserError(f"a simulation needs arms, runs and repetitions: {len(arms)}, {runs}, {repetitions}")

@@ -9,17 +9,208 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from statsmodels.stats.proportion import proportion_confint
 
-from ict_core.calibration import _methods as methods
 from ict_core.calibration._simulate import SIZES, Case, Draw, SimulatedArm, Size, batches, draw, shift_for
 from ict_core.errors import UserError
 from ict_core.seeding import generator
-from ict_core.statistics import calibrated
-from ict_core.statistics.calibrated import COLUMNS
+from ict_core.statistics import (
+    ALPHA,
+    LEVEL,
+    SIGN_FLIP_FROM,
+    Bootstrapped,
+    Estimate,
+    Floats,
+    calibrated,
+    crossed_bootstrap,
+    interquartile_difference,
+    over_problems,
+    over_runs,
+    probability_of_improvement,
+    sign_flip,
+    signed_rank,
+    stratified_bootstrap,
+    stratified_t,
+    two_one_sided,
+    two_sample,
+    two_way,
+    welch,
+    wilson,
+)
+from ict_core.statistics.calibrated import COLUMNS, NEW, NONE
+
+PRIMARY, SECOND, OTHER, UNSAFE = ROLES = ("primary", "second view", "other truth", "unsafe")
+THESE = "these problems"
+SAME, ON_MARGIN = "two arms of one method", "a difference on the margin"
+FAMILY, STRATA = "12 contrasts without a difference", "three models without a difference"
+MODELS, ARMS_OF_MODEL = 3, 5  # the family: each model has a method and four baselines, all of them the same
+RESAMPLES = 500  # of a bootstrap within the calibration
+HELD = 4_000_000  # numbers held at once
+
+
+class Question(NamedTuple):
+    """What is measured: a quantity, the method that speaks of it, the truth it is held against, and its role.
+
+    Roles: "primary", what the harness decides by; "second view", shown beside it with its measured coverage;
+    "other truth", a sound interval read for the truth that it does not speak of; "unsafe", popular and not used here.
+    """
+
+    quantity: str
+    method: str
+    truth: str
+    role: str
+
+
+Outcomes = Iterator[tuple[Question, NDArray[np.bool_]]]
+"""A question and of each repetition whether the interval holds the truth, or the test rejects, shape (repetitions,)."""
+
+
+def covers(low: Floats, high: Floats, truth: Floats | float) -> NDArray[np.bool_]:
+    """Whether each interval holds the truth; an interval that does not exist (NaN) does not."""
+    return (low <= truth) & (truth <= high)
+
+
+def runs_of(blocks: list[Floats], arm: int) -> Floats:
+    """An arm's run means on the average of the benchmarks, shape (repetitions, runs)."""
+    return np.mean([b[:, arm].mean(axis=-1) for b in blocks], axis=0)
+
+
+class _Measured(NamedTuple):
+    """A quantity whose intervals are held against both truths: `these` problems and `new` ones."""
+
+    quantity: str
+    these: Floats
+    new: Floats | float
+
+    def covered(self, method: str, interval: Estimate | Bootstrapped, of_these: str, of_new: str) -> Outcomes:
+        """Whether the method's interval holds each truth, with its role for either."""
+        for truth, value, role in ((THESE, self.these, of_these), (NEW, self.new, of_new)):
+            yield Question(self.quantity, method, truth, role), covers(interval.low, interval.high, value)
+
+
+def difference_intervals(drawn: Draw, arms: tuple[int, int], generator: np.random.Generator, popular: bool) -> Outcomes:
+    """Intervals for the difference of arms[0] - arms[1], paired by run; bootstraps and unsafe ones where `popular`."""
+    ours, theirs = arms
+    gap = _Measured("difference", drawn.these[:, ours] - drawn.these[:, theirs], drawn.new[ours] - drawn.new[theirs])
+    paired = [b[:, ours] - b[:, theirs] for b in drawn.blocks]
+    a, b = (runs_of(drawn.blocks, arm) for arm in arms)
+    yield from gap.covered("t over seeds", over_runs(a - b), PRIMARY, OTHER)
+    yield from gap.covered("two-way", two_way(paired), OTHER, PRIMARY)
+    yield from gap.covered("welch", welch(a, b), SECOND, SECOND)
+    if not popular:
+        return
+    yield from gap.covered("t over problems", over_problems([b.mean(axis=-2) for b in paired]), UNSAFE, UNSAFE)
+    for method, runs, problems in (
+        ("crossed bootstrap", True, True),
+        ("bootstrap over seeds", True, False),
+        ("bootstrap over problems", False, True),
+    ):
+        interval = crossed_bootstrap(paired, generator, RESAMPLES, runs=runs, problems=problems)
+        yield from gap.covered(method, interval, UNSAFE, UNSAFE)
+
+
+def aggregate_intervals(drawn: Draw, arms: tuple[int, int], generator: np.random.Generator) -> Outcomes:
+    """Intervals of the aggregates for two arms of one method, whose truths are known exactly: 0.5 and 0."""
+    ours, theirs = (np.stack([b[:, arm].mean(axis=-1) for b in drawn.blocks], axis=-1) for arm in arms)
+    repetitions, runs, benchmarks = ours.shape
+    pieces = -(-repetitions * RESAMPLES * runs**2 * benchmarks // HELD)  # so many that no pairing of runs is too large
+    for method, statistic, truth in (
+        ("probability of improvement", probability_of_improvement, 0.5),
+        ("interquartile mean", interquartile_difference, 0.0),
+    ):
+        held = []
+        for a, b in zip(np.array_split(ours, pieces), np.array_split(theirs, pieces), strict=True):
+            interval = stratified_bootstrap(statistic, a, b, generator, RESAMPLES)
+            held.append(covers(interval.low, interval.high, truth))
+        yield Question("difference", method, NONE, SECOND), np.concatenate(held)
+
+
+def level_intervals(drawn: Draw, arm: int, generator: np.random.Generator, popular: bool) -> Outcomes:
+    """Intervals for the level of one arm of several runs; bootstraps and unsafe ones where `popular`."""
+    level = _Measured("level", drawn.these[:, arm], float(drawn.new[arm]))
+    scores = [b[:, arm] for b in drawn.blocks]
+    yield from level.covered("two-way", two_way(scores), OTHER, PRIMARY)
+    yield from level.covered("t over seeds", over_runs(runs_of(drawn.blocks, arm)), SECOND, OTHER)
+    if popular:
+        yield from level.covered("t over problems", over_problems([b.mean(axis=-2) for b in scores]), UNSAFE, UNSAFE)
+        yield from level.covered("crossed bootstrap", crossed_bootstrap(scores, generator, RESAMPLES), UNSAFE, UNSAFE)
+
+
+def one_run_intervals(drawn: Draw, samples: int) -> Outcomes:
+    """Intervals for the level of the only run of the only arm, a model that was not trained.
+
+    `samples` are those of a problem of the first benchmark. Wilson's interval is measured on single benchmarks only:
+    an average of benchmarks is no count of trials.
+    """
+    scores = [b[:, 0, 0] for b in drawn.blocks]
+    truth = float(drawn.new[0])
+    t = over_problems(scores)
+    quantity = "level of one run" + (", n = 1" if samples == 1 else "")
+    yield Question(quantity, "t over problems", NEW, PRIMARY), covers(t.low, t.high, truth)
+    if len(scores) > 1:
+        return
+    if samples == 1:
+        share = wilson(scores[0])
+        yield Question(quantity, "wilson", NEW, PRIMARY), covers(share.low, share.high, truth)
+        return
+    problems = scores[0].shape[-1]
+    for method, trials in (("wilson, problems as trials", problems), ("wilson, samples as trials", problems * samples)):
+        limits = proportion_confint(scores[0].mean(axis=-1) * trials, trials, alpha=1 - LEVEL, method="wilson")
+        yield Question(quantity, method, NEW, UNSAFE), covers(np.asarray(limits[0]), np.asarray(limits[1]), truth)
+
+
+def _rejections(method: str, truth: str, role: str, p: Floats) -> tuple[Question, NDArray[np.bool_]]:
+    """A test that cannot be made (NaN) does not reject."""
+    return Question("false positives", method, truth, role), p < ALPHA
+
+
+def difference_tests(drawn: Draw, arms: tuple[int, int], permutation: bool) -> Outcomes:
+    """Tests at 5 % of two arms that are the same method; `permutation` adds the two-sample one, slow at 10 runs."""
+    ours, theirs = (runs_of(drawn.blocks, arm) for arm in arms)
+    paired = [b[:, arms[0]] - b[:, arms[1]] for b in drawn.blocks]
+    yield _rejections("paired t", SAME, PRIMARY, over_runs(ours - theirs).p)
+    yield _rejections("sign-flip", SAME, PRIMARY, sign_flip(ours - theirs))
+    yield _rejections("wilcoxon", SAME, SECOND, signed_rank(ours - theirs))
+    yield _rejections("welch", SAME, SECOND, welch(ours, theirs).p)
+    yield _rejections("two-way t", SAME, SECOND, two_way(paired).p)
+    yield _rejections("t over problems", SAME, UNSAFE, over_problems([b.mean(axis=-2) for b in paired]).p)
+    if permutation:
+        yield _rejections("permutation", SAME, SECOND, two_sample(ours, theirs))
+
+
+def equivalence_tests(drawn: Draw, arms: tuple[int, int], margin: float) -> Outcomes:
+    """Two one-sided tests within +-margin of two arms that differ by the margin: declaring them equivalent is wrong."""
+    gap = over_runs(runs_of(drawn.blocks, arms[0]) - runs_of(drawn.blocks, arms[1]))
+    yield _rejections("two one-sided t", ON_MARGIN, PRIMARY, two_one_sided(gap.mean, gap.se, gap.df, -margin, margin))
+
+
+def smallest_by_holm(p: Floats) -> Floats:
+    """The smallest of each family's p after Holm's correction, (families, tests) to (families,): does any reject?"""
+    return np.minimum(p.shape[-1] * p.min(axis=-1), 1.0)
+
+
+def family_tests(drawn: Draw) -> Outcomes:
+    """Holm's family of 12 contrasts (three models, a method against four baselines) and the mean over the models.
+
+    The 15 arms drawn are of one method: five of the first model, and so on; rejected where any contrast is.
+    """
+    runs = np.stack([runs_of(drawn.blocks, arm) for arm in range(MODELS * ARMS_OF_MODEL)], axis=1)
+    by_model = runs.reshape(len(runs), MODELS, ARMS_OF_MODEL, -1)
+    gaps = by_model[:, :, :1] - by_model[:, :, 1:]
+    contrasts = gaps.reshape(len(runs), MODELS * (ARMS_OF_MODEL - 1), -1)
+    p_t = over_runs(contrasts).p
+    yield _rejections("paired t, Holm", FAMILY, PRIMARY, smallest_by_holm(p_t))
+    if contrasts.shape[-1] >= SIGN_FLIP_FROM:
+        yield _rejections("sign-flip, Holm", FAMILY, PRIMARY, smallest_by_holm(sign_flip(contrasts)))
+    yield Question("false positives", "paired t, uncorrected", FAMILY, UNSAFE), np.asarray((p_t < ALPHA).any(axis=1))
+    p_strata = np.array([stratified_t(list(models)).p for models in gaps[:, :, 0]])
+    yield _rejections("stratified t", STRATA, PRIMARY, p_strata)
+
 
 SEEDS = (3, 5, 10)
 REPETITIONS = 4000
@@ -28,9 +219,9 @@ PLAIN = Case(calibrated.PLAIN)
 SPECIFIC = Case("problem effects", problem_effect_sd=0.75)
 CASES = (PLAIN, Case("shared seeds", shared=0.5), SPECIFIC, Case("collapsing runs", collapsing=0.1))
 UNTRAINED = Case("one run", run_sd=0.0)
-COVERAGE, FALSE_POSITIVES = (0.92, 0.98), 0.06  # within which a nominal 95 % interval and 5 % test keep their word
+COVERAGE, FALSE_POSITIVES = (0.92, 0.98), (0.0, 0.06)  # where a nominal 95 % interval and 5 % test keep their word
 
-Measured = Iterable[tuple[int, methods.Question, NDArray[np.bool_]]]  # seeds, question, one outcome a repetition
+Hits = Iterable[tuple[int, Question, NDArray[np.bool_]]]  # seeds, question, one outcome a repetition
 
 
 def _draws(
@@ -44,7 +235,7 @@ def _draws(
 
 def measure_pairs(
     size: Size, case: Case, repetitions: int, seed: int, seeds: Sequence[int] = SEEDS, popular: bool = True
-) -> Measured:
+) -> Hits:
     """Intervals and tests of three arms: two are the same method, the third is better by the margin.
 
     Fewer seeds are the first of the same runs. Bootstraps, unsafe intervals and the permutation test are measured
@@ -55,60 +246,52 @@ def measure_pairs(
         for number in seeds:
             first = drawn.first(number)
             outcomes = [
-                *methods.difference_intervals(first, (2, 0), rng, popular),
-                *methods.level_intervals(first, 0, rng, popular),
+                *difference_intervals(first, (2, 0), rng, popular),
+                *level_intervals(first, 0, rng, popular),
             ]
             if popular:
-                outcomes += methods.aggregate_intervals(first, (1, 0), rng)
+                outcomes += aggregate_intervals(first, (1, 0), rng)
             if case.problem_effect_sd == 0:
-                outcomes += methods.difference_tests(first, (1, 0), popular)
-                outcomes += methods.equivalence_tests(first, (2, 0), MARGIN)
+                outcomes += difference_tests(first, (1, 0), popular)
+                outcomes += equivalence_tests(first, (2, 0), MARGIN)
             yield from ((number, *outcome) for outcome in outcomes)
 
 
-def measure_family(size: Size, repetitions: int, seed: int, seeds: Sequence[int] = SEEDS) -> Measured:
+def measure_family(size: Size, repetitions: int, seed: int, seeds: Sequence[int] = SEEDS) -> Hits:
     """The declared family and the mean over models, in the plain case."""
-    arms = (SimulatedArm(),) * (methods.MODELS * methods.ARMS_OF_MODEL)
+    arms = (SimulatedArm(),) * (MODELS * ARMS_OF_MODEL)
     for drawn, _ in _draws("family", size, PLAIN, arms, max(seeds), repetitions, seed):
         for number in seeds:
-            yield from ((number, *outcome) for outcome in methods.family_tests(drawn.first(number)))
+            yield from ((number, *outcome) for outcome in family_tests(drawn.first(number)))
 
 
-def measure_one_run(size: Size, repetitions: int, seed: int) -> Measured:
+def measure_one_run(size: Size, repetitions: int, seed: int) -> Hits:
     """The intervals of a model that was not trained and has one run, with the size's own n and with n = 1."""
     for kind, samples in (("as it is", size.benchmarks[0].n), ("one sample", 1)):
         sampled = size if samples > 1 else Size(size.name, tuple(replace(b, n=1) for b in size.benchmarks))
         for drawn, _ in _draws(f"one run, {kind}", sampled, UNTRAINED, (SimulatedArm(),), 1, repetitions, seed):
-            yield from ((1, *outcome) for outcome in methods.one_run_intervals(drawn, samples))
+            yield from ((1, *outcome) for outcome in one_run_intervals(drawn, samples))
 
 
-def _keeps(quantity: str, rate: float) -> bool:
-    return rate <= FALSE_POSITIVES if quantity == "false positives" else COVERAGE[0] <= rate <= COVERAGE[1]
-
-
-def summarise(size: Size, case: Case, measured: Measured) -> pd.DataFrame:
+def summarise(size: Size, case: Case, measured: Hits) -> pd.DataFrame:
     """A frame of :data:`COLUMNS` from the outcomes of single repetitions; `error` is one standard error of the rate."""
-    outcomes: dict[tuple[int, methods.Question], list[NDArray[np.bool_]]] = {}
+    outcomes: dict[tuple[int, Question], list[NDArray[np.bool_]]] = {}
     for seeds, question, hits in measured:
         outcomes.setdefault((seeds, question), []).append(hits)
     rows = []
     for (seeds, question), parts in outcomes.items():
         hits = np.concatenate(parts)
         rate, near = float(hits.mean()), (hits.sum() + 0.5) / (hits.size + 1)
-        nominal = 0.05 if question.quantity == "false positives" else 0.95
+        nominal, (low, high) = (0.05, FALSE_POSITIVES) if question.quantity == "false positives" else (0.95, COVERAGE)
         error = float(np.sqrt(near * (1 - near) / hits.size))
         place = (case.name, size.name, len(size.benchmarks), size.problems, seeds)
-        verdict = "keeps" if _keeps(question.quantity, rate) else "does not"
+        verdict = "keeps" if low <= rate <= high else "does not"
         rows.append((*place, *question, nominal, rate, error, hits.size, verdict))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def calibrate(repetitions: int, seed: int = 0, sizes: Sequence[Size] = SIZES) -> pd.DataFrame:
-    """Measure everything with so many repetitions of each simulated study: a frame of :data:`COLUMNS`, rates as shares.
-
-    Raises:
-        UserError: fewer than 100 repetitions.
-    """
+    """Measure everything with so many repetitions, 100 or more, of each simulated study: a frame of :data:`COLUMNS`."""
     if repetitions < 100:
         raise UserError(f"a calibration from {repetitions} repetitions says nothing; take 100 or more")
     frames = []
@@ -131,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     frame = calibrate(given.repetitions, given.seed)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(given.out, index=False, float_format="%.5f", lineterminator="\n")
-    broken = frame[(frame["role"] == methods.PRIMARY) & (frame["verdict"] == "does not")]
+    broken = frame[(frame["role"] == PRIMARY) & (frame["verdict"] == "does not")]
     shown = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
     sys.stdout.write(f"{shown.to_string(index=False) if len(shown) else 'every primary method keeps its word'}\n")
     sys.stdout.write(f"{len(frame)} rows in {given.out}, {time.monotonic() - start:.0f} s\n")

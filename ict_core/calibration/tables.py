@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.calibration._methods import NEW, OTHER, PRIMARY, ROLES, SECOND, THESE, UNSAFE
-from ict_core.calibration.measure import PLAIN, UNTRAINED
+from ict_core.calibration.measure import NEW, OTHER, PLAIN, PRIMARY, ROLES, SECOND, THESE, UNSAFE, UNTRAINED
 from ict_core.markdown import markdown_table
 from ict_core.statistics.calibrated import stored
 

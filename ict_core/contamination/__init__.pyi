@@ -1,4 +1,3 @@
-from ._audit import audit as audit
 from ._completion_probe import completion_probe as completion_probe
 from ._completion_probe import templates as templates
 from ._overlap import COMMON as COMMON
@@ -6,3 +5,4 @@ from ._overlap import NGRAM as NGRAM
 from ._overlap import SHINGLE as SHINGLE
 from ._overlap import SHORTEST as SHORTEST
 from ._overlap import SIMILAR as SIMILAR
+from ._overlap import audit as audit

@@ -19,9 +19,7 @@ from ict_core.evaluation import Engine, Request, Sampling
 from ict_core.problems.mini import TEMPLATE
 from ict_core.store import records
 
-PERCENTS = (40, 60, 80)
-"""Of a question, given to the model."""
-
+PERCENTS = (40, 60, 80)  # of a question, given to the model
 _PIECE = re.compile(r"\s*(?:\w+|[^\w\s])")  # a word, number or sign with the whitespace before it
 
 
@@ -77,17 +75,14 @@ def completion_probe(
 ) -> pd.DataFrame:
     """Ask a base model for the rest of every question of a frame of ``records.PROBLEMS``.
 
-    Args:
-        template: of every benchmark, as :func:`templates`; its words before the question are given too.
-        max_new_tokens: the most that is decoded, where the rest has more bytes than that.
+    The words of a benchmark's template before the question are given too; no more than `max_new_tokens` are decoded.
 
     Returns:
         A frame of ``records.COMPLETION_PROBE``, one row a problem and percentage; questions of a single word have none.
         `exact`: the completion begins with the rest. `rouge_l`: of as many words and signs as the rest has.
 
     Raises:
-        UserError: a benchmark has no template, or a prompt was not made from it: the frame is older than the
-            configuration.
+        UserError: a benchmark has no template, or a prompt not made from it: the frame is older than the configuration.
     """
     rows, requests, rests = [], [], []
     columns = (problems[name] for name in ("benchmark", "problem", "question", "prompt"))

@@ -7,14 +7,11 @@ import numpy as np
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics._arms import Arms, Shown, arms_of, common_seeds, count_matrices
-from ict_core.statistics._components import component_frame, sampling_of
+from ict_core.statistics._arms import Arms, Shown, arms_of, check_samples, common_seeds, count_matrices, frame_of_arms
 from ict_core.statistics._contrasts import Comparisons, contrast_frame
-from ict_core.statistics._levels import level_frame
+from ict_core.statistics._levels import component_frame, level_frame, sampling_of
 from ict_core.statistics._metrics import metrics_of
-from ict_core.statistics._names import AVERAGE, BASE
-from ict_core.statistics._runs import check_samples, frame_of_arms, shown_variants
-from ict_core.statistics._schemas import VIEWS
+from ict_core.statistics._schemas import AVERAGE, BASE, VIEWS, shown_variants
 from ict_core.statistics._views import Contrast, second_views
 
 
@@ -50,12 +47,10 @@ def analyse(
     generator: np.random.Generator,
     reruns: Mapping[str, str] | None = None,
 ) -> Analysis:
-    """All statistics of a study.
+    """All statistics of a study, from a frame of `records.SCORES`.
 
     Args:
-        scores: a frame of `records.SCORES`.
         variants: the study's trained variants, in the order in which they are shown; each was run by some model.
-        generator: of everything that is drawn.
         reruns: variant -> the same trained again with the same random numbers, if any.
 
     Raises:
@@ -66,6 +61,9 @@ def analyse(
     unknown = [b for b in comparisons.baselines if b not in variants or b == BASE]
     if unknown:
         raise UserError(f"baselines {unknown} are no trained variants of the study")
+    absent = sorted(set(variants) - {BASE} - set(scores["variant"].unique()))
+    if absent:
+        raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
     shown = {model: shown_variants(scores, model, variants) for model in dict.fromkeys(key[0] for key in counts)}
     trained = [set(names) - {BASE} for names in shown.values()]
     declared = [d for d in dict.fromkeys(comparisons.declared) if any({d[0], d[1]} <= names for names in trained)]

@@ -1,6 +1,6 @@
 """Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.statistics._metrics import metric_values
-from ict_core.statistics._names import AVERAGE, CELL, cell_name
-from ict_core.statistics._pairing import shared_seeds
+from ict_core.statistics._metrics import metric_values, metrics_of, samples_needed
+from ict_core.statistics._schemas import AVERAGE, CELL, RUNS, cell_name, shared_seeds
+from ict_core.store import cell_folder
 
 _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
 
@@ -20,9 +20,7 @@ class Counts:
     """What a model's runs under one variant got right on one benchmark."""
 
     seeds: tuple[int, ...]  # of the runs, ascending
-    problems: tuple[
-        str, ...
-    ]  # in the order in which the scores first show them, the same for all variants of the model
+    problems: tuple[str, ...]  # in the order in which the scores first show them, of all variants of the model
     n: NDArray[np.int64]  # samples graded, shape (seeds, problems)
     correct: NDArray[np.int64]  # samples correct, shape (seeds, problems)
 
@@ -36,20 +34,15 @@ def _check_complete(model: str, lacks: pd.DataFrame) -> None:
     columns = lacks.columns[lacks.iloc[first]].to_frame()
     absent = [f"{problem} of {benchmark}" for benchmark, problem in columns.to_numpy()]
     more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
-    cell = cell_name(pd.Series({"model": model, "variant": variant, "seed": seed}))
-    raise UserError(
-        f"scores: {cell} lacks problem {', '.join(absent[:3])}{more}, which other cells of its model have; "
-        "evaluate it again"
-    )
+    fault = f"lacks problem {', '.join(absent[:3])}{more}, which other cells of its model have; evaluate it again"
+    raise UserError(f"scores: {cell_folder(model, variant, seed)} {fault}")
 
 
 def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
     """The counts of every (model, variant, benchmark), keys in the order in which the scores first show the values.
 
-    Of a frame of `records.SCORES`, rows in any order.
-
-    Raises:
-        UserError: no rows, a cell that lacks a problem that another cell of its model has (named), or has one twice.
+    Of a frame of `records.SCORES`, rows in any order. No rows, or a cell that lacks a problem that another cell of its
+    model has (named), or has one twice, are a UserError.
     """
     if scores.empty:
         raise UserError("scores: no rows; evaluate at least one cell")
@@ -122,10 +115,7 @@ def arms_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> Arms:
 def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
     """Both arms with the runs of the seeds that both have: a study may give an ablation fewer seeds than its method.
 
-    That no cell of the study is missing is seen to where the cells are collected.
-
-    Raises:
-        UserError: they have no seed in common (the message names both).
+    That no cell is missing is seen to where the cells are collected; without a common seed there is a UserError.
     """
     shared = tuple(shared_seeds(ours.seeds, theirs.seeds))
     if not shared:
@@ -145,3 +135,47 @@ def difference(ours: Arm, theirs: Arm) -> Arm:
     """ours - theirs, paired by seed and problem; both are arms of one model and metric with :func:`common_seeds`."""
     blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
     return Arm(f"{ours.name} - {theirs.name}", ours.seeds, blocks)
+
+
+def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Of every problem samples enough for every metric (one or more) were drawn, and at least one of them was graded.
+
+    If not, a UserError names the first such problem, its cell and the metric.
+    """
+    metric = max(metrics, key=samples_needed)
+    for short, fault in (
+        (scores["sampled"] < samples_needed(metric), f"{{sampled}} samples are too few for {metric}; draw more"),
+        (scores["n"] < 1, "none of {sampled} samples could be graded; mend the grading"),
+    ):
+        if short.any():
+            row = scores[short].iloc[0]
+            told = fault.format(sampled=row["sampled"])
+            raise UserError(f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told}")
+
+
+def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
+    """The frame of runs, `schemas.RUNS`, from the arms of each metric."""
+    rows = [
+        (*key, seed, benchmark, metric, value)
+        for metric, by_variant in arms.items()
+        for key, arm in by_variant.items()
+        for benchmark in arm.benchmarks
+        for seed, value in zip(arm.seeds, arm.runs(benchmark).tolist(), strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(RUNS))
+
+
+def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+    """Every metric of every run on every benchmark and on their macro-average.
+
+    Problems are averaged within a benchmark, then benchmarks within a run. Only graded samples count (`n`): an
+    ungraded one is neither right nor wrong, and of a problem with n < k of them pass@n stands for pass@k.
+
+    From a frame of `records.SCORES` (errors as of :func:`count_matrices` and :func:`check_samples`) and metrics, by
+    default all of `metrics_of`, one of `RUNS`; models, variants and benchmarks in the order of `scores`, the average
+    last.
+    """
+    counts = count_matrices(scores)
+    wanted = list(metrics) if metrics is not None else metrics_of(scores)
+    check_samples(scores, wanted)
+    return frame_of_arms({metric: arms_of(counts, metric) for metric in wanted})

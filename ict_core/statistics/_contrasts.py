@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,29 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
+from ict_core.statistics import _deciding as deciding
 from ict_core.statistics._arms import Arms, Shown, common_seeds, difference
-from ict_core.statistics._deciding import (
-    ALPHA,
-    BETTER,
-    IDENTICAL,
-    NO_SPREAD,
-    ONE_SEED,
-    UNDERPOWERED,
-    WORSE,
-    benjamini_hochberg,
-    deciding_p,
-    deciding_test,
-    finding,
-    holm,
-    p_of_sign_flip,
-    two_one_sided,
-)
-from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, without_spread
-from ict_core.statistics._names import AVERAGE, BASE
+from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, two_way, without_spread
 from ict_core.statistics._permutation import sign_flip_floor
-from ict_core.statistics._power import detectable, seeds_needed
-from ict_core.statistics._schemas import CONTRASTS, FAMILIES
-from ict_core.statistics._two_way import two_way
+from ict_core.statistics._schemas import AVERAGE, BASE, CONTRASTS, FAMILIES
 
 METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the study has them
 
@@ -82,25 +65,17 @@ def correlation(ours: Floats, theirs: Floats) -> float:
 def _runs(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> list[dict[str, Any]]:
     """What each contrast's own runs say, before any correction; `runs`, `se`, `identical` are for what follows."""
     metrics = dict.fromkeys([*METRICS, *(metric for _, _, metric in comparisons.declared)])
-    cases = [
-        (model, variant, baseline, metric)
-        for model, variants in shown.items()
-        for variant, baseline in comparisons.pairs(variants)
-        for metric in metrics
-        if metric in arms
-    ]
+    pairs = [(model, *pair) for model, variants in shown.items() for pair in comparisons.pairs(variants)]
     rows = []
-    for model, variant, baseline, metric in cases:
+    for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
         ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
-        gap = difference(ours, theirs)
+        gap, case = difference(ours, theirs), {"model": model, "variant": variant, "baseline": baseline}
         for benchmark in gap.benchmarks:
             runs = gap.runs(benchmark)
             by_seeds, by_both = over_runs(runs), two_way(gap.of(benchmark))
             rows.append(
-                {
-                    "model": model,
-                    "variant": variant,
-                    "baseline": baseline,
+                case
+                | {
                     "benchmark": benchmark,
                     "metric": metric,
                     "family": comparisons.family(variant, baseline, benchmark, metric),
@@ -128,9 +103,9 @@ def _by_seeds(frame: pd.DataFrame, power: float) -> tuple[Floats, Floats]:
     seeds, sd = frame["seeds"].to_numpy(), _spread(frame)
     for count in np.unique(seeds):
         rows = np.flatnonzero(seeds == count)
-        smallest[rows] = detectable(sd[rows], int(count), power, ALPHA)
+        smallest[rows] = deciding.detectable(sd[rows], int(count), power, deciding.ALPHA)
         if count > 1:
-            p[rows] = p_of_sign_flip(np.stack(frame["runs"].iloc[rows].to_list()))
+            p[rows] = deciding.p_of_sign_flip(np.stack(frame["runs"].iloc[rows].to_list()))
     return p, smallest
 
 
@@ -141,11 +116,12 @@ def _spread(frame: pd.DataFrame) -> Floats:
 
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
     """What was found, and where nothing was, the reason."""
-    toward = np.where(frame["difference"] > 0, BETTER, WORSE)
-    verdict = finding(toward, frame["p_adjusted"], frame["p_equivalence"])
-    reasons = {ONE_SEED: frame["seeds"] < 2, IDENTICAL: frame["identical"], NO_SPREAD: frame["se"].isna()}
-    reason = np.select(list(reasons.values()), list(reasons), default=UNDERPOWERED)
-    return np.where(verdict == UNDERPOWERED, reason, verdict)
+    toward = np.where(frame["difference"] > 0, deciding.BETTER, deciding.WORSE)
+    verdict = deciding.finding(toward, frame["p_adjusted"], frame["p_equivalence"])
+    reasons = [deciding.ONE_SEED, deciding.IDENTICAL, deciding.NO_SPREAD]
+    holds = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
+    reason = np.select(holds, reasons, default=deciding.UNDERPOWERED)
+    return np.where(verdict == deciding.UNDERPOWERED, reason, verdict)
 
 
 def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> pd.DataFrame:
@@ -153,16 +129,12 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
 
     The declared family holds the declared pairs' declared metrics on the average, over all models; Holm corrects it.
     All other rows of the average are one exploratory family, those of single benchmarks another, each corrected by
-    Benjamini and Hochberg's procedure. Which test decides, `statistics.deciding` says. The first that holds of these is
+    Benjamini and Hochberg's procedure. Which test decides, `_deciding.py` says. The first that holds of these is
     the verdict: "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at
     5 %, uncorrected; "one seed"; "identical", every paired difference 0 up to rounding; "no spread", all of them equal
     and not 0, so that no t-test can be made; "underpowered".
 
-    Args:
-        arms: of each metric; the METRICS and the declared ones are contrasted as far as they are there.
-
-    Returns:
-        A frame of `schemas.CONTRASTS`.
+    The frame is of `CONTRASTS`, from the arms of each metric: METRICS and the declared ones, as far as they are there.
 
     Raises:
         UserError: a margin or power out of range, or two arms without a common seed (named).
@@ -175,18 +147,19 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
         return pd.DataFrame(columns=list(CONTRASTS))
     frame = pd.DataFrame(rows)
     p_sign_flip, smallest = _by_seeds(frame, power)
-    p = deciding_p(frame["seeds"], frame["p_t"], p_sign_flip)
+    p = deciding.deciding_p(frame["seeds"], frame["p_t"], p_sign_flip)
     adjusted = np.full(len(frame), np.nan)
     for family in FAMILIES:
         members = (frame["family"] == family).to_numpy()
-        adjusted[members] = holm(p[members]) if family == "declared" else benjamini_hochberg(p[members])
+        correct = deciding.holm if family == "declared" else deciding.benjamini_hochberg
+        adjusted[members] = correct(p[members])
     frame = frame.assign(
-        test=deciding_test(frame["seeds"]),
+        test=deciding.deciding_test(frame["seeds"]),
         p=p,
         p_sign_flip=p_sign_flip,
         p_adjusted=adjusted,
-        p_equivalence=two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
+        p_equivalence=deciding.two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
         detectable=smallest,
-        seeds_needed=seeds_needed(margin, _spread(frame), power, ALPHA),
+        seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, deciding.ALPHA),
     )
     return frame.assign(verdict=_verdicts(frame))[list(CONTRASTS)]

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics._names import BASE, CELL, cell_name
+from ict_core.statistics._schemas import BASE, CELL, cell_name
+from ict_core.store import cell_folder
 from ict_core.store.records import STATUSES, STATUSES_GRADED
 
 _OF_PROBLEM = [*CELL, "benchmark", "problem"]
@@ -26,8 +27,7 @@ class Design:
     def of(cls, study: Mapping[str, Any]) -> "Design":
         """From the content of `study.json`: each model's base and every cell of the grid.
 
-        Raises:
-            KeyError, TypeError, ValueError, AttributeError: the content is of another shape.
+        Content of another shape raises KeyError, TypeError, ValueError or AttributeError.
         """
         blocks = [(block["models"], block["methods"], block["seeds"]) for block in study["grid"]]
         base = [(model, BASE, 0) for model in dict.fromkeys(m for models, _, _ in blocks for m in models)]
@@ -41,11 +41,8 @@ class Design:
 def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
     """Hold scores, a frame of `records.SCORES` from a file, against the design of their study.
 
-    A sample that could not be graded is no fault: it counts in `sampled` and in one of the ungraded statuses.
-
-    Raises:
-        UserError: a cell, benchmark or problem is missing, unknown or there twice, or a count is impossible; it names
-            the file, the first such row, what it holds and what is allowed.
+    A UserError names the file, the first cell, benchmark or problem that is missing, unknown or there twice, or count
+    that is impossible, and what is allowed. A sample that could not be graded is no fault: it counts in `sampled`.
     """
     _check_cells(scores, design, file)
     _check_problems(scores, design, file)
@@ -54,10 +51,6 @@ def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
             row = scores[faulty].iloc[0]
             more = f" ({int(faulty.sum())} such rows)" if faulty.sum() > 1 else ""
             _refuse(file, f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told(row)}{more}")
-
-
-def _name(cell: tuple[str, str, int]) -> str:
-    return cell_name(pd.Series(cell, index=CELL))
 
 
 def _refuse(file: Path, fault: str) -> NoReturn:
@@ -70,7 +63,7 @@ def _check_cells(scores: pd.DataFrame, design: Design, file: Path) -> None:
         (design.cells, ran, "no row of {}; allowed: every cell of study.json"),
         (ran, design.cells, "{} is no cell of study.json; allowed: its base models and its grid"),
     ):
-        odd = [_name(cell) for cell in cells if cell not in others]
+        odd = [cell_folder(*cell) for cell in cells if cell not in others]
         if odd:
             more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
             _refuse(file, fault.format(", ".join(odd[:3]) + more))
@@ -95,10 +88,11 @@ def _check_problems(scores: pd.DataFrame, design: Design, file: Path) -> None:
             if size == declared == len(known):
                 continue
             own = set(rows[(rows[CELL] == list(cell)).all(axis=1)]["problem"])
+            allowed = f"the {declared} of study.json, the same in every cell"
             lacks = ", ".join([name for name in known if name not in own][:3])
             told = f"{size} problems of {benchmark}" + (f", without problem {lacks}" if lacks else "")
             told += f", where all cells together have {len(known)}" if size == declared else ""
-            _refuse(file, f"{_name(cell)}: {told}; allowed: the {declared} of study.json, the same in every cell")
+            _refuse(file, f"{cell_folder(*cell)}: {told}; allowed: {allowed}")
 
 
 def _faults(scores: pd.DataFrame, design: Design) -> Iterator[tuple[pd.Series, Callable[[pd.Series], str]]]:

@@ -14,14 +14,9 @@ def elbow(sorted_scores: ArrayLike) -> float:
 
     This is the "kneedle" rule for a falling curve (Satopaa et al. 2011, without smoothing): ranks and scores are scaled
     to [0, 1], so that the chord falls from (0, 1) to (1, 0) and the distance of (x, y) to it is proportional to
-    1 - x - y. Of several points at the same distance the first is taken.
-
-    Returns:
-        The share in (0, 1] of the scores, shape (n,), up to the elbow, that one included: its rank (from 1) over n.
-        NaN where there is none: fewer than three scores, or a curve level, straight, or nowhere below its chord.
-
-    Raises:
-        ValueError: scores that are not a list, not finite, or rise.
+    1 - x - y. Of several points at the same distance the first is taken. The share in (0, 1] of the scores, shape (n,),
+    is up to the elbow, that one included: its rank (from 1) over n. NaN where there is none: fewer than three scores,
+    or a curve level, straight, or nowhere below its chord. Scores not a list, not finite, or rising are a ValueError.
     """
     scores = np.asarray(sorted_scores, dtype=np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():
@@ -42,12 +37,8 @@ def mean_sorted_curve(scores: ArrayLike, sequences: ArrayLike, points: int = POI
     Point i stands at the share s = (i + 1) / points; there a sequence of T tokens has its ceil(s T)-th largest score,
     the smallest that a rule keeps which keeps the share s of the sequence. Every sequence weighs the same.
 
-    Args:
-        scores: one a token, shape (tokens,), finite (else a UserError).
-        sequences: what tells the token's sequence from others, shape (tokens,), any kind that sorts.
-
-    Returns:
-        The curve, shape (points,), falling; it is what :func:`elbow` takes.
+    Of each token the score, finite (else a UserError), and its sequence, of any kind that sorts, shape (tokens,) each,
+    make a falling curve, shape (points,), as :func:`elbow` takes it.
     """
     values, groups = np.asarray(scores, dtype=np.float64), np.asarray(sequences)
     if values.ndim != 1 or values.shape != groups.shape or values.size == 0:

@@ -1,19 +1,27 @@
-"""The level of every method: its mean with an interval for new problems and one for these problems."""
+"""The level of every method with its intervals, for new problems and for these, and where its variance comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics._arms import Arm, Arms, Shown, each_arm
-from ict_core.statistics._intervals import Estimate, over_runs
-from ict_core.statistics._names import AVERAGE
-from ict_core.statistics._schemas import LEVELS
-from ict_core.statistics._two_way import over_problems, two_way, wilson
+from ict_core.statistics._arms import Arm, Arms, Counts, Shown, common_seeds, difference, each_arm
+from ict_core.statistics._intervals import (
+    ROUNDING,
+    Estimate,
+    Floats,
+    over_problems,
+    over_runs,
+    two_way,
+    variance_parts,
+    wilson,
+)
+from ict_core.statistics._metrics import sampling_variance
+from ict_core.statistics._schemas import AVERAGE, BASE, COMPONENTS, LEVELS, RERUN, SOURCES_OF_VARIANCE
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
-    """The interval for new problems and how it was made, one of `schemas.INTERVALS`."""
+    """The interval for new problems and how it was made, one of `INTERVALS`."""
     blocks = arm.of(benchmark)
     if len(arm.seeds) > 1:
         level, name = two_way(blocks), "two-way"
@@ -25,38 +33,97 @@ def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str
 
 
 def level_frame(arms: Mapping[str, Arms], shown: Shown, one_sample: frozenset[tuple[str, str, str]]) -> pd.DataFrame:
-    """The levels of every shown variant on every benchmark and their average.
+    """A frame of `LEVELS`: those of every shown variant on every benchmark and their average, from each metric's arms.
 
     With several runs the interval is :func:`two_way`, with one run it is over problems, or Wilson's where every
-    problem of a benchmark was sampled once; "none" where the values have no spread.
-
-    Args:
-        arms: of each metric.
-        one_sample: the (model, variant, benchmark) of which every problem has one graded sample.
-
-    Returns:
-        A frame of `schemas.LEVELS`.
+    problem of a (model, variant, benchmark) has one graded sample, as in `one_sample`; "none" without spread.
     """
     rows = []
     for model, variant, metric, arm in each_arm(arms, shown):
         for benchmark in arm.benchmarks:
             level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
             seeds = over_runs(arm.runs(benchmark))
-            rows.append(
-                {
-                    "model": model,
-                    "variant": variant,
-                    "benchmark": benchmark,
-                    "metric": metric,
-                    "mean": float(level.mean),
-                    "low": float(level.low),
-                    "high": float(level.high),
-                    "df": float(level.df),
-                    "interval": interval,
-                    "seeds_low": float(seeds.low),
-                    "seeds_high": float(seeds.high),
-                    "seeds": len(arm.seeds),
-                    "problems": sum(block.shape[1] for block in arm.of(benchmark)),
-                }
-            )
+            limits = map(float, (level.mean, level.low, level.high, level.df))
+            problems = sum(block.shape[1] for block in arm.of(benchmark))
+            of_runs = (float(seeds.low), float(seeds.high), len(arm.seeds))
+            rows.append((model, variant, benchmark, metric, *limits, interval, *of_runs, problems))
     return pd.DataFrame(rows, columns=list(LEVELS))
+
+
+def sampling_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> dict[tuple[str, str, str], float]:
+    """The sampling variance of one value (a run on a problem) of each (model, variant, benchmark).
+
+    A mean over the values with at least twice the graded samples that the metric needs; NaN where there is none.
+    """
+    means = {}
+    for key, count in counts.items():
+        variance = sampling_variance(metric, count.n, count.correct)
+        known = ~np.isnan(variance)
+        means[key] = float(variance.mean(where=known)) if known.any() else float("nan")
+    return means
+
+
+def _cut(squares: Sequence[float]) -> Floats:
+    """The values with those below 0, or next to nothing beside the others, at 0; NaN stays."""
+    values = np.asarray(squares)
+    return np.where(values < ROUNDING * np.nansum(np.maximum(values, 0)), 0.0, values)
+
+
+def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Standard deviation and contribution of each of `SOURCES_OF_VARIANCE`, by the two-way random model.
+
+    A benchmark's components are the estimates by expected mean squares: with V_residual = MS_residual / (S P),
+    the seed's is S (V_runs - V_residual), the problem's P (V_problems - V_residual), seed x problem is MS_residual less
+    the sampling variance. Over B benchmarks the seed's is that of the run's effect on the average; the standard
+    deviations of the others are root mean squares over the benchmarks. An estimate below 0 is cut at 0, after the
+    benchmarks are summed. Where the sampling of some benchmark is not known, all of it stays within seed x problem.
+
+    From blocks as of `two_way`, each of shape (runs, problems of the benchmark), at least two of each, and the sampling
+    variance of one value in each benchmark (NaN: not known) come the standard deviations, in the values' unit, and the
+    contributions to the variance of the mean, in its square.
+    """
+    parts = variance_parts(blocks)
+    runs, sizes = parts.sizes
+    weight = len(blocks) ** 2
+    drawn = np.asarray(sampling, dtype=np.float64)
+    drawn = np.where(np.isnan(drawn).any(), np.nan, drawn)
+    rest = parts.residual * weight * runs * sizes - np.where(np.isnan(drawn), 0.0, drawn)
+    seed = parts.runs - parts.residual.sum()
+    problem = parts.problems - parts.residual
+    values = weight * runs * sizes
+    contributions = [float(seed), *(float(v.sum()) for v in (problem, rest / values, drawn / values))]
+    squares = [float(seed) * runs, *(float(v.mean()) for v in (problem * weight * sizes, rest, drawn))]
+    return np.sqrt(_cut(squares)).tolist(), _cut(contributions).tolist()
+
+
+def rerun_variance(arm: Arm, rerun: Arm, benchmark: str) -> float:
+    """The variance of a run's mean between two runs with the same seed and random numbers: half the mean square gap."""
+    return float(np.square(difference(*common_seeds(arm, rerun)).runs(benchmark)).mean() / 2)
+
+
+def component_frame(
+    arms: Mapping[str, Arms],
+    sampling: Mapping[str, Mapping[tuple[str, str, str], float]],
+    shown: Shown,
+    reruns: Mapping[str, str],
+) -> pd.DataFrame:
+    """The components of every shown trained variant with at least two runs: a frame of `COMPONENTS`.
+
+    From the arms, and what :func:`sampling_of` gave, of each metric. A benchmark of one problem gives NaN. One with the
+    same variant and random numbers again in `reruns` has the source `RERUN` as well, a part of the seed's contribution.
+    """
+    rows: list[tuple[str | float, ...]] = []
+    for model, variant, metric, arm in each_arm(arms, shown):
+        if variant == BASE or len(arm.seeds) < 2:
+            continue
+        rerun = arms[metric].get((model, reruns.get(variant, "")))
+        for benchmark in arm.benchmarks:
+            key = (model, variant, benchmark, metric)
+            averaged = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
+            drawn = [sampling[metric][model, variant, name] for name in averaged]
+            sds, contributions = components(arm.of(benchmark), drawn)
+            rows += [(*key, *row) for row in zip(SOURCES_OF_VARIANCE, sds, contributions, strict=True)]
+            if rerun is not None:
+                variance = rerun_variance(arm, rerun, benchmark)
+                rows.append((*key, RERUN, variance**0.5, variance / len(arm.seeds)))
+    return pd.DataFrame(rows, columns=list(COMPONENTS))

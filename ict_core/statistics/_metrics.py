@@ -1,12 +1,19 @@
-"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value a problem, and the estimator of pass@k."""
+"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value a problem, and the estimator of pass@k.
+
+Also notices for numbers that rest on fewer samples than were drawn, because some could not be graded.
+"""
 
 import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
+from ict_core.statistics._schemas import AVERAGE
+from ict_core.store.records import STATUSES_UNGRADED
 
 TOTAL = "total"
 TOTAL_KS = (1, 4)  # "total" is the mean of pass@1 and pass@4, taken problem by problem
@@ -41,14 +48,9 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
 
     1 - C(n-c, k) / C(n, k), which is unbiased (Chen et al. 2021, arXiv:2107.03374), as the product of the k ratios
     (n-c-j) / (n-j), so that no factorial is formed.
+    n samples of each problem were graded and c correct, integers whose shapes broadcast; k is what a user may draw.
 
-    Args:
-        n: samples graded of each problem, integers of any shape.
-        c: samples correct of each problem, integers, broadcast against `n`.
-        k: samples that the user of the model may draw.
-
-    Raises:
-        ValueError: k < 1, n < k, c < 0, c > n, or a count is not an integer.
+    k < 1, n < k, c < 0, c > n, or a count that is no integer, are a ValueError.
     """
     graded, correct = np.asarray(n), np.asarray(c)
     if graded.dtype.kind not in "iu" or correct.dtype.kind not in "iu":
@@ -80,12 +82,8 @@ def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.f
     """A metric's value of each problem.
 
     From n < k samples pass@k has no unbiased estimate. Where so few of a problem could be graded, its pass@n stands in,
-    which is too low by :func:`most_missing` at most.
-
-    Args:
-        metric: a name.
-        n: samples graded, integers of any shape, at least 1.
-        correct: samples correct, integers, broadcast against `n`; a ValueError where the counts are impossible.
+    which is too low by :func:`most_missing` at most. Of a problem n >= 1 samples were graded and so many correct,
+    integers whose shapes broadcast; impossible counts are a ValueError.
     """
     return np.mean([_pass_at(k, n, correct) for k in ks_of(metric)], axis=0)
 
@@ -109,10 +107,8 @@ def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[
 
     U_m = C(n-c, m) / C(n, m) estimates q^m without bias, q the chance of a wrong sample. So the covariance of U_j and
     U_k, E[U_j U_k] - q^(j+k), is estimated without bias by U_j U_k - U_(j+k); for pass@1 this is p(1-p)/(n-1). A single
-    estimate may lie below 0. Arguments as of :func:`metric_values`.
-
-    Returns:
-        Shape as broadcast, a share squared; NaN where n is below twice what the metric needs.
+    estimate may lie below 0. Arguments as of :func:`metric_values`; shares squared, NaN where n is below twice what the
+    metric needs.
     """
     graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
     ks, variance = ks_of(metric), np.full(graded.shape, np.nan)
@@ -121,3 +117,71 @@ def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[
     wrong = {m: 1.0 - pass_at_k(graded[known], right[known], m) for m in sorted(sums | set(ks))}
     variance[known] = np.mean([wrong[j] * wrong[k] - wrong[j + k] for j in ks for k in ks], axis=0)
     return variance
+
+
+_NAMED = 6  # arms in a sentence
+
+
+class _Block(NamedTuple):
+    """What an arm's runs gave on one benchmark: samples drawn and graded, and of each run and problem how many."""
+
+    sampled: int
+    graded: int
+    n: NDArray[np.int64]
+
+
+class Graded:
+    """How many samples of each arm were graded, all its seeds together, by a frame of `records.SCORES`."""
+
+    def __init__(self, scores: pd.DataFrame) -> None:
+        self._scores = scores
+        self._arms: dict[tuple[str, str], dict[str, _Block]] = {}
+        if (scores["n"] < scores["sampled"]).any():
+            for (model, variant, benchmark), rows in scores.groupby(["model", "variant", "benchmark"], sort=False):
+                block = _Block(int(rows["sampled"].sum()), int(rows["n"].sum()), rows["n"].to_numpy(np.int64))
+                self._arms.setdefault((str(model), str(variant)), {})[str(benchmark)] = block
+
+    def notice(self, model: str, variants: Iterable[str], benchmarks: Sequence[str], metrics: Sequence[str]) -> str:
+        """What must be known of a number, made from metrics, of one variant or of those that it compares.
+
+        It is a mean over the benchmarks; the average is all. A variant without scores says nothing. Told are the
+        samples graded of each arm, and by how many percent points a metric may be too low because pass@n stood in;
+        nothing where every sample was graded.
+        """
+        arms = []
+        for name in dict.fromkeys(variants):
+            blocks = self._arms.get((model, name), {}).items()
+            arms.append((name, [block for of, block in blocks if AVERAGE in benchmarks or of in benchmarks]))
+        counts = [(name, sum(b.graded for b in blocks), sum(b.sampled for b in blocks)) for name, blocks in arms]
+        if all(graded == sampled for _, graded, sampled in counts):
+            return ""
+        told = ["graded samples: " + ", ".join(f"{name} {n} of {sampled}" for name, n, sampled in counts if sampled)]
+        for name, blocks in arms:
+            lacking = ((metric, _missing(blocks, metric)) for metric in metrics)
+            told += [f"{metric} of {name} at most {100 * m:.2g} points too low" for metric, m in lacking if m]
+        return "; ".join(told)
+
+    def sentence(self) -> str:
+        """For all numbers of the study together, arms in backquotes; empty where every sample was graded."""
+        if not self._arms:
+            return ""
+        lost = {"/".join(k): sum(b.sampled - b.graded for b in blocks.values()) for k, blocks in self._arms.items()}
+        named = [f"`{arm}` {count}" for arm, count in lost.items() if count]
+        more = f" and {len(named) - _NAMED} other arms" if len(named) > _NAMED else ""
+        text = (
+            f"{sum(lost.values())} of {self._scores['sampled'].sum():,} samples could not be graded "
+            f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
+        )
+        metrics = metrics_of(self._scores)
+        most = max(_missing([*blocks.values()], metric) for blocks in self._arms.values() for metric in metrics)
+        if most:
+            text += (
+                " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
+                f"{100 * most:.2g} points too low."
+            )
+        return text
+
+
+def _missing(blocks: Sequence[_Block], metric: str) -> float:
+    """By how much at most the mean over the benchmarks is too low, a share; 0 of none."""
+    return float(np.mean([most_missing(metric, block.n).mean() for block in blocks])) if blocks else 0.0

@@ -78,10 +78,8 @@ def sign_flip(differences: ArrayLike, generator: np.random.Generator | None = No
     """Two-sided sign-flip test of a mean of 0 (Fisher 1935): every paired difference could have had the other sign.
 
     Exact for up to :data:`EXACT_PAIRS` pairs, p is then a multiple of 2 / 2^n; otherwise from the generator's flips.
-    From shape (..., pairs) to (...); 1 where the differences are all 0.
-
-    Raises:
-        ValueError: no value, one that is not finite, or too many pairs without a generator.
+    From shape (..., pairs) to (...); 1 where the differences are all 0. No value, one that is not finite, or too many
+    pairs without a generator are a ValueError.
     """
     array = _values(differences, "a sign-flip test")
     *shape, pairs = array.shape
@@ -101,11 +99,7 @@ def two_sample(ours: ArrayLike, theirs: ArrayLike, generator: np.random.Generato
     """Two-sided permutation test of two unpaired samples' means (Pitman 1937): any run could have been any arm's.
 
     Exact for up to :data:`EXACT_SPLITS` splits, otherwise from the generator's. From shapes (..., n) and (..., m) to
-    (...); 1 where all values are equal.
-
-    Raises:
-        ValueError: no value, one that is not finite, leading shapes that differ, or too many splits without a
-            generator.
+    (...); 1 where all values are equal. Errors as of :func:`sign_flip`, and leading shapes that differ.
     """
     a, b = _values(ours, "a permutation test"), _values(theirs, "a permutation test")
     if a.shape[:-1] != b.shape[:-1]:

@@ -20,11 +20,7 @@ COLUMNS = (*_STUDY, *_QUESTION, "nominal", "rate", "error", "repetitions", "verd
 
 @lru_cache
 def stored() -> pd.DataFrame:
-    """The calibration that the package carries, a frame of :data:`COLUMNS`. Copy it before changing it.
-
-    Raises:
-        UserError: the file is missing or has other columns.
-    """
+    """The calibration that the package carries, a frame of :data:`COLUMNS`. Copy it before changing it."""
     try:
         frame = pd.read_csv(FILE)
     except FileNotFoundError as error:
@@ -45,15 +41,8 @@ def coverage(method: str, problems: Sequence[int], seeds: int) -> float:
     """The measured coverage of a method's nominal 95 % interval for a difference, a share.
 
     Read at the nearest calibrated size and number of seeds at or below the study's: a single benchmark is compared
-    with single benchmarks and an average with averages, by their problems together.
-
-    Args:
-        method: as in the stored frame, of the plain case.
-        problems: of each benchmark averaged.
-        seeds: of each arm.
-
-    Returns:
-        NaN where the study is smaller than every calibrated one, or the method has no interval.
+    with single benchmarks and an average with averages, by their problems together (`problems`: of each benchmark). NaN
+    where the study is smaller than every calibrated one, or the method has no interval.
     """
     return _coverage(method, sum(problems), len(problems) > 1, seeds)
 

@@ -16,7 +16,7 @@ TABLE = Declaration(
     inputs=("components",),
     keys=("model", "variant", "benchmark", "metric", "source"),
     made="the two-way random model's estimate of one source of variance, from all runs and problems of the arm",
-    module="statistics/_components.py",
+    module="statistics/_levels.py",
     doc="docs/statistics.md#which-interval-speaks-for-what",
     statistics="components",
 )

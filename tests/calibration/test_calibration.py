@@ -5,25 +5,27 @@ import pandas as pd
 import pytest
 
 from ict_core.calibration import measure as calibration
-from ict_core.calibration._methods import Question, covers, smallest_by_holm
 from ict_core.calibration._simulate import SIZES
 from ict_core.calibration.measure import (
     CASES,
     COLUMNS,
     MARGIN,
     PLAIN,
+    Question,
     calibrate,
+    covers,
     main,
     measure_family,
     measure_one_run,
     measure_pairs,
+    smallest_by_holm,
     summarise,
 )
 from ict_core.calibration.tables import table, tables
 from ict_core.errors import UserError
 from ict_core.statistics import calibrated, holm, seeds_needed
+from ict_core.statistics._deciding import detectable
 from ict_core.statistics._permutation import sign_flip_floor, two_sample_floor
-from ict_core.statistics._power import detectable
 from ict_core.statistics.calibrated import coverage, stored
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]

@@ -11,7 +11,7 @@ from published_sets import MIRROR, OPEN, SETS, real_rows
 from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.contamination import audit
-from ict_core.contamination._audit import Asked, asked, grade_unlogged
+from ict_core.contamination._overlap import Asked, asked, grade_unlogged
 from ict_core.grading import _math as math
 from ict_core.problems import study_problems
 from ict_core.problems.published._load import Item, prompt

@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ict_core.statistics import interquartile_difference, probability_of_improvement, stratified_bootstrap
-from ict_core.statistics._bootstrap import interquartile_mean
+from ict_core.statistics._views import interquartile_mean
 
 SHARES = st.integers(0, 6).map(lambda i: i / 6)  # few values, so that runs tie
 ARM = arrays(np.float64, (4, 3), elements=SHARES)

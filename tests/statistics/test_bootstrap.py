@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from ict_core.statistics import crossed_bootstrap
-from ict_core.statistics._bootstrap import percentile, resampling_counts
+from ict_core.statistics._views import percentile, resampling_counts
 
 
 def blocks_of(rng, runs=4, sizes=(5, 9), lead=()):

@@ -9,7 +9,7 @@ from ict_core.errors import UserError
 from ict_core.statistics import Comparisons, seeds_needed, sign_flip, two_way
 from ict_core.statistics._arms import Arm, difference
 from ict_core.statistics._contrasts import contrast_frame, correlation
-from ict_core.statistics._power import detectable
+from ict_core.statistics._deciding import detectable
 from ict_core.statistics._schemas import CONTRASTS
 from ict_core.store.records import write_frame
 

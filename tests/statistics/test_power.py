@@ -10,7 +10,7 @@ from student_t import critical_t
 
 from ict_core.errors import UserError
 from ict_core.statistics import seeds_needed
-from ict_core.statistics._power import MOST_SEEDS, detectable, power
+from ict_core.statistics._deciding import MOST_SEEDS, detectable, power
 
 
 def power_by_integral(effect, sd, seeds, alpha, strata):

@@ -4,8 +4,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, run_frame
-from ict_core.statistics._runs import shown_variants
+from ict_core.statistics import AVERAGE, Comparisons, analyse, run_frame, shown_variants
 from ict_core.statistics._schemas import RUNS
 from ict_core.store.records import SCORES, read_frame, write_frame
 
@@ -144,7 +143,7 @@ def test_base_goes_first_where_it_was_evaluated(scores):
 
 def test_a_variant_that_no_model_ran_is_named(scores):
     with pytest.raises(UserError, match="no run of stapo"):
-        shown_variants(scores, "tiny", ["grpo", "stapo"])
+        analyse(scores, ["grpo", "stapo"], Comparisons(["grpo"], [], [], 0.02, 0.8), np.random.default_rng(0))
 
 
 def test_an_unknown_metric_is_refused(scores):

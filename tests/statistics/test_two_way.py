@@ -10,7 +10,7 @@ from statsmodels.stats.anova import anova_lm
 from student_t import critical_t
 
 from ict_core.statistics import two_way
-from ict_core.statistics._two_way import variance_parts
+from ict_core.statistics._intervals import variance_parts
 
 BY_HAND = np.array([[0.0, 2.0], [1.0, 5.0]])
 

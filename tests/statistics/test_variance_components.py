@@ -8,7 +8,7 @@ from statsmodels.stats.anova import anova_lm
 
 from ict_core.statistics import RERUN, two_way
 from ict_core.statistics._arms import Arm, Counts, arms_of
-from ict_core.statistics._components import component_frame, components, rerun_variance, sampling_of
+from ict_core.statistics._levels import component_frame, components, rerun_variance, sampling_of
 from ict_core.statistics._schemas import COMPONENTS
 from ict_core.store.records import write_frame
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.theory import _approximation as approximation
+from ict_core.theory import _single_logit as approximation
 from ict_core.theory import turning_shift
 
 

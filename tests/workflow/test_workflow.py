@@ -199,7 +199,7 @@ def test_a_figure_redraws_itself_only(finished):
 
 @pytest.mark.slow
 def test_a_statistic_or_a_claim_retrains_nothing(finished):
-    for file in ("ict_core/statistics/_two_way.py", "configs/claims.yaml"):
+    for file in ("ict_core/statistics/_intervals.py", "configs/claims.yaml"):
         finished.append(file)
         jobs = {rule for rule, _, _ in finished.planned(*SMOKE)}
         restore(finished, file)
