@@ -5,8 +5,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import draw_note
-from ict_core.figures._style import RC
+from ict_core.figures._panels import RC, draw_note
 from ict_core.store import appearing
 
 DPI = 200  # of the PNG

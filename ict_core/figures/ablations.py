@@ -6,9 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.evidence import Variation, words
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, sentence
-from ict_core.figures._style import label
+from ict_core.figures._panels import PASS_METRICS, label, sentence
+from ict_core.figures._registry import Declaration
 from ict_core.figures.forest import Line, draw_lines, heading
 from ict_core.statistics import FACTORS, both_ways
 

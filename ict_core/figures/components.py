@@ -11,9 +11,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, average_rows, present, row_panels
-from ict_core.figures._style import label
+from ict_core.figures._panels import PASS_METRICS, average_rows, label, present, row_panels
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import BASE, RERUN, SOURCES_OF_VARIANCE
 
 FIGURE = Declaration(

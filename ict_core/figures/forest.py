@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, average_rows, draw_interval, row_panels, sentence
-from ict_core.figures._style import label, style
+from ict_core.figures._panels import PASS_METRICS, average_rows, draw_interval, label, row_panels, sentence, style
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import AVERAGE, paired_differences, seed_range
 
 FIGURE = Declaration(

@@ -11,9 +11,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import present, sentence, titles
-from ict_core.figures._style import COLUMN_WIDTH, TEXT_WIDTH, label
+from ict_core.figures._panels import COLUMN_WIDTH, TEXT_WIDTH, label, present, sentence, titles
+from ict_core.figures._registry import Declaration
 
 FIGURE = Declaration(
     place=11,

@@ -10,9 +10,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import figure_width, present, sentence
-from ict_core.figures._style import label
+from ict_core.figures._panels import figure_width, label, present, sentence
+from ict_core.figures._registry import Declaration
 
 FIGURE = Declaration(
     place=8,

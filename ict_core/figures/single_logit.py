@@ -9,9 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import GUIDE, present
-from ict_core.figures._style import TEXT_WIDTH
+from ict_core.figures._panels import GUIDE, TEXT_WIDTH, present
+from ict_core.figures._registry import Declaration
 from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
 
 FIGURE = Declaration(

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, titles
-from ict_core.figures._style import style
+from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, style, titles
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import AVERAGE, BASE, selector_and_percent
 
 FIGURE = Declaration(

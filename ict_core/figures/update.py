@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ict_core.figures._declaration import Declaration
 from ict_core.figures._panels import GUIDE, draw_seeds, present, sentence, variant_panels
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import limits_by
 from ict_core.theory import LESS_CHANCE
 

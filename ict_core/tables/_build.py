@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.statistics import AVERAGE, Graded
-from ict_core.tables._frames import Frames, TableSettings, restricted
+from ict_core.tables._frames import Frames, Table, TableSettings, restricted
 from ict_core.tables._registry import TABLES
-from ict_core.tables._table import Table
 from ict_core.tables._write import write
 from ict_core.tables.thresholds import REFERENCE
 

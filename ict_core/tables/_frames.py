@@ -1,15 +1,94 @@
-"""What the tables are made from, and the selections of it that several tables share."""
+"""What the tables are made from, a study's frames and settings and the paper's figures, and what a table is."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field
 
+from ict_core.config import Name, Section, read_section
+from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
 from ict_core.evidence import Variation
 from ict_core.statistics import BASE
 from ict_core.tables._layout import NONE
-from ict_core.tables._published import Paper
+
+Percent = Annotated[float, Field(ge=0, le=100)]
+_ROUNDING = 0.0051  # a total printed with two decimals may be this far from the mean of its two columns
+
+
+class Figures(Section):
+    """One printed row, in percent; null where the paper gives no figure."""
+
+    variant: Name
+    pass_at_1: Percent | None
+    pass_at_4: Percent | None
+    total: Percent | None
+
+    def shares(self) -> dict[str, float]:
+        """Metric -> share; NaN where the paper gives none."""
+        values = {"pass@1": self.pass_at_1, "pass@4": self.pass_at_4, "total": self.total}
+        return {metric: float("nan") if v is None else v / 100 for metric, v in values.items()}
+
+    def consistent(self) -> bool:
+        """Whether the total is the mean of pass@1 and pass@4, or one of the three is missing."""
+        if self.pass_at_1 is None or self.pass_at_4 is None or self.total is None:
+            return True
+        return abs(self.total - (self.pass_at_1 + self.pass_at_4) / 2) < _ROUNDING
+
+
+class Averages(Section):
+    """The averages over the seven benchmarks of one model; `named` are the project's names for the same model."""
+
+    size: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    named: tuple[Name, ...]
+    rows: tuple[Figures, ...] = Field(min_length=1)
+
+
+class Ablation(Section):
+    """One model's figures on one benchmark."""
+
+    size: str = Field(min_length=1)
+    benchmark: str = Field(min_length=1)
+    rows: tuple[Figures, ...] = Field(min_length=1)
+
+
+class Paper(Section):
+    """The figures that the paper printed."""
+
+    source: str = Field(min_length=1)
+    averages: tuple[Averages, ...] = Field(min_length=1)
+    ablation: Ablation
+
+
+def read_paper(path: Path) -> Paper:
+    """Read and check the published figures, `configs/paper.yaml`.
+
+    Raises:
+        UserError: the file is missing or wrong, or its ablation's size is none of the averages'; one line a problem,
+            with file, key, value and what is allowed.
+    """
+    mistakes = Mistakes()
+    paper: Paper | None = read_section(path, Paper, mistakes)
+    if paper is None:
+        mistakes.raise_if_any()
+        raise AssertionError("a file that was not read has a problem")
+    sizes = [averages.size for averages in paper.averages]
+    if paper.ablation.size not in sizes:
+        mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
+    places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
+    for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
+        counts = Counter(row.variant for row in rows)
+        for variant in sorted(variant for variant, count in counts.items() if count > 1):
+            mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
+    mistakes.raise_if_any()
+    return paper
+
 
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
@@ -80,3 +159,43 @@ def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[s
 def label(metric: str) -> str:
     """A metric's name in a readable table."""
     return LABELS.get(metric, metric)
+
+
+_NUMERIC = re.compile(r"[+−<]?\d.*|—")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table in its two forms.
+
+    Attributes:
+        name: the files' stem and the LaTeX label.
+        numbers: the CSV, long form.
+        shown: the readable form, every cell a string.
+        caption: Markdown; `code` in backquotes.
+        keys: how many leading columns of `shown` name the row's group: a repeated value is printed once.
+        title: what stands before the caption in LaTeX and HTML; `build.make_tables` gives it.
+    """
+
+    name: str
+    numbers: pd.DataFrame
+    shown: pd.DataFrame
+    caption: str
+    keys: int
+    title: str = ""
+
+
+def grouped(shown: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:
+    """(leading key columns that the row shares with the row above, the row's cells with those blanked)."""
+    above: list[str] = []
+    for row in shown.astype(str).itertuples(index=False, name=None):
+        cells = list(row)
+        shared = next((i for i in range(keys) if cells[i : i + 1] != above[i : i + 1]), keys)
+        yield shared, [""] * shared + cells[shared:]
+        above = cells
+
+
+def alignments(shown: pd.DataFrame) -> list[str]:
+    """`r` for columns of numbers and dashes, `l` for words."""
+    columns = (shown.iloc[:, i].astype(str) for i in range(len(shown.columns)))  # two may have one name
+    return ["r" if all(map(_NUMERIC.fullmatch, column)) else "l" for column in columns]

@@ -1,9 +1,64 @@
-"""Every table by its name, read without importing the modules that make them."""
+"""What a table's module declares, and every table by its name: read without importing the modules."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from ict_core.evidence import read_declarations
-from ict_core.tables._declaration import Declaration
+from ict_core.evidence import Shown, read_declarations
+from ict_core.store import StudyFiles
+
+COMPARED = (
+    "paired by seed; p by the deciding test (t below 10 seeds, sign-flip from there), corrected within the family: "
+    "Holm (declared), Benjamini and Hochberg (others)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a table's numbers come from.
+
+    Attributes:
+        keys: the columns that name a row.
+        made: what made its numbers, in words.
+        compared: whether what made them ends with the tests of the contrasts.
+        module: the library's file that does it.
+        doc: the page and heading that describe it.
+        source: the measured frame that it is computed from.
+        statistics: the frame of `statistics/` whose row is printed; none where its columns are not the table's.
+        runs: the columns that name variants whose runs enter; none where no run does.
+        follow: whether `mean` is the first variant's runs' and `difference` that of the runs' paired differences.
+    """
+
+    keys: tuple[str, ...]
+    made: str
+    compared: bool = False
+    module: str
+    doc: str
+    source: str = "scores"
+    statistics: str | None = None
+    runs: tuple[str, ...] = ("variant",)
+    follow: bool = False
+
+    @property
+    def file(self) -> str:
+        """The source, from the study's folder."""
+        files = StudyFiles(Path())
+        probe = files.completion_probe("MODEL")
+        return (probe if probe.stem == self.source else files.frame(self.source)).as_posix()
+
+    @property
+    def words(self) -> str:
+        """What made the numbers, with the tests."""
+        return f"{self.made}, {COMPARED}" if self.compared else self.made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration(Shown, Origin):
+    """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
+
+    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
+    settings are `frames.TableSettings`. A table without a place is made by a command of its own.
+    """
+
 
 DECLARED = read_declarations(Path(__file__).parent, "TABLE", Declaration)
 """The name is that of the module here that makes it."""

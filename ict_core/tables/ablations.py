@@ -7,9 +7,8 @@ import pandas as pd
 from ict_core.evidence import Variation, words
 from ict_core.statistics import FACTORS, seed_range
 from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=5,

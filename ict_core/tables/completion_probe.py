@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import in_order, wide
+from ict_core.tables._frames import Table, in_order, wide
 from ict_core.tables._layout import rare_percent
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=None,

@@ -6,10 +6,9 @@ import pandas as pd
 
 from ict_core.statistics import BASE
 from ict_core.store.records import STAGES
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, whole_range
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=12,

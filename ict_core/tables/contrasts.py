@@ -5,10 +5,9 @@ from functools import partial
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, FAMILIES, seed_range
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label
+from ict_core.tables._frames import METRICS, Table, TableSettings, in_order, label
 from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=2,

@@ -6,10 +6,9 @@ from string import ascii_lowercase
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, BASE, seed_range
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._frames import METRICS, Table, TableSettings, in_order, label, wide
 from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=1,

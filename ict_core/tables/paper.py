@@ -5,11 +5,9 @@ import math
 import pandas as pd
 
 from ict_core.statistics import AVERAGE
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._frames import METRICS, Paper, Table, TableSettings, in_order, label, wide
 from ict_core.tables._layout import NONE, by_row, number, percent_interval
-from ict_core.tables._published import Paper
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=11,

@@ -6,9 +6,8 @@ import pandas as pd
 
 from ict_core.statistics import seed_range, selector_and_percent, shown_variants
 from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=4,

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._frames import METRICS, Table, TableSettings, in_order, label, wide
 from ict_core.tables._layout import NONE, by_row, number, p_with_floor, percent, percent_range
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=3,

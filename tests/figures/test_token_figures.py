@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from ict_core.figures import FIGURES, elbow, purity, single_logit, statements, update
-from ict_core.figures._style import style
+from ict_core.figures._panels import style
 from ict_core.statistics import _elbow as rule
 
 
