@@ -56,9 +56,8 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
         "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
         "those trained on in pretraining, those of the rollouts in training, those that the job itself sampled in "
         "generation (0 where an earlier job had sampled every answer), none in grading; seconds are wall time, loading "
-        "included; memory is the peak of the job's process. The base model is "
-        f"{base} once. {NONE}: not measured, as without a GPU. "
-        f"All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
+        f"included; memory is the peak of the job's process. The base model is {base} once. {NONE}: not measured, as "
+        f"without a GPU. All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
         f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."
     )
     return Table("compute", numbers, shown, caption, keys=2)

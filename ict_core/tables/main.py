@@ -85,10 +85,9 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tupl
     stand_ins = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
-        "(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. "
-        f"`{AVERAGE}`: every benchmark weighs the same. `{BASE}`: one evaluation of the untrained model, so that its "
-        "interval speaks for new problems only. An interval that is not symmetric is printed from low to high; "
-        f"{NONE}: none. "
+        f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
+        f"weighs the same. `{BASE}`: one evaluation of the untrained model, so that its interval speaks for new "
+        f"problems only. An interval that is not symmetric is printed from low to high; {NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in _letters(settings.baselines).items())

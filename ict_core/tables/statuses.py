@@ -44,7 +44,6 @@ def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
     caption = (
         "Answer statuses in percent of the samples drawn, all benchmarks pooled. The first six add up to 100; "
         "`truncated`, the share of non-terminated answers (the length limit came before any stop id), overlaps with "
-        "them. Timeout, memory and error are ungraded: they "
-        "enter no pass@k."
+        "them. Timeout, memory and error are ungraded: they enter no pass@k."
     )
     return Table("statuses", numbers, shown, caption, keys=2)
