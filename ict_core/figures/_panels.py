@@ -127,7 +127,6 @@ LEGEND_LINE = 0.17  # inches, high
 LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
 HANDLE = 3.2  # font sizes, wide: two dashes of every pattern
 BESIDE = 3  # panels of one model
-NOTE_SIZE = 6  # points
 NOTE_LINE = 0.11  # inches, high
 NOTE_CHARACTERS = 21  # an inch
 GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a line to compare with
@@ -141,11 +140,7 @@ def figure_width(columns: int) -> float:
 def grid(
     rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of panels, `height` inches high, under the titles of their columns and over the variants' legend.
-
-    Returns:
-        The figure and its axes, shape (rows, len(titles)).
-    """
+    """An empty figure and its axes, (rows, titles), `height` inches high, under the titles and over the legend."""
     width = figure_width(len(titles))
     lines = math.ceil(len(variants) / (width // LEGEND_ENTRY[marks == "markers"]))
     figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")
@@ -183,7 +178,7 @@ def draw_note(figure: Figure, note: str) -> None:
     extra = NOTE_LINE * len(lines) + 0.05
     whole = height + extra
     figure.set_size_inches(width, whole)
-    looks: dict[str, Any] = {"size": NOTE_SIZE, "color": "#555555", "linespacing": 1.1, "in_layout": False}
+    looks: dict[str, Any] = {"size": 6, "color": "#555555", "linespacing": 1.1, "in_layout": False}
     figure.text(0.5, 0.03 / whole, "\n".join(lines), ha="center", va="bottom", **looks)
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
@@ -210,32 +205,21 @@ def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
-    """For each model of a frame, in order, its title: the name and over how many training seeds its variants were run.
-
-    Base, which is not trained, never counts.
-    """
+    """Each model's title, in order: its name and over how many seeds its variants, but for base, were trained."""
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
     seeds = trained.groupby(["model", "variant"])["seed"].nunique()
     ran = set(trained["model"])
-    return {
-        str(model): f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else str(model)
-        for model in frame["model"].unique()
-    }
+    models = map(str, frame["model"].unique())
+    return {model: f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else model for model in models}
 
 
 def training_curves(
     log: pd.DataFrame, variants: Sequence[str], names: Mapping[str, str], window: int, height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """Columns of the log over optimiser steps: each variant's mean over seeds, in a band from lowest to highest seed.
+    """Columns of the log (`names`: column -> its axis) over optimiser steps, in axes of shape (columns, models).
 
-    Curves are centred moving means over `window` steps (shorter at the ends). A step at which a seed has no value is a
-    gap, because a mean over the other seeds would jump.
-
-    Args:
-        names: column -> the name of its axis; a row of panels each.
-
-    Returns:
-        The figure and its axes, shape (columns of the log, models).
+    Curves are each variant's mean over seeds, in a band from lowest to highest, after a centred moving mean over
+    `window` steps. A step at which a seed has no value is a gap, because a mean over the other seeds would jump.
     """
     shown = present(log, variants)
     models = titles(log, shown)
@@ -269,11 +253,7 @@ def row_panels(
     line: float = 0.2,
     sharex: Literal["col", "all", "none"] = "col",
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of panels with named lines, `line` inches high: line i, from the top, stands at the height i.
-
-    Returns:
-        The figure and its axes, shape (rows, len(titles)).
-    """
+    """An empty figure and its axes, (rows, titles), of named lines, `line` inches high; line i is at the height i."""
     size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, len(titles), squeeze=False, sharex=sharex, sharey="row")
@@ -292,11 +272,7 @@ def row_panels(
 def variant_panels(
     models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
 ) -> tuple[Figure, dict[str, list[Axes]]]:
-    """An empty figure with a panel a title for each model, three beside each other; a line a variant in each.
-
-    Returns:
-        The figure, and each model's axes in the order of the titles.
-    """
+    """An empty figure and each model's axes, one a title, three beside each other, with a line a variant in each."""
     blocks = -(-len(titles) // BESIDE) * len(models)
     figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
     panels: dict[str, list[Axes]] = {}
@@ -326,13 +302,9 @@ def draw_seeds(
     spread: float = 0.15,
     filled: bool = False,
 ) -> None:
-    """A variant's runs in percent around the height `row`: a marker each, their mean and its interval.
+    """A variant's runs (shares or NaN) in percent around the height `row`: a marker each, their mean and its interval.
 
-    Args:
-        values: shares, one a run; NaN where a run has none.
-        limits: the runs' mean and its interval's ends, shares or NaN.
-        spread: of a line, the distance between the markers of two runs.
-        filled: the markers, under a stronger interval.
+    `limits` are the mean and the interval's ends; runs lie `spread` apart; `filled` markers lie on a stronger interval.
     """
     sample = 100 * np.asarray(values, dtype=np.float64)
     sample = sample[np.isfinite(sample)]

@@ -7,26 +7,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ict_core.evidence import Shown, read_declarations
 
-Setting = Literal["margin", "arms", "variants", "baselines"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration(Shown):
     """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
 
-    `registry.draw` calls it within matplotlib's settings `style.RC`. The frames are those of `inputs`, of the schemas
-    that `evidence.stored` and `statistics.schemas` give them; none is changed. `variants` are those to show, in the
-    legend's order or from top to bottom; those without rows, such as base in a log, are left out. A study that has
-    nothing to draw gets `panels.sentence`; a UserError says that none of the variants has rows, or that a frame lacks
-    the average.
-
-    Attributes:
-        caption: what is drawn, and what its bands and intervals speak for.
-        settings: the study's settings that it draws, such as the `margin` of equivalence (a share).
+    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; none is
+    changed. `variants` are those to show, in the legend's order or from top to bottom; those without rows, such as base
+    in a log, are left out. A study that has nothing to draw gets `panels.sentence`; a UserError says that none of the
+    variants has rows, or that a frame lacks the average.
     """
 
-    caption: str
-    settings: tuple[Setting, ...] = ()
+    caption: str  # what is drawn, and what its bands and intervals speak for
+    settings: tuple[Literal["margin", "arms", "variants", "baselines"], ...] = ()  # of the study, that it draws
 
 
 if TYPE_CHECKING:
@@ -34,8 +27,7 @@ if TYPE_CHECKING:
 
     from ict_core.evidence import Stored
 
-FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)
-"""The name is that of the module here that draws it."""
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)  # by the module here that draws it
 _OF_SCORES = {"runs", "levels", "contrasts", "components"}
 
 
@@ -46,9 +38,7 @@ def reads(name: str) -> list[str]:
 
 
 def draw(name: str, study: "Stored") -> "Figure":
-    """The figure of that name from a study's stored frames.
-
-    It shows the variants of the line figures, or all of them where its settings name `variants`.
+    """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
 
     Raises:
         UserError: a frame is missing or broken, or as :class:`Declaration` says.

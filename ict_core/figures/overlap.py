@@ -36,12 +36,7 @@ RANKS = ScalarMappable(Normalize(-1, 1), colormaps["RdBu_r"])
 
 
 def matrix(pairs: pd.DataFrame, rules: Sequence[str], column: str) -> NDArray[np.float64]:
-    """The mean of a column over the rows of each pair, (rules, rules), symmetric; NaN where there is none.
-
-    Args:
-        pairs: rows of `records.OVERLAP`.
-        rules: of rows and columns.
-    """
+    """The mean of a column over the rows of each pair, (rules, rules), symmetric; NaN where there is none."""
     turned = pairs.rename(columns={"rule": "other", "other": "rule"})
     means = pd.concat([pairs, turned]).groupby(["rule", "other"])[column].mean().unstack()
     return means.reindex(index=pd.Index(rules), columns=pd.Index(rules)).to_numpy(np.float64)

@@ -54,10 +54,7 @@ def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: b
 
 @rc_context({"axes.grid": False})
 def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw densities of (pi, beta), a row a variant, a column for the kept and one for the dropped of each model.
-
-    The steps of the warm-up are left out.
-    """
+    """Draw densities of (pi, beta) after the warm-up: a row a variant, two columns a model, of kept and of dropped."""
     present(tokens, variants)
     selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]
     if selecting.empty:

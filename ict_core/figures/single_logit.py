@@ -36,8 +36,7 @@ _MODEL_LOOKS = [
     {"color": colour, "linestyle": "-", "linewidth": 1.6}
     for colour in ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE")  # Tol's bright ones: no method's
 ]
-Looks = dict[str, dict[str, Any]]
-"""The line of every source: grey for the random distributions, which come first, a colour for each model."""
+Looks = dict[str, dict[str, Any]]  # the line of every source, the random distributions first
 
 
 def _draw_lines(axis: Axes, rows: pd.DataFrame, x: pd.Series, looks: Looks) -> None:
@@ -86,10 +85,7 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 def draw(
     quantities: pd.DataFrame, single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
-    """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens.
-
-    The quantities are of the runs whose tokens are shown, all together.
-    """
+    """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens."""
     present(quantities, variants)
     rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))
     sources = rows["states"].unique()

@@ -82,12 +82,8 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
 def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
-    The ablation's variants are found in `levels`, because models may run them that not every model runs: all that are
-    named <selector>-<percent>, and GRPO at 100 percent. `variants` come first in the legend; of the others only those
-    are shown whose selector was run with several shares.
-
-    Raises:
-        UserError: also where a variant has a level and no run.
+    The ablation's variants are found in `levels`, as not every model may run them. `variants` come first in the legend;
+    of the others only those are shown whose selector was run with several shares.
     """
     levels = average_rows(levels, "levels")
     models = ablated(levels)

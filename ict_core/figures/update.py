@@ -52,10 +52,7 @@ PANELS = (
 def draw(
     quantities: pd.DataFrame, agreement: pd.DataFrame, agreement_means: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
-    """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds.
-
-    The quantities tell all runs, whether an update of theirs was sampled or not.
-    """
+    """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds."""
     shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     values = agreement[agreement["variant"].isin(shown)]
     if values.empty:

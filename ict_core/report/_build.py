@@ -47,13 +47,7 @@ same amount, so that no t test can be made.
 def overview(
     settings: Settings, claims: Sequence[Mapping[str, Any]], compute: pd.DataFrame, manifest: Mapping[str, Any]
 ) -> str:
-    """The page as Markdown.
-
-    Args:
-        claims: the ledger as in `claims.json`.
-        compute: a frame of `records.COMPUTE`.
-        manifest: as the collecting stage wrote it.
-    """
+    """The first page as Markdown, from the ledger, a frame of `records.COMPUTE` and the study's manifest."""
     parts = [
         f"# {settings.name}\n",
         f"{settings.note}\n",
@@ -211,11 +205,7 @@ def _job(job: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def write_report(stored: Path, results: Path) -> None:
-    """Write `report.md`, `overview.html` and `manifest.html`.
-
-    Args:
-        stored: the folder of the study's stored files.
-        results: the folder with `claims.json`, `claims.md`, `tables/` and `figures/`; receives the pages.
+    """Write `report.md`, `overview.html` and `manifest.html` of the stored files and of the other stages' results.
 
     Raises:
         UserError: a file is missing; it names it.

@@ -35,20 +35,13 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], margin: float, power: float) -> str:
-    """The page as Markdown.
-
-    Args:
-        claims: the ledger as JSON-able values (`evidence.ledger.as_json`).
-        margin: the smallest difference of interest, a share.
-        power: of the seeds needed.
-    """
+    """The page as Markdown, of the ledger as `as_json` gives it; the smallest difference of interest is a share."""
     rows = [
         (
             f"**{claim['statement']}** {claim['source'][0].upper() + claim['source'][1:]}. *Test:* {claim['test']}.",
             claim["paper"] or NONE,
             estimate_text(claim),
-            _p_text(claim["p"]),
-            _p_text(claim["p_adjusted"]),
+            *(NONE if p is None else p_value(p) for p in (claim["p"], claim["p_adjusted"])),
             claim["seeds"] or NONE,
             _seeds_text(claim["seeds_needed"]),
             f"**{claim['verdict']}**" + (f" ({claim['remark']})" if claim["remark"] else ""),
@@ -86,10 +79,6 @@ def estimate_text(claim: Mapping[str, Any]) -> str:
 
     interval = "" if claim["low"] is None else f"{_SPACE}[{number(claim['low'])},{_SPACE}{number(claim['high'])}]"
     return f"{number(claim['estimate'])}{interval}{'' if points else ' ' + claim['unit']}"
-
-
-def _p_text(p: float | None) -> str:
-    return NONE if p is None else p_value(p)
 
 
 def _seeds_text(seeds: float | str | None) -> str:

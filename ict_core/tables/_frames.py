@@ -18,6 +18,7 @@ from ict_core.statistics import BASE
 from ict_core.tables._layout import NONE
 
 Percent = Annotated[float, Field(ge=0, le=100)]
+_NUMERIC = re.compile(r"[+−<]?\d.*|—")
 _ROUNDING = 0.0051  # a total printed with two decimals may be this far from the mean of its two columns
 
 
@@ -70,8 +71,7 @@ def read_paper(path: Path) -> Paper:
     """Read and check the published figures, `configs/paper.yaml`.
 
     Raises:
-        UserError: the file is missing or wrong, or its ablation's size is none of the averages'; one line a problem,
-            with file, key, value and what is allowed.
+        UserError: the file is missing or wrong; one line a problem, with file, key, value and what is allowed.
     """
     mistakes = Mistakes()
     paper: Paper | None = read_section(path, Paper, mistakes)
@@ -83,19 +83,18 @@ def read_paper(path: Path) -> Paper:
         mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
     places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
     for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
-        counts = Counter(row.variant for row in rows)
-        for variant in sorted(variant for variant, count in counts.items() if count > 1):
-            mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
+        for variant, count in sorted(Counter(row.variant for row in rows).items()):
+            if count > 1:
+                mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
     mistakes.raise_if_any()
     return paper
 
 
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
-LABELS = {"total": "Total"}
+LABELS = {"total": "Total"}  # of metrics in a readable table
 
-Frames = Mapping[str, pd.DataFrame]
-"""A study's frames by the names of `evidence.stored`: at least those of `registry.INPUTS`."""
+Frames = Mapping[str, pd.DataFrame]  # by the names of `evidence.stored`: at least those of `tables.INPUTS`
 
 
 @dataclass(frozen=True)
@@ -112,11 +111,7 @@ class TableSettings:
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
-    """The frames' rows of the base model and of the variants to show.
-
-    Raises:
-        UserError: a variant without a level: it was not run, or the statistics are older than the study.
-    """
+    """The frames' rows of the base model and of the variants to show; a UserError names those without a level."""
     absent = [v for v in variants if v not in set(frames["levels"]["variant"])]
     if absent:
         raise UserError(f"levels: no row of {', '.join(absent)}; run its cells, then the statistics stage")
@@ -128,12 +123,7 @@ def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
 
 
 def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
-    """The rows sorted by the given columns, each in its given order; values outside it go last, by name; else stable.
-
-    Args:
-        frame: any frame with the columns.
-        orders: column -> its values in order; the first column weighs most.
-    """
+    """The rows sorted by columns, the first weighs most, each in its order; values outside it go last, by name."""
 
     def rank(column: pd.Series) -> pd.Series:
         values = dict.fromkeys([*orders[str(column.name)], *sorted(column.unique())])
@@ -143,46 +133,22 @@ def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
 
 
 def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[str]) -> pd.DataFrame:
-    """The column `text` of the rows, side by side: a dash where there is none.
-
-    Args:
-        rows: a frame with the columns `text`, `heads` and `key`.
-        key: the columns whose values name a row; rows stand in the order in which they come.
-        heads: the column whose values name the columns.
-        columns: which of them, in order.
-    """
+    """The column `text` side by side, a dash where there is none: a row a `key`, as they come, a column a `heads`."""
     texts = rows.pivot(index=list(key), columns=heads, values="text")
     order = pd.MultiIndex.from_frame(rows[list(key)].drop_duplicates())
     return texts.reindex(index=order, columns=list(columns)).fillna(NONE).reset_index().rename_axis(columns=None)
 
 
-def label(metric: str) -> str:
-    """A metric's name in a readable table."""
-    return LABELS.get(metric, metric)
-
-
-_NUMERIC = re.compile(r"[+−<]?\d.*|—")
-
-
 @dataclass(frozen=True)
 class Table:
-    """One table in its two forms.
+    """One table in its two forms."""
 
-    Attributes:
-        name: the files' stem and the LaTeX label.
-        numbers: the CSV, long form.
-        shown: the readable form, every cell a string.
-        caption: Markdown; `code` in backquotes.
-        keys: how many leading columns of `shown` name the row's group: a repeated value is printed once.
-        title: what stands before the caption in LaTeX and HTML; `build.make_tables` gives it.
-    """
-
-    name: str
-    numbers: pd.DataFrame
-    shown: pd.DataFrame
-    caption: str
-    keys: int
-    title: str = ""
+    name: str  # the files' stem and the LaTeX label
+    numbers: pd.DataFrame  # the CSV, long form
+    shown: pd.DataFrame  # the readable form, every cell a string
+    caption: str  # Markdown; `code` in backquotes
+    keys: int  # how many leading columns of `shown` name the row's group: a repeated value is printed once
+    title: str = ""  # what stands before the caption in LaTeX and HTML; `make_tables` gives it
 
 
 def grouped(shown: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:

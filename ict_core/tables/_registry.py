@@ -14,29 +14,17 @@ COMPARED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a table's numbers come from.
+    """Where a table's numbers come from."""
 
-    Attributes:
-        keys: the columns that name a row.
-        made: what made its numbers, in words.
-        compared: whether what made them ends with the tests of the contrasts.
-        module: the library's file that does it.
-        doc: the page and heading that describe it.
-        source: the measured frame that it is computed from.
-        statistics: the frame of `statistics/` whose row is printed; none where its columns are not the table's.
-        runs: the columns that name variants whose runs enter; none where no run does.
-        follow: whether `mean` is the first variant's runs' and `difference` that of the runs' paired differences.
-    """
-
-    keys: tuple[str, ...]
-    made: str
-    compared: bool = False
-    module: str
-    doc: str
-    source: str = "scores"
-    statistics: str | None = None
-    runs: tuple[str, ...] = ("variant",)
-    follow: bool = False
+    keys: tuple[str, ...]  # the columns that name a row
+    made: str  # what made its numbers, in words
+    compared: bool = False  # whether what made them ends with the tests of the contrasts
+    module: str  # the library's file that does it
+    doc: str  # the page and heading that describe it
+    source: str = "scores"  # the measured frame that it is computed from
+    statistics: str | None = None  # the frame of `statistics/` that is printed; none where its columns differ
+    runs: tuple[str, ...] = ("variant",)  # the columns that name variants whose runs enter; none where no run does
+    follow: bool = False  # whether `mean` is the first variant's runs', `difference` that of the paired differences
 
     @property
     def file(self) -> str:
@@ -56,13 +44,11 @@ class Declaration(Shown, Origin):
     """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
 
     The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
-    settings are `frames.TableSettings`. A table without a place is made by a command of its own.
+    settings are `TableSettings`. A table without a place is made by a command of its own.
     """
 
 
-DECLARED = read_declarations(Path(__file__).parent, "TABLE", Declaration)
-"""The name is that of the module here that makes it."""
-TABLES = {name: table for name, table in DECLARED.items() if table.place is not None}
-"""Those of the report, in its order."""
+DECLARED = read_declarations(Path(__file__).parent, "TABLE", Declaration)  # by the module here that makes it
+TABLES = {name: table for name, table in DECLARED.items() if table.place is not None}  # the report's, in its order
 INPUTS = tuple(dict.fromkeys(["scores", "levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
 """The frames that they are made from; notices need the scores."""

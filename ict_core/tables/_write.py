@@ -50,11 +50,7 @@ def _cells(row: Iterable[str], sides: Sequence[str], headings: int, scope: str) 
 
 
 def html_section(table: Table, note: str = "") -> str:
-    """The table as a `section` with the id `table-<name>`, its style inside; `note` stands in bold on top.
-
-    Several may stand in one page: every rule of the style is bound to the class `evidence-table`. A table wider than
-    the window scrolls by itself.
-    """
+    """The table as a `section` with its style inside, `note` in bold on top; several may stand in one page."""
     sides, rows = alignments(table.shown), []
     for number, (shared, row) in enumerate(grouped(table.shown, table.keys)):
         rule = "" if number == 0 or shared == table.keys else ' class="group"' if shared == 0 else ' class="subgroup"'
@@ -70,25 +66,18 @@ def html_section(table: Table, note: str = "") -> str:
         f"<thead><tr>{_cells(table.shown.columns, sides, len(sides), 'col')}</tr></thead>",
         "<tbody>",
         *rows,
-        "</tbody>",
-        "</table>",
-        "</div>",
-        "</section>",
+        "</tbody>\n</table>\n</div>\n</section>",
     ]
     return "\n".join(lines) + "\n"
 
 
 def html(table: Table, note: str = "") -> str:
     """:func:`html_section` as a page that needs no other file; in ASCII."""
-    lines = [
-        "<!doctype html>",
-        '<html lang="en">',
-        f'<head>\n<meta charset="utf-8">\n<title>{html_escape(table.title or table.name)}</title>\n</head>',
-        '<body style="margin:1.25rem;background:#fff">',
-        f"{html_section(table, note)}</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    title = html_escape(table.title or table.name)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n</head>\n'
+        f'<body style="margin:1.25rem;background:#fff">\n{html_section(table, note)}</body>\n</html>\n'
+    )
 
 
 ROWS = 60  # of one float; a longer table becomes several
@@ -190,18 +179,15 @@ def latex(table: Table, note: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-NOTHING = 1e-12  # a share smaller than this is the rounding of a sum
-
-
 def csv(numbers: pd.DataFrame) -> str:
     """A frame as CSV. Floats have ten significant digits, so that another CPU's last bit does not change the file.
 
-    For the same reason a share or difference below :data:`NOTHING` is 0; p values stay as they are.
+    For the same reason a share or difference below 1e-12, the rounding of a sum, is 0; p values stay as they are.
     """
     settled = numbers.copy()
     for column in settled.select_dtypes("float").columns:
         if column != "p" and not column.startswith("p_"):
-            settled[column] = settled[column].mask(settled[column].abs() < NOTHING, 0.0)
+            settled[column] = settled[column].mask(settled[column].abs() < 1e-12, 0.0)
     return str(settled.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
@@ -222,9 +208,8 @@ def markdown(table: Table, note: str = "") -> str:
 def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path]:
     """Write <name>.csv, .md, .tex and .html into the folder `out`; each appears whole or not at all.
 
-    Args:
-        note: a line of all but the CSV file, for example that the study is a miniature; "" for none.
-        mixed: that the study is mixed, which a CSV file says in a column of its own; "" if it is not.
+    `note`, such as that the study is a miniature, is a line of all but the CSV file; `mixed`, that it is mixed, a
+    column of the CSV file. Each is "" for none.
     """
     texts = {
         "csv": csv(table.numbers.assign(mixed=mixed) if mixed else table.numbers),

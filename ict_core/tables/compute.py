@@ -31,10 +31,7 @@ _HEADS = {
 
 
 def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> pd.DataFrame:
-    """One row a job of a frame of `records.COMPUTE`, by model and variant (base first) in the given orders, then stage.
-
-    `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
-    """
+    """The jobs of a frame of `records.COMPUTE` in order; a rate without tokens or measurable time is NaN."""
     by_seed = compute.sort_values("seed", kind="stable")
     ordered = in_order(by_seed, model=models, variant=[BASE, *variants], stage=STAGES)
     timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))

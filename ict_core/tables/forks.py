@@ -30,8 +30,7 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
     for measure, chance in CHANCE.items():
         columns |= {f"{chance} all": f"{chance} %"} | {f"{measure} {when}": f"{measure} {when}" for when in WHEN}
     texts = numbers.assign(
-        text=by_row(numbers, ["mean", "low", "high"], percent_interval),
-        head=numbers["measure"] + " " + numbers["when"],
+        text=by_row(numbers, ["mean", "low", "high"], percent_interval), head=numbers["measure"] + " " + numbers["when"]
     )
     shown = wide(texts, ["model", "rollouts", "rule"], "head", columns).rename(columns=columns)
     if numbers.empty:

@@ -24,11 +24,9 @@ SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncate
 
 
 def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Shares of the samples drawn, all benchmarks pooled, of a frame of `records.SCORES`: one row a cell, base first.
+    """The :data:`SHARES` of the samples drawn (`sampled`) of a frame of `records.SCORES`: one row a cell, base first.
 
-    Returns:
-        Columns model, variant, seed, sampled (samples drawn) and :data:`SHARES`. The six statuses add up to 1;
-        `truncated` (non-terminated: the completion ran into the length limit) overlaps with them.
+    The six statuses add up to 1; `truncated` (the completion ran into the length limit) overlaps with them.
     """
     cells = scores[scores["variant"].isin([BASE, *variants])].groupby(CELL)[["sampled", *SHARES]].sum().reset_index()
     cells[list(SHARES)] = cells[list(SHARES)].div(cells["sampled"], axis=0)

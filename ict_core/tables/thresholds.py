@@ -33,11 +33,9 @@ def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Level and paired difference from the reference, of the average, for every fraction of every selector.
+    """The columns model, variant, selector and percent of every fraction of every selector, and those of `compared`.
 
-    Returns:
-        The columns model, variant, selector, percent and those of `comparison.compared`. The reference, which keeps
-        every token, is the first row of each model, at 100 percent.
+    The reference, which keeps every token, is the first row of each model, at 100 percent.
     """
     rows = [
         (model, *row)
