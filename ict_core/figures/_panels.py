@@ -100,8 +100,7 @@ def label(variant: str) -> str:
     return variant
 
 
-Marks = Literal["lines", "filled", "open", "markers"]
-"""How a legend shows a variant: its line alone, with its filled or open marker, or the open marker alone."""
+Marks = Literal["lines", "filled", "open", "markers"]  # in a legend: the line alone, with a marker, a marker alone
 
 
 def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:

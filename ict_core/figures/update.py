@@ -1,7 +1,6 @@
 """An update's measured change of H2 beside the paper's statement and the single-logit prediction: a row a variant."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -31,21 +30,13 @@ LINE = 0.2  # inches a variant
 SIDE = 0.2  # of a line: kept tokens stand above its middle, dropped ones below
 
 
-class Panel(NamedTuple):
-    """What a panel shows: a measure of `theory.update` in a regime, in percent."""
-
-    title: str
-    measure: str
-    regime: str
-
-
-PANELS = (
-    Panel("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
-    Panel("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
-    Panel("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
-    Panel("As predicted, π > β", "h2_sign", "p > beta"),
-    Panel("As predicted, π < β", "h2_sign", "p < beta"),
-    Panel("Rank correlation", "h2_exact_rank", "all"),
+PANELS = (  # title, and the measure of `theory.update` and the regime that it shows, in percent
+    ("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
+    ("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
+    ("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
+    ("As predicted, π > β", "h2_sign", "p > beta"),
+    ("As predicted, π < β", "h2_sign", "p < beta"),
+    ("Rank correlation", "h2_exact_rank", "all"),
 )
 
 
@@ -59,18 +50,18 @@ def draw(
         return sentence("No token was sampled before and after an update at which a rule selects.")
     arm = ["model", "variant", "set", "regime"]
     limits = limits_by(agreement_means, [*arm, "measure"])
-    figure, panels = variant_panels(models, shown, [panel.title for panel in PANELS], LINE)
+    figure, panels = variant_panels(models, shown, [title for title, *_ in PANELS], LINE)
     for model, axes in panels.items():
-        for axis, panel in zip(axes, PANELS, strict=True):
-            rows = values[values["measure"] == panel.measure].sort_values("seed")
+        for axis, (_, measure, regime) in zip(axes, PANELS, strict=True):
+            rows = values[values["measure"] == measure].sort_values("seed")
             runs = {key: group["value"] for key, group in rows.groupby(arm)}
             for height, variant in enumerate(shown):
                 for name, side in (("kept", -SIDE), ("dropped", SIDE)):
-                    key = (model, variant, name, panel.regime)
+                    key = (model, variant, name, regime)
                     if key in runs:
-                        level, filled = limits[*key, panel.measure], name == "kept"
+                        level, filled = limits[*key, measure], name == "kept"
                         draw_seeds(axis, height + side, runs[key], level, variant, spread=0.08, filled=filled)
-            if panel.measure.endswith(LESS_CHANCE):
+            if measure.endswith(LESS_CHANCE):
                 axis.set_xlabel("less chance (points)")
                 axis.axvline(0, **GUIDE)
             else:

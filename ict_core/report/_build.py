@@ -87,10 +87,10 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
 
 def _arms(settings: Settings) -> str:
     """What every two compared trainings differ in: the proof that a declared factor is the only one."""
-    rows = [
-        (variant, arm.of, arm.factor or NONE, "; ".join(map(_change, arm.different)), arm.equal)
-        for variant, arm in settings.arms.items()
-    ]
+    rows = []
+    for variant, arm in settings.arms.items():
+        changes = "; ".join(f"{key}: {words(old)} → {words(new)}" for key, old, new in arm.different)
+        rows.append((variant, arm.of, arm.factor or NONE, changes, arm.equal))
     return (
         "### What the arms differ in\n\nEvery key of a training's resolved configuration in which a variant differs "
         "from the one that it varies, beside its name; all others are equal. Where a factor is declared the loader "
@@ -98,11 +98,6 @@ def _arms(settings: Settings) -> str:
         "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
         + markdown_table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, "llllr")
     )
-
-
-def _change(difference: tuple[str, Any, Any]) -> str:
-    key, old, new = difference
-    return f"{key}: {words(old)} → {words(new)}"
 
 
 def _trust(settings: Settings) -> str:
