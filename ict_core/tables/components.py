@@ -31,8 +31,9 @@ def _text(sd: float, contribution: float, total: float) -> str:
 def components_table(components: pd.DataFrame, settings: TableSettings) -> Table:
     """The components of the average, a column a source of variance."""
     orders = {"variant": [BASE, *settings.variants], "benchmark": [AVERAGE, *settings.mirrors]}
-    orders = {"model": list(components["model"]), "metric": METRICS, **orders, "source": SOURCES_OF_VARIANCE}
-    numbers = in_order(components, **orders)
+    numbers = in_order(
+        components, model=list(components["model"]), metric=METRICS, **orders, source=SOURCES_OF_VARIANCE
+    )
     chosen = numbers[(numbers["benchmark"] == AVERAGE) & numbers["metric"].isin(PASS_METRICS)]
     key = ["model", "metric", "variant"]
     again = (chosen["source"] == RERUN).any()
