@@ -208,8 +208,10 @@ def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
     seeds = trained.groupby(["model", "variant"])["seed"].nunique()
     ran = set(trained["model"])
-    models = map(str, frame["model"].unique())
-    return {model: f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else model for model in models}
+    return {
+        str(model): f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else str(model)
+        for model in frame["model"].unique()
+    }
 
 
 def training_curves(
