@@ -1,8 +1,10 @@
-"""The layout that the figures share: a grid of panels, one column a model, a legend and a note below the data."""
+"""What the figures share: one style a variant, and grids of panels with a legend and a note below the data."""
 
+import hashlib
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +12,113 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.typing import LineStyleType, RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
-from ict_core.figures._style import COLUMN_WIDTH, TEXT_WIDTH, Marks, handles, label, style
-from ict_core.statistics import AVERAGE, BASE, seed_range
+from ict_core.statistics import AVERAGE, BASE, seed_range, selector_and_percent
+
+COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
+TEXT_WIDTH = 6.75  # inches, both columns
+
+RC: dict[RcKeyType, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,  # embedded TrueType, which journals accept and readers can search
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a variant's line is drawn."""
+
+    colour: str
+    line: LineStyleType
+    marker: str
+    width: float = 1.1  # points
+
+
+_DASHED: LineStyleType = (0.0, (4.0, 1.5))
+_LONG_DASHED: LineStyleType = (0.0, (6.0, 4.0))  # lets an equal curve below show through
+_DOTTED: LineStyleType = (0.0, (1.2, 1.2))
+_DASHDOT: LineStyleType = (0.0, (5.0, 1.5, 1.2, 1.5))
+
+_STYLES = {
+    BASE: Style("#7F7F7F", _DASHED, "None"),
+    "grpo": Style("#000000", "-", "o", width=2.0),  # its rim shows where an equal curve lies on it
+    "entropy-20": Style("#0072B2", "-", "s"),
+    "stapo": Style("#009E73", _LONG_DASHED, "^"),
+    "ict-5": Style("#E69F00", _DASHED, "v"),
+    "ict-10": Style("#D55E00", "-", "D"),
+    "ict-20": Style("#8F3F00", _DASHDOT, "p"),
+    "ict-30": Style("#4F2300", _DOTTED, "<"),
+    "random-10": Style("#CC79A7", "-", "h"),
+    "frequent-90": Style("#882255", _DASHED, "P"),
+    "wasserstein-10": Style("#56B4E9", _DASHDOT, ">"),
+    "kl-10": Style("#B8A800", _DASHED, "d"),
+    "tv-10": Style("#332288", _DOTTED, "*"),
+    "entropy-10": Style("#44AA99", _DASHDOT, "X"),
+}
+_SPARE = [
+    Style(colour, line, marker)
+    for line, marker in (("-", "X"), (_DASHDOT, "*"), (_DOTTED, "d"), (_DASHED, ">"))
+    for colour in ("#56B4E9", "#882255", "#44AA99", "#B8A800", "#332288")
+]
+
+_LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO", "entropy-20": "20-Entropy"}
+_SELECTORS = {"ict": "ICT", "kl": "KL", "tv": "TV"}
+
+
+def style(variant: str) -> Style:
+    """The variant's style; one that is not listed gets a spare style that depends on its name alone."""
+    return _STYLES.get(variant, _SPARE[hashlib.sha256(variant.encode()).digest()[0] % len(_SPARE)])
+
+
+def label(variant: str) -> str:
+    """The variant's name for readers: `ict-10` is "ICT 10 %"."""
+    if variant in _LABELS:
+        return _LABELS[variant]
+    if parts := selector_and_percent(variant):
+        return f"{_SELECTORS.get(parts[0], parts[0].capitalize())} {parts[1]} %"
+    return variant
+
+
+Marks = Literal["lines", "filled", "open", "markers"]  # in a legend: the line alone, with a marker, a marker alone
+
+
+def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:
+    """Legend entries, in order."""
+    return [
+        Line2D(
+            [],
+            [],
+            color=s.colour,
+            linestyle="None" if marks == "markers" else s.line,
+            marker="None" if marks == "lines" else s.marker,
+            markersize=3.5,
+            markerfacecolor=s.colour if marks == "filled" else "white",
+            linewidth=max(s.width, 1.4),
+        )
+        for s in map(style, variants)
+    ]
+
 
 PASS_METRICS = ("pass@1", "pass@4")  # of the figures that show a test or a level of the average
 PANEL_HEIGHT = 2.1  # inches
@@ -22,7 +126,6 @@ LEGEND_LINE = 0.17  # inches, high
 LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
 HANDLE = 3.2  # font sizes, wide: two dashes of every pattern
 BESIDE = 3  # panels of one model
-NOTE_SIZE = 6  # points
 NOTE_LINE = 0.11  # inches, high
 NOTE_CHARACTERS = 21  # an inch
 GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a line to compare with
@@ -36,11 +139,7 @@ def figure_width(columns: int) -> float:
 def grid(
     rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of panels, `height` inches high, under the titles of their columns and over the variants' legend.
-
-    Returns:
-        The figure and its axes, shape (rows, len(titles)).
-    """
+    """An empty figure and its axes, (rows, titles), `height` inches high, under the titles and over the legend."""
     width = figure_width(len(titles))
     lines = math.ceil(len(variants) / (width // LEGEND_ENTRY[marks == "markers"]))
     figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")
@@ -78,7 +177,7 @@ def draw_note(figure: Figure, note: str) -> None:
     extra = NOTE_LINE * len(lines) + 0.05
     whole = height + extra
     figure.set_size_inches(width, whole)
-    looks: dict[str, Any] = {"size": NOTE_SIZE, "color": "#555555", "linespacing": 1.1, "in_layout": False}
+    looks: dict[str, Any] = {"size": 6, "color": "#555555", "linespacing": 1.1, "in_layout": False}
     figure.text(0.5, 0.03 / whole, "\n".join(lines), ha="center", va="bottom", **looks)
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
@@ -105,10 +204,7 @@ def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
-    """For each model of a frame, in order, its title: the name and over how many training seeds its variants were run.
-
-    Base, which is not trained, never counts.
-    """
+    """Each model's title, in order: its name and over how many seeds its variants, but for base, were trained."""
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
     seeds = trained.groupby(["model", "variant"])["seed"].nunique()
     ran = set(trained["model"])
@@ -121,16 +217,10 @@ def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
 def training_curves(
     log: pd.DataFrame, variants: Sequence[str], names: Mapping[str, str], window: int, height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """Columns of the log over optimiser steps: each variant's mean over seeds, in a band from lowest to highest seed.
+    """Columns of the log (`names`: column -> its axis) over optimiser steps, in axes of shape (columns, models).
 
-    Curves are centred moving means over `window` steps (shorter at the ends). A step at which a seed has no value is a
-    gap, because a mean over the other seeds would jump.
-
-    Args:
-        names: column -> the name of its axis; a row of panels each.
-
-    Returns:
-        The figure and its axes, shape (columns of the log, models).
+    Curves are each variant's mean over seeds, in a band from lowest to highest, after a centred moving mean over
+    `window` steps. A step at which a seed has no value is a gap, because a mean over the other seeds would jump.
     """
     shown = present(log, variants)
     models = titles(log, shown)
@@ -164,11 +254,7 @@ def row_panels(
     line: float = 0.2,
     sharex: Literal["col", "all", "none"] = "col",
 ) -> tuple[Figure, NDArray]:
-    """An empty figure of panels with named lines, `line` inches high: line i, from the top, stands at the height i.
-
-    Returns:
-        The figure and its axes, shape (rows, len(titles)).
-    """
+    """An empty figure and its axes, (rows, titles), of named lines, `line` inches high; line i is at the height i."""
     size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, len(titles), squeeze=False, sharex=sharex, sharey="row")
@@ -187,11 +273,7 @@ def row_panels(
 def variant_panels(
     models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
 ) -> tuple[Figure, dict[str, list[Axes]]]:
-    """An empty figure with a panel a title for each model, three beside each other; a line a variant in each.
-
-    Returns:
-        The figure, and each model's axes in the order of the titles.
-    """
+    """An empty figure and each model's axes, one a title, three beside each other, with a line a variant in each."""
     blocks = -(-len(titles) // BESIDE) * len(models)
     figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
     panels: dict[str, list[Axes]] = {}
@@ -221,13 +303,9 @@ def draw_seeds(
     spread: float = 0.15,
     filled: bool = False,
 ) -> None:
-    """A variant's runs in percent around the height `row`: a marker each, their mean and its interval.
+    """A variant's runs (shares or NaN) in percent around the height `row`: a marker each, their mean and its interval.
 
-    Args:
-        values: shares, one a run; NaN where a run has none.
-        limits: the runs' mean and its interval's ends, shares or NaN.
-        spread: of a line, the distance between the markers of two runs.
-        filled: the markers, under a stronger interval.
+    `limits` are the mean and the interval's ends; runs lie `spread` apart; `filled` markers lie on a stronger interval.
     """
     sample = 100 * np.asarray(values, dtype=np.float64)
     sample = sample[np.isfinite(sample)]

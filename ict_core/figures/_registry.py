@@ -1,19 +1,33 @@
-"""Every figure by its name, in the report's order. Only drawing imports a figure's module, and with it matplotlib."""
+"""What a figure's module declares, and every figure by its name. Only drawing imports its module, and matplotlib."""
 
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ict_core.evidence import read_declarations
-from ict_core.figures._declaration import Declaration
+from ict_core.evidence import Shown, read_declarations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration(Shown):
+    """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
+
+    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; none is
+    changed. `variants` are those to show, in the legend's order or from top to bottom; those without rows, such as base
+    in a log, are left out. A study that has nothing to draw gets `panels.sentence`; a UserError says that none of the
+    variants has rows, or that a frame lacks the average.
+    """
+
+    caption: str  # what is drawn, and what its bands and intervals speak for
+    settings: tuple[Literal["margin", "arms", "variants", "baselines"], ...] = ()  # of the study, that it draws
+
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ict_core.evidence import Stored
 
-FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)
-"""The name is that of the module here that draws it."""
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)  # by the module here that draws it
 _OF_SCORES = {"runs", "levels", "contrasts", "components"}
 
 
@@ -24,16 +38,14 @@ def reads(name: str) -> list[str]:
 
 
 def draw(name: str, study: "Stored") -> "Figure":
-    """The figure of that name from a study's stored frames.
-
-    It shows the variants of the line figures, or all of them where its settings name `variants`.
+    """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
 
     Raises:
         UserError: a frame is missing or broken, or as :class:`Declaration` says.
     """
     from matplotlib import rc_context  # here, as titles and inputs are read at every start
 
-    from ict_core.figures._style import RC
+    from ict_core.figures._panels import RC
 
     declared = FIGURES[name]
     frames = [study.frame(frame) for frame in declared.inputs]

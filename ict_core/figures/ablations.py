@@ -6,9 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.evidence import Variation, words
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, sentence
-from ict_core.figures._style import label
+from ict_core.figures._panels import PASS_METRICS, label, sentence
+from ict_core.figures._registry import Declaration
 from ict_core.figures.forest import Line, draw_lines, heading
 from ict_core.statistics import FACTORS, both_ways
 
@@ -28,12 +27,7 @@ FIGURE = Declaration(
 
 
 def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
-    """The contrasts of every variant with the one that it varies, as variant - that one, whichever way they were made.
-
-    Args:
-        contrasts: a frame of `schemas.CONTRASTS`.
-        arms: of the study's variants; those that declare no factor are left out.
-    """
+    """The contrasts of every variant that declares a factor with the one that it varies, as variant - that one."""
     rows = both_ways(contrasts[contrasts["metric"].isin(PASS_METRICS)])
     varied = {(variant, arm.of) for variant, arm in arms.items() if arm.factor is not None}
     return rows[[pair in varied for pair in zip(rows["variant"], rows["baseline"], strict=True)]]
@@ -47,10 +41,7 @@ def draw(
     arms: Mapping[str, Variation],
     margin: float | None = None,
 ) -> Figure:
-    """Draw variant - reference of the average, by model, factor and reference.
-
-    `variants` is unused: every variant of `arms` that declares a factor is shown.
-    """
+    """Draw variant - reference of the average, for all of `arms` that declare a factor; `variants` is unused."""
     rows = rows_of(contrasts, arms)
     if rows.empty:
         return sentence("No variant of this study declares by which factor it differs from another.")

@@ -11,9 +11,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, average_rows, present, row_panels
-from ict_core.figures._style import label
+from ict_core.figures._panels import PASS_METRICS, average_rows, label, present, row_panels
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import BASE, RERUN, SOURCES_OF_VARIANCE
 
 FIGURE = Declaration(
@@ -34,12 +33,7 @@ _RERUN: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0}
 
 
 def parts(contributions: pd.Series) -> pd.Series:
-    """The parts of a bar in percent points, indexed by source: together the standard error, split like the variance.
-
-    Args:
-        contributions: to the variance of the level, shares squared, indexed by source. One that does not exist (NaN)
-            or that was estimated below 0 has no part.
-    """
+    """The parts of a bar in points by source: together the standard error, split like the variance; NaN, below 0: 0."""
     variance = contributions.fillna(0.0).clip(lower=0.0)
     total = float(variance.sum())
     return variance * (100 / np.sqrt(total)) if total > 0 else variance
@@ -59,11 +53,7 @@ def _draw_bar(axis: Axes, height: int, contributions: pd.Series) -> None:
 
 
 def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw each level's standard error in percent points as a bar, divided like its variance; base is always shown.
-
-    Raises:
-        UserError: also where a source is unknown.
-    """
+    """Draw each level's standard error in points as a bar, divided like its variance; an unknown source is an error."""
     rows = average_rows(components, "components")
     unknown = set(rows["source"]) - {*SOURCES_OF_VARIANCE, RERUN}
     if unknown:

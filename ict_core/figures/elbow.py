@@ -8,9 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import GUIDE, draw_band, grid, present, sentence, titles
-from ict_core.figures._style import style
+from ict_core.figures._panels import GUIDE, draw_band, grid, present, sentence, style, titles
+from ict_core.figures._registry import Declaration
 
 FIGURE = Declaration(
     place=7,

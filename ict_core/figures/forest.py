@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, average_rows, draw_interval, row_panels, sentence
-from ict_core.figures._style import label, style
+from ict_core.figures._panels import PASS_METRICS, average_rows, draw_interval, label, row_panels, sentence, style
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import AVERAGE, paired_differences, seed_range
 
 FIGURE = Declaration(
@@ -46,11 +45,7 @@ class Line(NamedTuple):
 
 
 def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """The contrasts shown: the average's, of the variants wanted and of every declared one, in their order.
-
-    Raises:
-        UserError: there are contrasts, but none of the average.
-    """
+    """The contrasts shown: the average's, of the variants wanted and of every declared one, in their order."""
     rows = contrasts if contrasts.empty else average_rows(contrasts, "contrasts")
     return rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
 
@@ -100,14 +95,7 @@ def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float
 
 
 def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, margin: float | None) -> Figure:
-    """Draw contrasts in percent points, pass@1 at the left and pass@4 at the right.
-
-    Args:
-        rows: of a frame of `schemas.CONTRASTS`, of the average.
-        lines: from top to bottom.
-        runs: a frame of `schemas.RUNS`.
-        margin: of equivalence, a share: drawn as a grey band around 0.
-    """
+    """Draw contrasts (`rows`) in points, pass@1 left and pass@4 right, and the margin (a share) as a grey band."""
     runs = runs[runs["benchmark"] == AVERAGE]
     heights = {index: height for height, line in enumerate(lines) for index in line.rows}
     differences = [_run_differences(runs, row) for _, row in rows.iterrows()]

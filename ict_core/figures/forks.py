@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import LEGEND_LINE, present, sentence, titles
-from ict_core.figures._style import COLUMN_WIDTH, TEXT_WIDTH, label, style
+from ict_core.figures._panels import COLUMN_WIDTH, LEGEND_LINE, TEXT_WIDTH, label, present, sentence, style, titles
+from ict_core.figures._registry import Declaration
 
 FIGURE = Declaration(
     place=10,

@@ -11,9 +11,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import present, sentence, titles
-from ict_core.figures._style import COLUMN_WIDTH, TEXT_WIDTH, label
+from ict_core.figures._panels import COLUMN_WIDTH, TEXT_WIDTH, label, present, sentence, titles
+from ict_core.figures._registry import Declaration
 
 FIGURE = Declaration(
     place=11,
@@ -37,12 +36,7 @@ RANKS = ScalarMappable(Normalize(-1, 1), colormaps["RdBu_r"])
 
 
 def matrix(pairs: pd.DataFrame, rules: Sequence[str], column: str) -> NDArray[np.float64]:
-    """The mean of a column over the rows of each pair, (rules, rules), symmetric; NaN where there is none.
-
-    Args:
-        pairs: rows of `records.OVERLAP`.
-        rules: of rows and columns.
-    """
+    """The mean of a column over the rows of each pair, (rules, rules), symmetric; NaN where there is none."""
     turned = pairs.rename(columns={"rule": "other", "other": "rule"})
     means = pd.concat([pairs, turned]).groupby(["rule", "other"])[column].mean().unstack()
     return means.reindex(index=pd.Index(rules), columns=pd.Index(rules)).to_numpy(np.float64)

@@ -7,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import grid, present, side_by_side, titles
-from ict_core.figures._style import style
+from ict_core.figures._panels import grid, present, side_by_side, style, titles
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import AVERAGE, BASE
 
 FIGURE = Declaration(
@@ -50,10 +49,7 @@ def _passes(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw pass@k of the average in percent for every k in `runs`, on a logarithmic axis of k; base is always shown.
-
-    The bars and dots of one k stand side by side so that they can be told apart: their k is the nearest tick's.
-    """
+    """Draw pass@k of the average in percent for every k in `runs`, on a logarithmic axis of k; base is always shown."""
     levels, runs = _passes(levels), _passes(runs)
     if runs.empty:
         raise UserError(f"runs: no pass@k of the benchmark {AVERAGE!r}; run the statistics stage again")

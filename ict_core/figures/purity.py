@@ -10,9 +10,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import figure_width, present, sentence
-from ict_core.figures._style import label
+from ict_core.figures._panels import figure_width, label, present, sentence
+from ict_core.figures._registry import Declaration
 
 FIGURE = Declaration(
     place=8,
@@ -55,10 +54,7 @@ def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: b
 
 @rc_context({"axes.grid": False})
 def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw densities of (pi, beta), a row a variant, a column for the kept and one for the dropped of each model.
-
-    The steps of the warm-up are left out.
-    """
+    """Draw densities of (pi, beta) after the warm-up: a row a variant, two columns a model, of kept and of dropped."""
     present(tokens, variants)
     selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]
     if selecting.empty:

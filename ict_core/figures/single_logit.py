@@ -9,9 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import GUIDE, present
-from ict_core.figures._style import TEXT_WIDTH
+from ict_core.figures._panels import GUIDE, TEXT_WIDTH, present
+from ict_core.figures._registry import Declaration
 from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
 
 FIGURE = Declaration(
@@ -37,8 +36,7 @@ _MODEL_LOOKS = [
     {"color": colour, "linestyle": "-", "linewidth": 1.6}
     for colour in ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE")  # Tol's bright ones: no method's
 ]
-Looks = dict[str, dict[str, Any]]
-"""The line of every source: grey for the random distributions, which come first, a colour for each model."""
+Looks = dict[str, dict[str, Any]]  # the line of every source, the random distributions first
 
 
 def _draw_lines(axis: Axes, rows: pd.DataFrame, x: pd.Series, looks: Looks) -> None:
@@ -87,10 +85,7 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 def draw(
     quantities: pd.DataFrame, single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
-    """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens.
-
-    The quantities are of the runs whose tokens are shown, all together.
-    """
+    """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens."""
     present(quantities, variants)
     rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))
     sources = rows["states"].unique()

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures._declaration import Declaration
 from ict_core.figures._panels import GUIDE, draw_seeds, present, variant_panels
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import limits_by
 
 FIGURE = Declaration(

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
-from ict_core.figures._declaration import Declaration
-from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, titles
-from ict_core.figures._style import style
+from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, style, titles
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import AVERAGE, BASE, selector_and_percent
 
 FIGURE = Declaration(
@@ -83,12 +82,8 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
 def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
-    The ablation's variants are found in `levels`, because models may run them that not every model runs: all that are
-    named <selector>-<percent>, and GRPO at 100 percent. `variants` come first in the legend; of the others only those
-    are shown whose selector was run with several shares.
-
-    Raises:
-        UserError: also where a variant has a level and no run.
+    The ablation's variants are found in `levels`, as not every model may run them. `variants` come first in the legend;
+    of the others only those are shown whose selector was run with several shares.
     """
     levels = average_rows(levels, "levels")
     models = ablated(levels)

@@ -1,14 +1,13 @@
 """An update's measured change of H2 beside the paper's statement and the single-logit prediction: a row a variant."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ict_core.figures._declaration import Declaration
 from ict_core.figures._panels import GUIDE, draw_seeds, present, sentence, variant_panels
+from ict_core.figures._registry import Declaration
 from ict_core.statistics import limits_by
 from ict_core.theory import LESS_CHANCE
 
@@ -31,49 +30,38 @@ LINE = 0.2  # inches a variant
 SIDE = 0.2  # of a line: kept tokens stand above its middle, dropped ones below
 
 
-class Panel(NamedTuple):
-    """What a panel shows: a measure of `theory.update` in a regime, in percent."""
-
-    title: str
-    measure: str
-    regime: str
-
-
-PANELS = (
-    Panel("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
-    Panel("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
-    Panel("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
-    Panel("As predicted, π > β", "h2_sign", "p > beta"),
-    Panel("As predicted, π < β", "h2_sign", "p < beta"),
-    Panel("Rank correlation", "h2_exact_rank", "all"),
+PANELS = (  # title, and the measure of `theory.update` and the regime that it shows, in percent
+    ("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
+    ("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
+    ("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
+    ("As predicted, π > β", "h2_sign", "p > beta"),
+    ("As predicted, π < β", "h2_sign", "p < beta"),
+    ("Rank correlation", "h2_exact_rank", "all"),
 )
 
 
 def draw(
     quantities: pd.DataFrame, agreement: pd.DataFrame, agreement_means: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
-    """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds.
-
-    The quantities tell all runs, whether an update of theirs was sampled or not.
-    """
+    """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds."""
     shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     values = agreement[agreement["variant"].isin(shown)]
     if values.empty:
         return sentence("No token was sampled before and after an update at which a rule selects.")
     arm = ["model", "variant", "set", "regime"]
     limits = limits_by(agreement_means, [*arm, "measure"])
-    figure, panels = variant_panels(models, shown, [panel.title for panel in PANELS], LINE)
+    figure, panels = variant_panels(models, shown, [title for title, *_ in PANELS], LINE)
     for model, axes in panels.items():
-        for axis, panel in zip(axes, PANELS, strict=True):
-            rows = values[values["measure"] == panel.measure].sort_values("seed")
+        for axis, (_, measure, regime) in zip(axes, PANELS, strict=True):
+            rows = values[values["measure"] == measure].sort_values("seed")
             runs = {key: group["value"] for key, group in rows.groupby(arm)}
             for height, variant in enumerate(shown):
                 for name, side in (("kept", -SIDE), ("dropped", SIDE)):
-                    key = (model, variant, name, panel.regime)
+                    key = (model, variant, name, regime)
                     if key in runs:
-                        level, filled = limits[*key, panel.measure], name == "kept"
+                        level, filled = limits[*key, measure], name == "kept"
                         draw_seeds(axis, height + side, runs[key], level, variant, spread=0.08, filled=filled)
-            if panel.measure.endswith(LESS_CHANCE):
+            if measure.endswith(LESS_CHANCE):
                 axis.set_xlabel("less chance (points)")
                 axis.axvline(0, **GUIDE)
             else:

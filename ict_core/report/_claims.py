@@ -1,29 +1,47 @@
-"""The ledger's page: every claim, the paper's figure, this study's, and the verdict."""
+"""The ledger's page (every claim, the paper's figure, this study's, the verdict), and a page as HTML."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
+
+from markdown_it import MarkdownIt
 
 from ict_core.markdown import markdown_table
 from ict_core.tables import NONE, p_value
+
+STYLE = """\
+body{margin:1.5rem auto;padding:0 1.25rem;max-width:78rem;color:#1b1b1b;background:#fff;\
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif}
+h1{font-size:1.6rem;margin:0 0 .75rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}
+p,li{max-width:62rem}
+code{font:.92em ui-monospace,Consolas,monospace;background:#f0f0f0;padding:0 .2em}
+table{border-collapse:collapse;border-top:2px solid #333;border-bottom:2px solid #333;font-size:14px;\
+font-variant-numeric:tabular-nums;display:block;overflow-x:auto;margin:.75rem 0;width:max-content;max-width:100%}
+th{border-bottom:1px solid #333;font-weight:600;text-align:left}
+th,td{padding:.25rem .6rem;vertical-align:top}
+tbody tr+tr td{border-top:1px solid #e3e3e3}
+"""
+
+
+def page(title: str, markdown: str) -> str:
+    """The text as HTML with its style inside. HTML, links and images in the text are shown, not interpreted."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    body = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
+    head = f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
+    return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+
 
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
 def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], margin: float, power: float) -> str:
-    """The page as Markdown.
-
-    Args:
-        claims: the ledger as JSON-able values (`evidence.ledger.as_json`).
-        margin: the smallest difference of interest, a share.
-        power: of the seeds needed.
-    """
+    """The page as Markdown, of the ledger as `as_json` gives it; the smallest difference of interest is a share."""
     rows = [
         (
             f"**{claim['statement']}** {claim['source'][0].upper() + claim['source'][1:]}. *Test:* {claim['test']}.",
             claim["paper"] or NONE,
             estimate_text(claim),
-            _p_text(claim["p"]),
-            _p_text(claim["p_adjusted"]),
+            *(NONE if p is None else p_value(p) for p in (claim["p"], claim["p_adjusted"])),
             claim["seeds"] or NONE,
             _seeds_text(claim["seeds_needed"]),
             f"**{claim['verdict']}**" + (f" ({claim['remark']})" if claim["remark"] else ""),
@@ -61,10 +79,6 @@ def estimate_text(claim: Mapping[str, Any]) -> str:
 
     interval = "" if claim["low"] is None else f"{_SPACE}[{number(claim['low'])},{_SPACE}{number(claim['high'])}]"
     return f"{number(claim['estimate'])}{interval}{'' if points else ' ' + claim['unit']}"
-
-
-def _p_text(p: float | None) -> str:
-    return NONE if p is None else p_value(p)
 
 
 def _seeds_text(seeds: float | str | None) -> str:

@@ -15,12 +15,9 @@ SECONDS = 600  # that one cell may take
 
 
 def execute(notebook: Path, stored: Path, results: Path) -> None:
-    """Execute a notebook in its own folder and write it with its outputs.
+    """Execute a notebook in its own folder and write it with its outputs into `results`.
 
-    Args:
-        notebook: stored without outputs; it reads the two folders from the variables :data:`STORED`, :data:`RESULTS`.
-        stored: the folder of the study's stored files.
-        results: the folder with `statistics/`, `tables/` and `claims.json`; receives the notebook with its outputs.
+    It reads the folders of the study's stored files and of its results from the variables `STORED` and `RESULTS`.
 
     Raises:
         UserError: there is no notebook, or a cell failed; the message has its last line.

@@ -1,11 +1,11 @@
 from ._build import build_tables as build_tables
-from ._declaration import Origin as Origin
 from ._frames import TableSettings as TableSettings
+from ._frames import read_paper as read_paper
 from ._layout import NONE as NONE
 from ._layout import p_value as p_value
-from ._published import read_paper as read_paper
 from ._registry import DECLARED as DECLARED
 from ._registry import INPUTS as INPUTS
 from ._registry import TABLES as TABLES
+from ._registry import Origin as Origin
 from ._write import csv as csv
 from ._write import write as write

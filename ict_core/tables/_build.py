@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.statistics import AVERAGE, Graded
-from ict_core.tables._frames import Frames, TableSettings, restricted
+from ict_core.tables._frames import Frames, Table, TableSettings, restricted
 from ict_core.tables._registry import TABLES
-from ict_core.tables._table import Table
 from ict_core.tables._write import write
 from ict_core.tables.thresholds import REFERENCE
 
 
 def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
-    """The tables of :data:`TABLES`, in that order; one with numbers from samples not all of which were graded says so.
-
-    Raises:
-        UserError: a variant without a level.
-    """
+    """The tables of :data:`TABLES`, in order; one with numbers from samples not all of which were graded says so."""
     shown = restricted(frames, settings.variants)
     graded, tables = Graded(shown["scores"]), []
     for name, declared in TABLES.items():
@@ -49,12 +44,9 @@ def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Tabl
 
 
 def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, mixed: str = "") -> list[Path]:
-    """Write every table of :func:`make_tables` into the folder `out`, and name the files.
-
-    Args:
-        note, mixed: see :func:`write`.
+    """Write every table into the folder `out`, with `note` and `mixed` as in :func:`write`, and name the files.
 
     Raises:
-        UserError: as :func:`make_tables`; nothing is written then.
+        UserError: a variant without a level; nothing is written then.
     """
     return [path for table in make_tables(frames, settings) for path in write(table, out, note, mixed)]

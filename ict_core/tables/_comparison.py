@@ -9,46 +9,32 @@ from ict_core.statistics import AVERAGE, both_ways
 from ict_core.tables._frames import PASS_METRICS
 from ict_core.tables._layout import NONE, by_row, percent_interval
 
-NOT_IN_STUDY = "not in this study"
-NOT_ON_MODEL = "not run on this model"
-NOT_COMPARED = "not compared"
-REFERENCE = "reference"
 _LIMITS = ["difference", "difference_low", "difference_high"]
 
 
 def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """The levels of some variants and their differences from a reference each, on the average.
+    """The levels of some variants and their differences from a reference each, on the average; shares.
 
-    Args:
-        levels, contrasts: frames of `schemas.LEVELS` and `schemas.CONTRASTS`.
-        rows: the columns model, variant, reference (itself: it is one) and any others, in order; a variant need not
-            have been run.
-
-    Returns:
-        `rows` for pass@1 and pass@4, with the columns metric, mean, low, high (the level's two-way interval), seeds,
-        difference (variant - reference), difference_low, difference_high (t over seeds), family, p_adjusted, verdict;
-        shares. Where there is no level or no difference the numbers are NaN and the verdict says why.
+    `rows` has the columns model, variant, reference (itself: it is one) and any others; they come back for pass@1 and
+    pass@4 with metric, mean, low, high (the level's two-way interval), seeds, difference (variant - reference) with
+    difference_low and difference_high (t over seeds), family, p_adjusted and verdict. Where there is no level, as a
+    variant need not have been run, or no difference, the numbers are NaN and the verdict says why.
     """
     key = ["model", "variant", "metric"]
     average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds"]]
-    pairs = both_ways(contrasts).rename(
-        columns={"baseline": "reference", "low": "difference_low", "high": "difference_high"}
-    )
-    numbers = (
-        rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross")
-        .merge(average, on=key, how="left")
-        .merge(
-            pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "verdict"]], on=[*key, "reference"], how="left"
-        )
-    )
+    names = {"baseline": "reference", "low": "difference_low", "high": "difference_high"}
+    pairs = both_ways(contrasts).rename(columns=names)
+    pairs = pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "verdict"]]
+    numbers = rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross").merge(average, on=key, how="left")
+    numbers = numbers.merge(pairs, on=[*key, "reference"], how="left")
     ran = set(levels["variant"])
 
     def verdict(variant: str, reference: str, mean: float, known: str) -> str:
         if pd.isna(mean):
-            return NOT_ON_MODEL if variant in ran else NOT_IN_STUDY
+            return "not run on this model" if variant in ran else "not in this study"
         if variant == reference:
-            return REFERENCE
-        return NOT_COMPARED if pd.isna(known) else known
+            return "reference"
+        return "not compared" if pd.isna(known) else known
 
     return numbers.assign(
         seeds=numbers["seeds"].astype("Int64"),
@@ -58,12 +44,7 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
 
 
 def side_by_side(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The readable form of :func:`compared`: pass@1 and pass@4 side by side, each with level, difference and verdict.
-
-    Args:
-        numbers: the frame.
-        columns: the leading columns, whose values name a row; the model first.
-    """
+    """The readable form of :func:`compared`: `columns`, then each metric's level, difference and verdict."""
     by_metric = {metric: numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
     first = by_metric[PASS_METRICS[0]]
     shown = first[list(columns)].astype(str)

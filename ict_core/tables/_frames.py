@@ -1,22 +1,100 @@
-"""What the tables are made from, and the selections of it that several tables share."""
+"""What the tables are made from, a study's frames and settings and the paper's figures, and what a table is."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field
 
+from ict_core.config import Name, Section, read_section
+from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
 from ict_core.evidence import Variation
 from ict_core.statistics import BASE
 from ict_core.tables._layout import NONE
-from ict_core.tables._published import Paper
+
+Percent = Annotated[float, Field(ge=0, le=100)]
+_NUMERIC = re.compile(r"[+−<]?\d.*|—")
+_ROUNDING = 0.0051  # a total printed with two decimals may be this far from the mean of its two columns
+
+
+class Figures(Section):
+    """One printed row, in percent; null where the paper gives no figure."""
+
+    variant: Name
+    pass_at_1: Percent | None
+    pass_at_4: Percent | None
+    total: Percent | None
+
+    def shares(self) -> dict[str, float]:
+        """Metric -> share; NaN where the paper gives none."""
+        values = {"pass@1": self.pass_at_1, "pass@4": self.pass_at_4, "total": self.total}
+        return {metric: float("nan") if v is None else v / 100 for metric, v in values.items()}
+
+    def consistent(self) -> bool:
+        """Whether the total is the mean of pass@1 and pass@4, or one of the three is missing."""
+        if self.pass_at_1 is None or self.pass_at_4 is None or self.total is None:
+            return True
+        return abs(self.total - (self.pass_at_1 + self.pass_at_4) / 2) < _ROUNDING
+
+
+class Averages(Section):
+    """The averages over the seven benchmarks of one model; `named` are the project's names for the same model."""
+
+    size: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    named: tuple[Name, ...]
+    rows: tuple[Figures, ...] = Field(min_length=1)
+
+
+class Ablation(Section):
+    """One model's figures on one benchmark."""
+
+    size: str = Field(min_length=1)
+    benchmark: str = Field(min_length=1)
+    rows: tuple[Figures, ...] = Field(min_length=1)
+
+
+class Paper(Section):
+    """The figures that the paper printed."""
+
+    source: str = Field(min_length=1)
+    averages: tuple[Averages, ...] = Field(min_length=1)
+    ablation: Ablation
+
+
+def read_paper(path: Path) -> Paper:
+    """Read and check the published figures, `configs/paper.yaml`.
+
+    Raises:
+        UserError: the file is missing or wrong; one line a problem, with file, key, value and what is allowed.
+    """
+    mistakes = Mistakes()
+    paper: Paper | None = read_section(path, Paper, mistakes)
+    if paper is None:
+        mistakes.raise_if_any()
+        raise AssertionError("a file that was not read has a problem")
+    sizes = [averages.size for averages in paper.averages]
+    if paper.ablation.size not in sizes:
+        mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
+    places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
+    for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
+        for variant, count in sorted(Counter(row.variant for row in rows).items()):
+            if count > 1:
+                mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
+    mistakes.raise_if_any()
+    return paper
+
 
 METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
-LABELS = {"total": "Total"}
+LABELS = {"total": "Total"}  # of metrics in a readable table
 
-Frames = Mapping[str, pd.DataFrame]
-"""A study's frames by the names of `evidence.stored`: at least those of `registry.INPUTS`."""
+Frames = Mapping[str, pd.DataFrame]  # by the names of `evidence.stored`: at least those of `tables.INPUTS`
 
 
 @dataclass(frozen=True)
@@ -33,11 +111,7 @@ class TableSettings:
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
-    """The frames' rows of the base model and of the variants to show.
-
-    Raises:
-        UserError: a variant without a level: it was not run, or the statistics are older than the study.
-    """
+    """The frames' rows of the base model and of the variants to show; a UserError names those without a level."""
     absent = [v for v in variants if v not in set(frames["levels"]["variant"])]
     if absent:
         raise UserError(f"levels: no row of {', '.join(absent)}; run its cells, then the statistics stage")
@@ -49,12 +123,7 @@ def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
 
 
 def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
-    """The rows sorted by the given columns, each in its given order; values outside it go last, by name; else stable.
-
-    Args:
-        frame: any frame with the columns.
-        orders: column -> its values in order; the first column weighs most.
-    """
+    """The rows sorted by columns, the first weighs most, each in its order; values outside it go last, by name."""
 
     def rank(column: pd.Series) -> pd.Series:
         values = dict.fromkeys([*orders[str(column.name)], *sorted(column.unique())])
@@ -64,19 +133,35 @@ def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
 
 
 def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[str]) -> pd.DataFrame:
-    """The column `text` of the rows, side by side: a dash where there is none.
-
-    Args:
-        rows: a frame with the columns `text`, `heads` and `key`.
-        key: the columns whose values name a row; rows stand in the order in which they come.
-        heads: the column whose values name the columns.
-        columns: which of them, in order.
-    """
+    """The column `text` side by side, a dash where there is none: a row a `key`, as they come, a column a `heads`."""
     texts = rows.pivot(index=list(key), columns=heads, values="text")
     order = pd.MultiIndex.from_frame(rows[list(key)].drop_duplicates())
     return texts.reindex(index=order, columns=list(columns)).fillna(NONE).reset_index().rename_axis(columns=None)
 
 
-def label(metric: str) -> str:
-    """A metric's name in a readable table."""
-    return LABELS.get(metric, metric)
+@dataclass(frozen=True)
+class Table:
+    """One table in its two forms."""
+
+    name: str  # the files' stem and the LaTeX label
+    numbers: pd.DataFrame  # the CSV, long form
+    shown: pd.DataFrame  # the readable form, every cell a string
+    caption: str  # Markdown; `code` in backquotes
+    keys: int  # how many leading columns of `shown` name the row's group: a repeated value is printed once
+    title: str = ""  # what stands before the caption in LaTeX and HTML; `make_tables` gives it
+
+
+def grouped(shown: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:
+    """(leading key columns that the row shares with the row above, the row's cells with those blanked)."""
+    above: list[str] = []
+    for row in shown.astype(str).itertuples(index=False, name=None):
+        cells = list(row)
+        shared = next((i for i in range(keys) if cells[i : i + 1] != above[i : i + 1]), keys)
+        yield shared, [""] * shared + cells[shared:]
+        above = cells
+
+
+def alignments(shown: pd.DataFrame) -> list[str]:
+    """`r` for columns of numbers and dashes, `l` for words."""
+    columns = (shown.iloc[:, i].astype(str) for i in range(len(shown.columns)))  # two may have one name
+    return ["r" if all(map(_NUMERIC.fullmatch, column)) else "l" for column in columns]

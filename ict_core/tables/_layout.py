@@ -30,10 +30,7 @@ def percent(share: float, signed: bool = False) -> str:
 
 
 def percent_interval(mean: float, low: float, high: float, signed: bool = False) -> str:
-    """A mean share with half its interval, "23.4 ± 3.1", or "23.4 (20.1 to 31.0)" where that is not symmetric.
-
-    "23.4 ± —" without an interval, "—" without a mean.
-    """
+    """A mean share with half its interval, "23.4 ± 3.1" or "23.4 ± —", or "23.4 (20.1 to 31.0)" where not symmetric."""
     if math.isnan(mean):
         return NONE
     if abs((high - mean) - (mean - low)) > SYMMETRIC:
@@ -42,10 +39,7 @@ def percent_interval(mean: float, low: float, high: float, signed: bool = False)
 
 
 def with_half(limits: Iterable[float], decimals: int, factor: float = 1, signed: bool = False) -> str:
-    """A mean (the first of the three limits) with half its symmetric interval (low, high), all times a factor.
-
-    "1.25 ± 0.10", "1.25" without an interval, a dash without a mean.
-    """
+    """A mean with half its interval (mean, low, high, times a factor): "1.25 ± 0.10", "1.25" without an interval."""
     mean, low, high = (factor * limit for limit in limits)
     half = "" if math.isnan(low) else f" ± {number((high - low) / 2, decimals)}"
     return number(mean, decimals, signed) + half

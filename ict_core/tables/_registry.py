@@ -1,13 +1,54 @@
-"""Every table by its name, read without importing the modules that make them."""
+"""What a table's module declares, and every table by its name: read without importing the modules."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from ict_core.evidence import read_declarations
-from ict_core.tables._declaration import Declaration
+from ict_core.evidence import Shown, read_declarations
+from ict_core.store import StudyFiles
 
-DECLARED = read_declarations(Path(__file__).parent, "TABLE", Declaration)
-"""The name is that of the module here that makes it."""
-TABLES = {name: table for name, table in DECLARED.items() if table.place is not None}
-"""Those of the report, in its order."""
+COMPARED = (
+    "paired by seed; p by the deciding test (t below 10 seeds, sign-flip from there), corrected within the family: "
+    "Holm (declared), Benjamini and Hochberg (others)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a table's numbers come from."""
+
+    keys: tuple[str, ...]  # the columns that name a row
+    made: str  # what made its numbers, in words
+    compared: bool = False  # whether what made them ends with the tests of the contrasts
+    module: str  # the library's file that does it
+    doc: str  # the page and heading that describe it
+    source: str = "scores"  # the measured frame that it is computed from
+    statistics: str | None = None  # the frame of `statistics/` that is printed; none where its columns differ
+    runs: tuple[str, ...] = ("variant",)  # the columns that name variants whose runs enter; none where no run does
+    follow: bool = False  # whether `mean` is the first variant's runs', `difference` that of the paired differences
+
+    @property
+    def file(self) -> str:
+        """The source, from the study's folder."""
+        files = StudyFiles(Path())
+        probe = files.completion_probe("MODEL")
+        return (probe if probe.stem == self.source else files.frame(self.source)).as_posix()
+
+    @property
+    def words(self) -> str:
+        """What made the numbers, with the tests."""
+        return f"{self.made}, {COMPARED}" if self.compared else self.made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration(Shown, Origin):
+    """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
+
+    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
+    settings are `TableSettings`. A table without a place is made by a command of its own.
+    """
+
+
+DECLARED = read_declarations(Path(__file__).parent, "TABLE", Declaration)  # by the module here that makes it
+TABLES = {name: table for name, table in DECLARED.items() if table.place is not None}  # the report's, in its order
 INPUTS = tuple(dict.fromkeys(["scores", "levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
 """The frames that they are made from; notices need the scores."""

@@ -7,9 +7,8 @@ import pandas as pd
 from ict_core.evidence import Variation, words
 from ict_core.statistics import FACTORS, seed_range
 from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=5,
@@ -27,11 +26,9 @@ TABLE = Declaration(
 
 
 def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
-    """Level and paired difference from its reference, of the average, for every variant that declares a factor.
+    """The factor, reference and values (in words) of every variant that declares one, and the columns of `compared`.
 
-    Returns:
-        The columns model, factor, variant, reference, value, value in reference (as words), and those of
-        `comparison.compared`; by factor in the order of :data:`FACTORS`. Each model's references come first.
+    They come by factor in the order of :data:`FACTORS`; each model's references come first.
     """
     declared = [(variant, arm) for variant, arm in arms.items() if arm.factor is not None]
     declared.sort(key=lambda pair: list(FACTORS).index(str(pair[1].factor)))

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import in_order, wide
+from ict_core.tables._frames import Table, in_order, wide
 from ict_core.tables._layout import rare_percent
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=None,
@@ -23,12 +22,7 @@ TABLE = Declaration(
 
 
 def completion_probe_table(probes: Mapping[str, pd.DataFrame], benchmarks: Mapping[str, object]) -> Table:
-    """The mean of each model, benchmark and percentage.
-
-    Args:
-        probes: model -> a frame of `records.COMPLETION_PROBE`, in order.
-        benchmarks: in order.
-    """
+    """The means of the models' frames of `records.COMPLETION_PROBE`; models and benchmarks in the order given."""
     every = pd.concat([frame.assign(model=model) for model, frame in probes.items()], ignore_index=True)
     means = every.groupby(["model", "benchmark", "percent"], sort=False).agg(
         problems=("problem", "size"), exact=("exact", "mean"), rouge_l=("rouge_l", "mean")

@@ -5,10 +5,9 @@ import math
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, BASE, RERUN, SOURCES_OF_VARIANCE
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, PASS_METRICS, TableSettings, in_order
+from ict_core.tables._frames import METRICS, PASS_METRICS, Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, percent
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=14,

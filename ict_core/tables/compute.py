@@ -6,10 +6,9 @@ import pandas as pd
 
 from ict_core.statistics import BASE
 from ict_core.store.records import STAGES
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, whole_range
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=12,
@@ -32,10 +31,7 @@ _HEADS = {
 
 
 def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> pd.DataFrame:
-    """One row a job of a frame of `records.COMPUTE`, by model and variant (base first) in the given orders, then stage.
-
-    `tokens_per_second` is NaN where a job had no tokens or took no measurable time.
-    """
+    """The jobs of a frame of `records.COMPUTE` in order; a rate without tokens or measurable time is NaN."""
     by_seed = compute.sort_values("seed", kind="stable")
     ordered = in_order(by_seed, model=models, variant=[BASE, *variants], stage=STAGES)
     timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))
@@ -57,9 +53,8 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
         "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
         "those trained on in pretraining, those of the rollouts in training, those that the job itself sampled in "
         "generation (0 where an earlier job had sampled every answer), none in grading; seconds are wall time, loading "
-        "included; memory is the peak of the job's process. The base model is "
-        f"{base} once. {NONE}: not measured, as without a GPU. "
-        f"All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
+        f"included; memory is the peak of the job's process. The base model is {base} once. {NONE}: not measured, as "
+        f"without a GPU. All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
         f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."
     )
     return Table("compute", numbers, shown, caption, keys=2)

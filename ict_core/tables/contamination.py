@@ -3,10 +3,9 @@
 import pandas as pd
 
 from ict_core.contamination import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import by_row, number, rare_percent
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=15,

@@ -5,10 +5,9 @@ from functools import partial
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, FAMILIES, seed_range
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label
+from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order
 from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=2,
@@ -28,10 +27,6 @@ MANY_SEEDS = 1000  # more than this is printed as such
 _CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg", "single benchmark": "Benjamini-Hochberg"}
 
 
-def _seeds_needed(value: float) -> str:
-    return f">{MANY_SEEDS}" if value > MANY_SEEDS else number(value, 0)
-
-
 def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     """The contrasts of the average, declared ones first; the CSV has every benchmark."""
     numbers = in_order(
@@ -44,22 +39,21 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
         baseline=settings.baselines,
     )
     rows = numbers[numbers["benchmark"] == AVERAGE].reset_index(drop=True)
-    shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].map(label))
+    shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].replace(LABELS))
     shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
     shown["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
-    shown["verdict"] = rows["verdict"]
-    shown["test"] = rows["test"]
+    shown[["verdict", "test"]] = rows[["verdict", "test"]]
     shown["p"] = by_row(rows, ["p"], p_value)
     shown["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
     shown["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
     shown["detectable"] = by_row(rows, ["detectable"], percent)
     shown["seeds"] = rows["seeds"].astype(str)
-    shown["seeds needed"] = by_row(rows, ["seeds_needed"], _seeds_needed)
+    shown["seeds needed"] = rows["seeds_needed"].map(lambda n: f">{MANY_SEEDS}" if n > MANY_SEEDS else number(n, 0))
     return Table("contrasts", numbers, shown, _caption(numbers, rows, settings), keys=3)
 
 
 def _family(numbers: pd.DataFrame, family: str) -> str:
-    """One sentence on a family: how many tests it has, how many could be made, how many are resolved."""
+    """How many tests a family has, how many could be made, how many are resolved."""
     tests = numbers[numbers["family"] == family]
     resolved = int(tests["verdict"].isin(["better", "worse"]).sum())
     return (
@@ -76,10 +70,9 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
         f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "
         "interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the family. "
-        f"{families} (adjusted p < {SIGNIFICANCE}). The rows of the single benchmarks are in "
-        "the CSV. r: correlation of the paired run means. Detectable: the smallest true difference that these "
-        f"seeds would find with power {number(settings.power, 2)}; seeds needed: to find one of "
-        f"{percent(settings.margin)} points with that power, given this spread. Equivalent: within ±"
-        f"{percent(settings.margin)} points by two one-sided tests; underpowered: neither different nor equivalent is "
-        f"shown.{no_spread}"
+        f"{families} (adjusted p < {SIGNIFICANCE}). The rows of the single benchmarks are in the CSV. r: correlation "
+        "of the paired run means. Detectable: the smallest true difference that these seeds would find with power "
+        f"{number(settings.power, 2)}; seeds needed: to find one of {percent(settings.margin)} points with that power, "
+        f"given this spread. Equivalent: within ±{percent(settings.margin)} points by two one-sided tests; "
+        f"underpowered: neither different nor equivalent is shown.{no_spread}"
     )

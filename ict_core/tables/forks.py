@@ -4,10 +4,9 @@ import pandas as pd
 
 from ict_core.evidence import CHANCE, OWN, WHEN
 from ict_core.statistics import seed_range
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order, wide
+from ict_core.tables._frames import Table, TableSettings, in_order, wide
 from ict_core.tables._layout import by_row, percent_interval
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=7,
@@ -31,8 +30,7 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
     for measure, chance in CHANCE.items():
         columns |= {f"{chance} all": f"{chance} %"} | {f"{measure} {when}": f"{measure} {when}" for when in WHEN}
     texts = numbers.assign(
-        text=by_row(numbers, ["mean", "low", "high"], percent_interval),
-        head=numbers["measure"] + " " + numbers["when"],
+        text=by_row(numbers, ["mean", "low", "high"], percent_interval), head=numbers["measure"] + " " + numbers["when"]
     )
     shown = wide(texts, ["model", "rollouts", "rule"], "head", columns).rename(columns=columns)
     if numbers.empty:

@@ -1,15 +1,14 @@
 """The main table: every model and variant on every benchmark, in the paper's layout."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from string import ascii_lowercase
 
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, BASE, seed_range
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=1,
@@ -27,24 +26,19 @@ _SUPERSCRIPT = str.maketrans("abcdefghijklmnop+-()", "ᵃᵇᶜᵈᵉᶠᵍʰⁱ
 _SIGNS = {"better": "+", "worse": "-"}
 
 
-def _letters(baselines: Sequence[str]) -> dict[str, str]:
-    """A letter for each baseline, in order."""
-    return dict(zip(baselines, ascii_lowercase, strict=False))
+def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[str, str, str], str]:
+    """(model, variant, metric) -> the average's resolved differences: superscript letters of baselines with a sign.
 
-
-def _marks(contrasts: pd.DataFrame, baselines: Sequence[str]) -> dict[tuple[str, str, str], str]:
-    """(model, variant, metric) -> superscripts of the resolved differences of the average from the baselines.
-
-    Each is the baseline's letter with a sign, in parentheses where the test was not declared.
+    They stand in parentheses where the test was not declared.
     """
-    letters, marks = _letters(baselines), dict[tuple[str, str, str], str]()
+    marks: dict[tuple[str, str, str], str] = {}
     resolved = contrasts[
         (contrasts["benchmark"] == AVERAGE)
         & contrasts["verdict"].isin(_SIGNS)
         & contrasts["baseline"].isin(letters)
         & contrasts["metric"].isin(METRICS)
     ]
-    for row in in_order(resolved, baseline=baselines).itertuples():
+    for row in in_order(resolved, baseline=letters).itertuples():
         mark = letters[str(row.baseline)] + _SIGNS[str(row.verdict)]
         key = (str(row.model), str(row.variant), str(row.metric))
         mark = mark if row.family == "declared" else f"({mark})"
@@ -53,10 +47,7 @@ def _marks(contrasts: pd.DataFrame, baselines: Sequence[str]) -> dict[tuple[str,
 
 
 def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark (the average last).
-
-    The marks are the contrasts' verdicts on the average.
-    """
+    """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark (the average last)."""
     benchmarks = [*settings.mirrors, AVERAGE]
     numbers = in_order(
         levels[levels["metric"].isin(METRICS)],
@@ -65,7 +56,8 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
         variant=[BASE, *settings.variants],
         benchmark=benchmarks,
     )
-    marks = _marks(contrasts, settings.baselines)
+    letters = dict(zip(settings.baselines, ascii_lowercase, strict=False))
+    marks = _marks(contrasts, letters)
 
     def text(model: str, variant: str, benchmark: str, metric: str, mean: float, low: float, high: float) -> str:
         mark = marks.get((model, variant, metric), "") if benchmark == AVERAGE else ""
@@ -77,26 +69,25 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
     )
     present = [benchmark for benchmark in benchmarks if benchmark in set(numbers["benchmark"])]
     shown = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
-    shown = shown.assign(metric=shown["metric"].map(label))
-    return Table("main", numbers, shown, _caption(numbers, settings, marks), keys=2)
+    shown = shown.replace({"metric": LABELS})
+    return Table("main", numbers, shown, _caption(numbers, settings, letters, bool(marks)), keys=2)
 
 
-def _caption(numbers: pd.DataFrame, settings: TableSettings, marks: Mapping[tuple[str, str, str], str]) -> str:
+def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[str, str], marked: bool) -> str:
     seeds = seed_range(numbers.loc[numbers["variant"] != BASE, "seeds"])
     stand_ins = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
-        "(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. "
-        f"`{AVERAGE}`: every benchmark weighs the same. `{BASE}`: one evaluation of the untrained model, so that its "
-        "interval speaks for new problems only. An interval that is not symmetric is printed from low to high; "
-        f"{NONE}: none. "
+        f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
+        f"weighs the same. `{BASE}`: one evaluation of the untrained model, so that its interval speaks for new "
+        f"problems only. An interval that is not symmetric is printed from low to high; {NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
-    legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in _letters(settings.baselines).items())
+    legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in letters.items())
     if not legend:
         return caption.strip()
     caption += (
         f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {SIGNIFICANCE}, in parentheses where the "
         "test is not a declared one. Two baselines are compared once, at the later one."
     )
-    return caption if marks else f"{caption} No difference is resolved, so that there is no mark."
+    return caption if marked else f"{caption} No difference is resolved, so that there is no mark."

@@ -3,10 +3,9 @@
 import pandas as pd
 
 from ict_core.contamination import SIMILAR
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import number
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=16,

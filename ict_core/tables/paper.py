@@ -5,11 +5,9 @@ import math
 import pandas as pd
 
 from ict_core.statistics import AVERAGE
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._frames import LABELS, METRICS, Paper, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, by_row, number, percent_interval
-from ict_core.tables._published import Paper
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=11,
@@ -46,11 +44,9 @@ def _stand_in(settings: TableSettings) -> str:
 
 
 def paper_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """The paper's figures, then the study's of the same variants; shares, the study's with `LEVELS` intervals.
+    """The paper's figures, then the study's of the same variants: shares, the columns those of :data:`COLUMNS`.
 
-    Returns:
-        A frame of :data:`COLUMNS`. `benchmark` is the average or the paper's name of the benchmark; a figure that the
-        paper does not give is NaN, one that the study has not is no row.
+    A benchmark has the paper's name. What the paper does not give is NaN, what the study has not is no row.
     """
     published = _published(settings.paper)
     places = {AVERAGE: AVERAGE, _stand_in(settings): settings.paper.ablation.benchmark}
@@ -96,7 +92,7 @@ def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
     texts = rows.assign(
         text=by_row(rows, COLUMNS[3:], _text),
         head=rows["model"] + " (" + rows["source"] + ")",
-        metric=rows["metric"].map(label),
+        metric=rows["metric"].replace(LABELS),
     )
     heads = [f"{model} ({source})" for source, model in columns]
     shown = wide(texts, ["benchmark", "metric", "variant"], "head", heads)

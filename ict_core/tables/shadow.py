@@ -4,10 +4,9 @@ import pandas as pd
 
 from ict_core.evidence import RULE_QUANTITIES
 from ict_core.statistics import seed_range
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order, wide
+from ict_core.tables._frames import Table, TableSettings, in_order, wide
 from ict_core.tables._layout import by_row, percent_interval
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=6,
@@ -33,11 +32,10 @@ def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
         f"Every selection rule of the study on the same rollouts, those sampled while `{baseline}` trained: means over "
         f"the sampled steps and {seed_range(numbers['seeds'])}, in percent, ± half the 95 % t-interval over the seeds. "
         "A rule is named after the first variant that has it, and is applied from the first step on, without warm-up; "
-        "one whose scope is the batch has the sampled groups for its batch. "
-        "Kept: of all tokens. Gradient: of the sum of the norms of the policy gradient with respect to the tokens' "
-        "logits, |A| times the root of 1 − 2p + beta. 1 − p: of the sum of that mass. Of the kept tokens: the share "
-        "with A > 0 and with A < 0; the share above the median H1 and H2 of the step (a tie is half); their mean place "
-        "in the response from 0, its first token, to 100, its last; mean probability p, mean purity "
-        "beta = exp(−H2), mean distance of the two."
+        "one whose scope is the batch has the sampled groups for its batch. Kept: of all tokens. Gradient: of the sum "
+        "of the norms of the policy gradient with respect to the tokens' logits, |A| times the root of 1 − 2p + beta. "
+        "1 − p: of the sum of that mass. Of the kept tokens: the share with A > 0 and with A < 0; the share above the "
+        "median H1 and H2 of the step (a tie is half); their mean place in the response from 0, its first token, to "
+        "100, its last; mean probability p, mean purity beta = exp(−H2), mean distance of the two."
     )
     return Table("shadow", numbers, shown, caption, keys=1)

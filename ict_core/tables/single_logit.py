@@ -3,10 +3,9 @@
 import pandas as pd
 
 from ict_core.statistics import limits_by
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings
+from ict_core.tables._frames import Table, TableSettings
 from ict_core.tables._layout import percent, with_half
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 from ict_core.theory import DRAWS
 
 TABLE = Declaration(

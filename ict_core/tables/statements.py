@@ -4,10 +4,9 @@ import pandas as pd
 
 from ict_core.evidence import QUANTITIES
 from ict_core.statistics import limits_by
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, with_half
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=8,

@@ -6,10 +6,9 @@ import pandas as pd
 
 from ict_core.statistics import BASE, CELL
 from ict_core.store import records
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings, in_order
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import by_row, rare_percent
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=13,
@@ -25,11 +24,9 @@ SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncate
 
 
 def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Shares of the samples drawn, all benchmarks pooled, of a frame of `records.SCORES`: one row a cell, base first.
+    """The :data:`SHARES` of the samples drawn (`sampled`) of a frame of `records.SCORES`: one row a cell, base first.
 
-    Returns:
-        Columns model, variant, seed, sampled (samples drawn) and :data:`SHARES`. The six statuses add up to 1;
-        `truncated` (non-terminated: the completion ran into the length limit) overlaps with them.
+    The six statuses add up to 1; `truncated` (the completion ran into the length limit) overlaps with them.
     """
     cells = scores[scores["variant"].isin([BASE, *variants])].groupby(CELL)[["sampled", *SHARES]].sum().reset_index()
     cells[list(SHARES)] = cells[list(SHARES)].div(cells["sampled"], axis=0)
@@ -45,7 +42,6 @@ def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
     caption = (
         "Answer statuses in percent of the samples drawn, all benchmarks pooled. The first six add up to 100; "
         "`truncated`, the share of non-terminated answers (the length limit came before any stop id), overlaps with "
-        "them. Timeout, memory and error are ungraded: they "
-        "enter no pass@k."
+        "them. Timeout, memory and error are ungraded: they enter no pass@k."
     )
     return Table("statuses", numbers, shown, caption, keys=2)

@@ -6,9 +6,8 @@ import pandas as pd
 
 from ict_core.statistics import seed_range, selector_and_percent, shown_variants
 from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import TableSettings
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=4,
@@ -34,11 +33,9 @@ def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
 
 
 def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Level and paired difference from the reference, of the average, for every fraction of every selector.
+    """The columns model, variant, selector and percent of every fraction of every selector, and those of `compared`.
 
-    Returns:
-        The columns model, variant, selector, percent and those of `comparison.compared`. The reference, which keeps
-        every token, is the first row of each model, at 100 percent.
+    The reference, which keeps every token, is the first row of each model, at 100 percent.
     """
     rows = [
         (model, *row)

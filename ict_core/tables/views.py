@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from ict_core.tables._declaration import Declaration
-from ict_core.tables._frames import METRICS, TableSettings, in_order, label, wide
+from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, by_row, number, p_with_floor, percent, percent_range
-from ict_core.tables._table import Table
+from ict_core.tables._registry import Declaration
 
 TABLE = Declaration(
     place=3,
@@ -56,7 +55,7 @@ def views_table(views: pd.DataFrame, settings: TableSettings) -> Table:
     heads = {str(view): _head(str(view), rows) for view, rows in numbers.groupby("view", sort=False)}
     texts = numbers.assign(text=by_row(numbers, ["view", "estimate", "low", "high", "p", "p_floor"], _text))
     shown = wide(texts, ["model", "metric", "variant", "baseline"], "view", heads).rename(columns=heads)
-    shown = shown.assign(metric=shown["metric"].map(label))
+    shown = shown.replace({"metric": LABELS})
     caption = (
         "Other views of the declared contrasts, variant − baseline of the average over the benchmarks; none of them "
         "decides. Tests: two-sided p, not corrected for their number, and in parentheses the smallest p that so many "

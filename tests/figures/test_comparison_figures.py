@@ -8,7 +8,7 @@ import synthetic
 
 from ict_core.errors import UserError
 from ict_core.figures import components, forest, thresholds
-from ict_core.figures._style import style
+from ict_core.figures._panels import style
 from ict_core.statistics import RERUN
 
 

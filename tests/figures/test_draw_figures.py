@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
 from ict_core.figures import FIGURES, draw, entropy, length, note, pass_at_k, reward
-from ict_core.figures._style import RC, label, style
+from ict_core.figures._panels import RC, label, style
 
 LOG = ["reward", "entropy", "length"]
 WITHOUT_LINES = (

@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from ict_core.figures import forks, overlap
-from ict_core.figures._style import label, style
+from ict_core.figures._panels import label, style
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import synthetic
 from matplotlib.colors import to_rgb
 
-from ict_core.figures._style import handles, label, style
+from ict_core.figures._panels import handles, label, style
 
 
 def luminance(colour):

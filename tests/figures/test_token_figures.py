@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from ict_core.figures import FIGURES, elbow, purity, single_logit, statements, update
-from ict_core.figures._style import style
+from ict_core.figures._panels import style
 from ict_core.statistics import _elbow as rule
 
 
@@ -120,7 +120,7 @@ def test_a_single_run_has_a_dot_and_no_bar():
 
 def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):
     drawn = draw(update, tokens, ["ict-10", "grpo"], ["tiny"])
-    assert list(panels(drawn)) == [panel.title for panel in update.PANELS]
+    assert list(panels(drawn)) == [title for title, *_ in update.PANELS]
     axis = panels(drawn)["As predicted, π > β"]
     kept, dropped = marks(axis, "ict-10")
     assert np.allclose(kept.get_xdata(), 100) and np.allclose(dropped.get_xdata(), 100)  # one logit moved, and no other

@@ -17,7 +17,7 @@ from ict_core.config import Architecture, HubModel, LocalModel
 from ict_core.errors import UserError
 from ict_core.evidence._collect import compute_frame, merge_manifests
 from ict_core.models import _fetch as checkpoints
-from ict_core.report._manifests import manifest_page
+from ict_core.report._build import manifest_page
 from ict_core.store import hash_file, hash_tree, records
 from ict_core.tables.compute import compute_numbers
 

@@ -6,9 +6,8 @@ import pytest
 from ict_core.evidence import Settings, Variation
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
+from ict_core.report._build import manifest_page, overview
 from ict_core.report._claims import estimate_text
-from ict_core.report._manifests import manifest_page
-from ict_core.report._overview import overview
 from ict_core.statistics import Design
 from ict_core.store.records import COMPUTE
 

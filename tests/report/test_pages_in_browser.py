@@ -10,11 +10,10 @@ from test_pages import CLAIM, JOB, MANIFEST, NOTE, compute, settings
 
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
-from ict_core.report._manifests import manifest_page
-from ict_core.report._overview import overview
+from ict_core.report._build import manifest_page, overview
 from ict_core.stages.regrade import for_markdown
-from ict_core.tables._html import html
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table
+from ict_core.tables._write import html
 
 HIT = "document.title='hit'"
 HOSTILE = (

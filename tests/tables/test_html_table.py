@@ -2,8 +2,8 @@ from html.parser import HTMLParser
 
 import pandas as pd
 
-from ict_core.tables._html import html, html_escape, html_section
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table
+from ict_core.tables._write import html, html_escape, html_section
 
 SHOWN = pd.DataFrame(
     {

@@ -3,8 +3,8 @@ import re
 import pandas as pd
 import pytest
 
-from ict_core.tables._latex import ROWS, latex, latex_escape
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table
+from ict_core.tables._write import ROWS, latex, latex_escape
 
 SHOWN = pd.DataFrame(
     {

@@ -1,7 +1,7 @@
 import pandas as pd
 from markdown_it import MarkdownIt
 
-from ict_core.tables._table import Table
+from ict_core.tables._frames import Table
 from ict_core.tables._write import markdown, markdown_escape
 
 SHOWN = pd.DataFrame(

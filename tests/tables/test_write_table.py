@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ict_core.tables import csv, write
-from ict_core.tables._table import Table, grouped
+from ict_core.tables._frames import Table, grouped
 
 NUMBERS = pd.DataFrame({"model": ["a_b", "a_b"], "mean": [1 / 3, float("nan")]})
 SHOWN = pd.DataFrame({"model": ["a_b", "a_b", "c"], "metric": ["pass@1"] * 3, "mean": ["23.4 ± 3.1", "−2.0 ± —", "—"]})
