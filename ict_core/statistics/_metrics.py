@@ -150,8 +150,8 @@ class Graded:
         """
         arms = []
         for name in dict.fromkeys(variants):
-            blocks = self._arms.get((model, name), {}).items()
-            arms.append((name, [block for of, block in blocks if AVERAGE in benchmarks or of in benchmarks]))
+            by_benchmark = self._arms.get((model, name), {}).items()
+            arms.append((name, [block for of, block in by_benchmark if AVERAGE in benchmarks or of in benchmarks]))
         counts = [(name, sum(b.graded for b in blocks), sum(b.sampled for b in blocks)) for name, blocks in arms]
         if all(graded == sampled for _, graded, sampled in counts):
             return ""

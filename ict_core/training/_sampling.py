@@ -25,7 +25,7 @@ def sample_lean(model: Any) -> None:
     That is a Qwen2 in float32 with full attention and unscaled rotary positions. Adapters, other dtypes and other
     architectures keep transformers' own loop, and so does every call that finds the weights sharded over ranks.
     """
-    if type(model) is not Qwen2ForCausalLM or model.dtype != torch.float32:
+    if model.__class__ is not Qwen2ForCausalLM or model.dtype != torch.float32:
         return
     config, generate = model.config, model.generate
     unscaled = (config.rope_parameters or {}).get("rope_type") == "default"

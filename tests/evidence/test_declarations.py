@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.store._code import _exported
 from ict_core.evidence import read_declarations
 from ict_core.evidence._stored import MEASURED
 from ict_core.figures import FIGURES, reads
 from ict_core.figures._registry import Declaration
 from ict_core.jobs.outputs import study_jobs
 from ict_core.statistics import STATISTICS as MADE
+from ict_core.store._code import _exported
 from ict_core.tables import DECLARED, INPUTS, TABLES
 
 CORE = Path(__file__).parents[2] / "ict_core"
