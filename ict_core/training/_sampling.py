@@ -15,6 +15,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import scaled_dot_product_attention, silu
 from transformers import GenerationConfig, LogitsProcessorList, Qwen2ForCausalLM, TemperatureLogitsWarper
 
+_KNOWN: tuple[type, ...] = (Qwen2ForCausalLM,)  # not what inherits from it
 _BLOCK = 4  # tokens between two looks at which rollouts have ended
 _WORTH_IT = 0.9  # they leave when at most this share of the batch goes on
 
@@ -25,7 +26,7 @@ def sample_lean(model: Any) -> None:
     That is a Qwen2 in float32 with full attention and unscaled rotary positions. Adapters, other dtypes and other
     architectures keep transformers' own loop, and so does every call that finds the weights sharded over ranks.
     """
-    if model.__class__ is not Qwen2ForCausalLM or model.dtype != torch.float32:
+    if type(model) not in _KNOWN or model.dtype != torch.float32:
         return
     config, generate = model.config, model.generate
     unscaled = (config.rope_parameters or {}).get("rope_type") == "default"
