@@ -10,7 +10,7 @@ import synthetic
 from one_sample import t_interval
 from scipy.special import entr
 
-from ict_core.evidence import Variation, token_frames
+from ict_core.evidence import ArmVariation, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
 from ict_core.statistics import SOURCES_OF_VARIANCE
@@ -213,9 +213,9 @@ def drawn(name, frames, variants=synthetic.VARIANTS):
 
 
 ARMS = {
-    "ict-20": Variation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
-    "random-10": Variation("ict-10", "score", (("method.score", "js", "random"),), 50),
-    "stapo": Variation("grpo", None, (("method.selector", "grpo", "stapo"),), 44),
+    "ict-20": ArmVariation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": ArmVariation("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "stapo": ArmVariation("grpo", None, (("method.selector", "grpo", "stapo"),), 44),
 }
 
 

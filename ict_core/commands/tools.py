@@ -20,7 +20,7 @@ Count = Annotated[int, Option(help="prompts, drawn at random")]
 
 
 @dataclass(frozen=True)
-class Draw:
+class ProblemDraw:
     """Some problems of a file: keywords of :func:`ict_core.tools.inspection.chosen_problems`."""
 
     benchmark: Annotated[str | None, Option(help="draw from this benchmark's problems only")] = None
@@ -29,14 +29,14 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class LargeDraw(Draw):
-    """As :class:`Draw`, of more problems."""
+class LargeDraw(ProblemDraw):
+    """As :class:`ProblemDraw`, of more problems."""
 
     count: Count = 16
 
 
 @dataclass(frozen=True)
-class Rollouts:
+class RolloutOptions:
     """How they are sampled: fields of :class:`ict_core.shadow._checkpoint.GroupSampling`."""
 
     group_size: Annotated[int, Option(help="rollouts a prompt")] = 8
@@ -62,7 +62,7 @@ def shadow(
     problems: Annotated[Path, Option(help="train or eval.parquet of results/STUDY/data")],
     out: Annotated[Path, Option(help="receives tokens, shadow, overlap, gradients.parquet")],
     draw: LargeDraw,
-    rollouts: Rollouts,
+    rollouts: RolloutOptions,
     model: Annotated[
         Path | None, Option(help="configs/models/<model>.yaml, whose template the prompts stand in")
     ] = None,
@@ -95,7 +95,7 @@ def shadow(
 @command("tokens", portable=True)
 def tokens(
     cell: Annotated[Path, Argument(help=CELL)],
-    draw: Draw,
+    draw: ProblemDraw,
     study: MaybeStudyFile = None,
     problems: Annotated[Path | None, Option(help="a file of problems (default: the study's data/eval.parquet)")] = None,
     method: Annotated[

@@ -25,9 +25,9 @@ from ._measures import WHEN as WHEN
 from ._measures import run_quantities as run_quantities
 from ._measures import runs_of as runs_of
 from ._measures import token_frames as token_frames
+from ._stored import ArmVariation as ArmVariation
 from ._stored import Settings as Settings
 from ._stored import Stored as Stored
-from ._stored import Variation as Variation
 from ._stored import kinds as kinds
 from ._stored import mixture_note as mixture_note
 from ._stored import words as words

@@ -27,7 +27,7 @@ MEASURED = {
 _SHOWN = 4
 
 
-class Variation(NamedTuple):
+class ArmVariation(NamedTuple):
     """A variant beside the one that it varies."""
 
     of: str  # that one, or the first baseline where the variant declares none
@@ -58,7 +58,7 @@ class Settings:
     mirrors: dict[str, str]  # for each benchmark, in order, the paper's benchmark whose place it takes
     margin: float  # the smallest difference of interest, a share
     power: float  # of the smallest detectable difference and of the seeds needed
-    arms: dict[str, Variation]  # variant -> what it varies
+    arms: dict[str, ArmVariation]  # variant -> what it varies
     design: Design  # what the scores must hold
     whole: Mapping[str, Any]  # everything else that was configured, as written in the file
 
@@ -67,9 +67,9 @@ class Settings:
         return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
 
 
-def _variation(written: Mapping[str, Any]) -> Variation:
+def _variation(written: Mapping[str, Any]) -> ArmVariation:
     different = tuple((key, of, value) for key, of, value in written["different"])
-    return Variation(written["of"], written["factor"], different, written["equal"])
+    return ArmVariation(written["of"], written["factor"], different, written["equal"])
 
 
 class Stored:

@@ -9,7 +9,7 @@ from ict_core.evidence import Shown, read_declarations
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declaration(Shown):
+class FigureDeclaration(Shown):
     """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
 
     The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; none is
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ict_core.evidence import Stored
 
-FIGURES = read_declarations(Path(__file__).parent, "FIGURE", Declaration)  # by the module here that draws it
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the module here that draws it
 _OF_SCORES = {"runs", "levels", "contrasts", "components"}
 
 
@@ -41,7 +41,7 @@ def draw(name: str, study: "Stored") -> "Figure":
     """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
 
     Raises:
-        UserError: a frame is missing or broken, or as :class:`Declaration` says.
+        UserError: a frame is missing or broken, or as :class:`FigureDeclaration` says.
     """
     from matplotlib import rc_context  # here, as titles and inputs are read at every start
 

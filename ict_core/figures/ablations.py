@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.evidence import Variation, words
+from ict_core.evidence import ArmVariation, words
 from ict_core.figures._panels import PASS_METRICS, label, sentence
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.figures.forest import Line, draw_lines, heading
 from ict_core.statistics import FACTORS, both_ways
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=6,
     title="Ablations and controls",
     caption=(
@@ -26,7 +26,7 @@ FIGURE = Declaration(
 )
 
 
-def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
+def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
     """The contrasts of every variant that declares a factor with the one that it varies, as variant - that one."""
     rows = both_ways(contrasts[contrasts["metric"].isin(PASS_METRICS)])
     varied = {(variant, arm.of) for variant, arm in arms.items() if arm.factor is not None}
@@ -38,7 +38,7 @@ def draw(
     runs: pd.DataFrame,
     variants: Sequence[str],
     *,
-    arms: Mapping[str, Variation],
+    arms: Mapping[str, ArmVariation],
     margin: float | None = None,
 ) -> Figure:
     """Draw variant - reference of the average, for all of `arms` that declare a factor; `variants` is unused."""

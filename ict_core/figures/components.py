@@ -12,10 +12,10 @@ from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
 from ict_core.figures._panels import PASS_METRICS, average_rows, label, present, row_panels
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import BASE, RERUN, SOURCES_OF_VARIANCE
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=14,
     title="What the uncertainty of a level is made of",
     caption=(

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures._panels import GUIDE, draw_band, grid, present, sentence, style, titles
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=7,
     title="Where the sorted scores bend",
     caption=(

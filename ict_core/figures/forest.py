@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ict_core.figures._panels import PASS_METRICS, average_rows, draw_interval, label, row_panels, sentence, style
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import AVERAGE, paired_differences, seed_range
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=5,
     title="Differences to every baseline",
     caption=(

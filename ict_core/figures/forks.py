@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
 from ict_core.figures._panels import COLUMN_WIDTH, LEGEND_LINE, TEXT_WIDTH, label, present, sentence, style, titles
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=10,
     title="Known forks among the kept tokens",
     caption=(

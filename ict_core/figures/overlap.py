@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ict_core.figures._panels import COLUMN_WIDTH, TEXT_WIDTH, label, present, sentence, titles
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=11,
     title="How far any two rules agree",
     caption=(

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
 from ict_core.figures._panels import grid, present, side_by_side, style, titles
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import AVERAGE, BASE
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=3,
     title="Pass@k over k",
     caption=(

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ict_core.figures._panels import figure_width, label, present, sentence
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=8,
     title="Token probability and strategy purity",
     caption=(

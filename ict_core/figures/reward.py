@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.figures._panels import training_curves
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=1,
     title="Training reward",
     caption=(

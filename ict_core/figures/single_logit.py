@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures._panels import GUIDE, TEXT_WIDTH, present
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=12,
     title="One logit's change and the entropies",
     caption=(

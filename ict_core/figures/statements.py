@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.figures._panels import GUIDE, draw_seeds, present, variant_panels
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import limits_by
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=9,
     title="What the paper says of kept tokens and of entropy",
     caption=(

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
 from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, style, titles
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import AVERAGE, BASE, selector_and_percent
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=4,
     title="The share of tokens kept",
     caption=(

@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ict_core.figures._panels import GUIDE, draw_seeds, present, sentence, variant_panels
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import limits_by
 from ict_core.theory import LESS_CHANCE
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place=13,
     title="An update's change of the entropies",
     caption=(

@@ -13,7 +13,7 @@ from pydantic import Field
 from ict_core.config import Name, Section, read_section
 from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
-from ict_core.evidence import Variation
+from ict_core.evidence import ArmVariation
 from ict_core.statistics import BASE
 from ict_core.tables._layout import NONE
 
@@ -107,7 +107,7 @@ class TableSettings:
     margin: float
     power: float
     paper: Paper
-    arms: Mapping[str, Variation]
+    arms: Mapping[str, ArmVariation]
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

@@ -40,7 +40,7 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declaration(Shown, Origin):
+class TableDeclaration(Shown, Origin):
     """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
 
     The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
@@ -48,7 +48,7 @@ class Declaration(Shown, Origin):
     """
 
 
-DECLARED = read_declarations(Path(__file__).parent, "TABLE", Declaration)  # by the module here that makes it
+DECLARED = read_declarations(Path(__file__).parent, "TABLE", TableDeclaration)  # by the module here that makes it
 TABLES = {name: table for name, table in DECLARED.items() if table.place is not None}  # the report's, in its order
 INPUTS = tuple(dict.fromkeys(["scores", "levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
 """The frames that they are made from; notices need the scores."""

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.evidence import Variation, words
+from ict_core.evidence import ArmVariation, words
 from ict_core.statistics import FACTORS, seed_range
 from ict_core.tables._comparison import compared, resolved, side_by_side
 from ict_core.tables._frames import Table, TableSettings
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=5,
     title="Ablations and controls",
     inputs=("levels", "contrasts"),
@@ -25,7 +25,7 @@ TABLE = Declaration(
 )
 
 
-def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, Variation]) -> pd.DataFrame:
+def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
     """The factor, reference and values (in words) of every variant that declares one, and the columns of `compared`.
 
     They come by factor in the order of :data:`FACTORS`; each model's references come first.

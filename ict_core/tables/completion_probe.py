@@ -6,9 +6,9 @@ import pandas as pd
 
 from ict_core.tables._frames import Table, in_order, wide
 from ict_core.tables._layout import rare_percent
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=None,
     title="Completion of partial questions",
     inputs=(),

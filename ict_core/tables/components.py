@@ -7,9 +7,9 @@ import pandas as pd
 from ict_core.statistics import AVERAGE, BASE, RERUN, SOURCES_OF_VARIANCE
 from ict_core.tables._frames import METRICS, PASS_METRICS, Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, percent
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=14,
     title="Variance components",
     inputs=("components",),

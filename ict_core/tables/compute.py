@@ -8,9 +8,9 @@ from ict_core.statistics import BASE
 from ict_core.store.records import STAGES
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, whole_range
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=12,
     title="Compute",
     inputs=("compute", "levels"),

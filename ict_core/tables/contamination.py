@@ -5,9 +5,9 @@ import pandas as pd
 from ict_core.contamination import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import by_row, number, rare_percent
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=15,
     title="Overlap with the training data",
     inputs=("contamination",),

@@ -7,9 +7,9 @@ import pandas as pd
 from ict_core.statistics import AVERAGE, FAMILIES, seed_range
 from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order
 from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=2,
     title="Contrasts",
     inputs=("contrasts",),

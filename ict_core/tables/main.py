@@ -8,9 +8,9 @@ import pandas as pd
 from ict_core.statistics import AVERAGE, BASE, seed_range
 from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=1,
     title="Main results",
     inputs=("levels", "contrasts"),

@@ -5,9 +5,9 @@ import pandas as pd
 from ict_core.contamination import SIMILAR
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import number
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=16,
     title="Near-duplicates in the training data",
     inputs=("near_duplicates",),

@@ -7,9 +7,9 @@ import pandas as pd
 from ict_core.statistics import AVERAGE
 from ict_core.tables._frames import LABELS, METRICS, Paper, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, by_row, number, percent_interval
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=11,
     title="Beside the paper's figures",
     inputs=("levels",),

@@ -6,9 +6,9 @@ from ict_core.evidence import RULE_QUANTITIES
 from ict_core.statistics import seed_range
 from ict_core.tables._frames import Table, TableSettings, in_order, wide
 from ict_core.tables._layout import by_row, percent_interval
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=6,
     title="Rules on the same rollouts",
     inputs=("rule_means",),

@@ -5,10 +5,10 @@ import pandas as pd
 from ict_core.statistics import limits_by
 from ict_core.tables._frames import Table, TableSettings
 from ict_core.tables._layout import percent, with_half
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 from ict_core.theory import DRAWS
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=9,
     title="One logit's change and the entropies",
     inputs=("single_logit",),

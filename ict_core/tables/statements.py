@@ -6,9 +6,9 @@ from ict_core.evidence import QUANTITIES
 from ict_core.statistics import limits_by
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, with_half
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=8,
     title="What the paper says of kept tokens and of entropy",
     inputs=("quantity_means",),

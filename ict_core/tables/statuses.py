@@ -8,9 +8,9 @@ from ict_core.statistics import BASE, CELL
 from ict_core.store import records
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import by_row, rare_percent
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=13,
     title="Answer statuses",
     inputs=("scores",),

@@ -7,9 +7,9 @@ import pandas as pd
 from ict_core.statistics import seed_range, selector_and_percent, shown_variants
 from ict_core.tables._comparison import compared, resolved, side_by_side
 from ict_core.tables._frames import Table, TableSettings
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=4,
     title="Fraction of tokens kept",
     inputs=("levels", "contrasts"),

@@ -5,10 +5,10 @@ import pandas as pd
 from ict_core.statistics import limits_by
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, percent, with_half
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 from ict_core.theory import LEAST, LESS_CHANCE
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=10,
     title="An update's change of the entropies",
     inputs=("agreement_means",),

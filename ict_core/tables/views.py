@@ -4,9 +4,9 @@ import pandas as pd
 
 from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, by_row, number, p_with_floor, percent, percent_range
-from ict_core.tables._registry import Declaration
+from ict_core.tables._registry import TableDeclaration
 
-TABLE = Declaration(
+TABLE = TableDeclaration(
     place=3,
     title="Second views of the contrasts",
     inputs=("views",),

@@ -12,7 +12,7 @@ import pytest
 from ict_core.evidence import read_declarations
 from ict_core.evidence._stored import MEASURED
 from ict_core.figures import FIGURES, reads
-from ict_core.figures._registry import Declaration
+from ict_core.figures._registry import FigureDeclaration
 from ict_core.jobs.outputs import study_jobs
 from ict_core.statistics import STATISTICS as MADE
 from ict_core.store._code import _exported
@@ -24,7 +24,7 @@ MODULE = '''"""A figure."""
 
 import a_package_that_is_not_installed
 
-FIGURE = Declaration(
+FIGURE = FigureDeclaration(
     place={place},
     title="Of " "nothing",
     caption="A caption.",
@@ -93,20 +93,20 @@ def test_a_new_module_is_found_in_its_place_without_being_imported(tmp_path):
     (tmp_path / "first.py").write_text(MODULE.format(place=2))
     (tmp_path / "apart.py").write_text(MODULE.format(place=None))
     (tmp_path / "helper.py").write_text("FIGURES = 3\n")
-    found = read_declarations(tmp_path, "FIGURE", Declaration)
+    found = read_declarations(tmp_path, "FIGURE", FigureDeclaration)
     assert list(found) == ["first", "last", "apart"]
-    assert found["last"] == Declaration(place=7, title="Of nothing", caption="A caption.", inputs=("log",))
+    assert found["last"] == FigureDeclaration(place=7, title="Of nothing", caption="A caption.", inputs=("log",))
 
 
-@pytest.mark.parametrize("text", ["FIGURE = Declaration(place=PLACE)", "FIGURE = Declaration(1)"])
+@pytest.mark.parametrize("text", ["FIGURE = FigureDeclaration(place=PLACE)", "FIGURE = FigureDeclaration(1)"])
 def test_what_cannot_be_read_without_importing_is_refused(tmp_path, text):
     (tmp_path / "broken.py").write_text(f'"""A figure."""\n\n{text}\n')
     with pytest.raises(ValueError, match=r"broken\.py: FIGURE must be one call"):
-        read_declarations(tmp_path, "FIGURE", Declaration)
+        read_declarations(tmp_path, "FIGURE", FigureDeclaration)
 
 
 def test_two_figures_cannot_have_one_place(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.py").write_text(MODULE.format(place=1))
     with pytest.raises(ValueError, match="one place"):
-        read_declarations(tmp_path, "FIGURE", Declaration)
+        read_declarations(tmp_path, "FIGURE", FigureDeclaration)

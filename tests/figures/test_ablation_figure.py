@@ -4,14 +4,14 @@ import figure_frames
 import pytest
 import synthetic
 
-from ict_core.evidence import Variation
+from ict_core.evidence import ArmVariation
 from ict_core.figures.ablations import draw, rows_of
 
 ARMS = {
-    "ict-10": Variation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
-    "ict-20": Variation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
-    "random-10": Variation("ict-10", "score", (("method.score", "js", "random"),), 50),
-    "stapo": Variation("grpo", "tau_h", (("method.tau_h", 0.2, 0.8),), 50),
+    "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
+    "ict-20": ArmVariation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": ArmVariation("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "stapo": ArmVariation("grpo", "tau_h", (("method.tau_h", 0.2, 0.8),), 50),
 }
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ict_core.evidence import Settings, Variation
+from ict_core.evidence import ArmVariation, Settings
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
 from ict_core.report._build import manifest_page, overview
@@ -68,9 +68,9 @@ WHOLE = {
 def settings(**changes) -> Settings:
     whole = WHOLE | changes
     arms = {
-        "kl-10": Variation("ict-10", "score", (("method.score", "js", "kl"),), 50),
-        "g4": Variation("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 49),
-        "ict-10": Variation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
+        "kl-10": ArmVariation("ict-10", "score", (("method.score", "js", "kl"),), 50),
+        "g4": ArmVariation("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 49),
+        "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
     }
     mirrors, design = {"mini-word": "GSM8K"}, Design.of(whole)
     return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, design, whole)

@@ -6,7 +6,7 @@ import figure_frames
 import pandas as pd
 import synthetic
 
-from ict_core.evidence import Variation, token_frames
+from ict_core.evidence import ArmVariation, token_frames
 from ict_core.seeding import generator
 from ict_core.statistics import Comparisons, analyse
 from ict_core.statistics._schemas import CONTRASTS, LEVELS
@@ -23,8 +23,8 @@ MIRRORS = dict(
     )
 )
 ARMS = {
-    "ict-20": Variation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
-    "random-10": Variation("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "ict-20": ArmVariation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
+    "random-10": ArmVariation("ict-10", "score", (("method.score", "js", "random"),), 50),
 }
 VARIED = [(variant, arm.of) for variant, arm in ARMS.items()]
 DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES, "random-10")]

@@ -1,16 +1,18 @@
 import table_frames as made
 
 from ict_core.config._methods import Factor
-from ict_core.evidence import Variation
+from ict_core.evidence import ArmVariation
 from ict_core.statistics import FACTORS
 from ict_core.tables.ablations import ablation_numbers, ablations_table
 
 ARMS = {
-    "ict-10": Variation("grpo", None, (("method.selector", "grpo", "top-score"),), 40),
-    "ict-10-g4": Variation("ict-10", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48),
-    "random-10": Variation("ict-10", "score", (("method.score", "js", "random"),), 50),
-    "kl-10": Variation("ict-10", "score", (("method.score", "js", "kl"),), 50),
-    "grpo-g4": Variation("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48),
+    "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 40),
+    "ict-10-g4": ArmVariation(
+        "ict-10", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48
+    ),
+    "random-10": ArmVariation("ict-10", "score", (("method.score", "js", "random"),), 50),
+    "kl-10": ArmVariation("ict-10", "score", (("method.score", "js", "kl"),), 50),
+    "grpo-g4": ArmVariation("grpo", "group_size", (("method.group_size", None, 4), ("training.group_size", 8, 4)), 48),
 }
 LEVELS = made.levels(
     ("tiny", "ict-10", "average", "pass@1", 0.30, 0.27, 0.33),

@@ -14,7 +14,7 @@ from ict_core.errors import UserError
 from ict_core.store import MANIFEST, StudyFiles, cell_folder, read_manifest, records
 
 
-class Gpu(Section):
+class PlannedGpu(Section):
     """A GPU's data sheet; a GB is 10^9 bytes."""
 
     bfloat16_tflops: float = Field(gt=0)
@@ -81,7 +81,7 @@ class PlanFile(Section):
     """The whole file."""
 
     gpu: Name
-    gpus: dict[Name, Gpu] = Field(min_length=1)
+    gpus: dict[Name, PlannedGpu] = Field(min_length=1)
     cpu: Cpu
     node_gpus: Count
     wall_gpus: tuple[Count, ...] = Field(min_length=1)
