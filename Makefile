@@ -65,7 +65,7 @@ lint: env  ## formatting, types, the workflow's own checks
 
 FAST := config statistics store selection theory tokens evidence grading problems tables contamination models
 fast: env  ## in a minute: the quick tests of what computes and decides, without trainings, vLLM and Snakemake
-	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -n 2 -q -m "not slow" $(FAST:%=tests/%)
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -m "not slow" -n 2 -q $(FAST:%=tests/%)
 
 fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random examples
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)

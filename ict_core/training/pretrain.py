@@ -60,10 +60,7 @@ def pretrain(
     torch.set_num_threads(1)  # another number of threads gives other bytes
     tokenizer = train_tokenizer(architecture.vocab_size)
     model = build_model(architecture, tokenizer, rule.seed)
-    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
-    adamw = torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
-    optimizers: list[torch.optim.Optimizer] = [Muon(matrices, lr=rule.muon_lr), adamw]
+    optimizers = _optimizers(model, rule)
     schedules = [torch.optim.lr_scheduler.LambdaLR(o, lambda step: _schedule(step, rule.steps)) for o in optimizers]
     loss_of = SolutionLoss(model, architecture.max_positions)
     losses: list[float] = []
@@ -84,6 +81,13 @@ def pretrain(
         facts = {"stage": "pretrain", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
         write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens))
     return losses
+
+
+def _optimizers(model: Qwen2ForCausalLM, rule: Pretraining) -> list[torch.optim.Optimizer]:
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    adamw = torch.optim.AdamW(rest, lr=rule.adamw_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    return [Muon(matrices, lr=rule.muon_lr), adamw]
 
 
 def _schedule(step: int, steps: int) -> float:
