@@ -34,6 +34,13 @@ from ._intervals import wilson as wilson
 from ._metrics import Graded as Graded
 from ._metrics import pass_at_k as pass_at_k
 from ._metrics import samples_needed as samples_needed
+from ._pairing import both_ways as both_ways
+from ._pairing import limits_by as limits_by
+from ._pairing import paired_differences as paired_differences
+from ._pairing import seed_range as seed_range
+from ._pairing import selector_and_percent as selector_and_percent
+from ._pairing import shared_seeds as shared_seeds
+from ._pairing import shown_variants as shown_variants
 from ._permutation import sign_flip as sign_flip
 from ._permutation import signed_rank as signed_rank
 from ._permutation import two_sample as two_sample
@@ -49,13 +56,6 @@ from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS
 from ._schemas import SOURCES_OF_VARIANCE as SOURCES_OF_VARIANCE
 from ._schemas import STATISTICS as STATISTICS
 from ._schemas import VARIANTS as VARIANTS
-from ._schemas import both_ways as both_ways
-from ._schemas import limits_by as limits_by
-from ._schemas import paired_differences as paired_differences
-from ._schemas import seed_range as seed_range
-from ._schemas import selector_and_percent as selector_and_percent
-from ._schemas import shared_seeds as shared_seeds
-from ._schemas import shown_variants as shown_variants
 from ._views import Bootstrapped as Bootstrapped
 from ._views import crossed_bootstrap as crossed_bootstrap
 from ._views import interquartile_difference as interquartile_difference

@@ -11,7 +11,8 @@ from ict_core.statistics._arms import Arms, Shown, arms_of, check_samples, commo
 from ict_core.statistics._contrasts import Comparisons, contrast_frame
 from ict_core.statistics._levels import component_frame, level_frame, sampling_of
 from ict_core.statistics._metrics import metrics_of
-from ict_core.statistics._schemas import AVERAGE, BASE, VIEWS, shown_variants
+from ict_core.statistics._pairing import shown_variants
+from ict_core.statistics._schemas import AVERAGE, BASE, VIEWS
 from ict_core.statistics._views import Contrast, second_views
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics._metrics import metric_values, metrics_of, samples_needed
-from ict_core.statistics._schemas import AVERAGE, CELL, RUNS, cell_name, shared_seeds
+from ict_core.statistics._pairing import cell_name, shared_seeds
+from ict_core.statistics._schemas import AVERAGE, CELL, RUNS
 from ict_core.store import cell_folder
 
 _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come

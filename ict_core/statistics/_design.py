@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics._schemas import BASE, CELL, cell_name
+from ict_core.statistics._pairing import cell_name
+from ict_core.statistics._schemas import BASE, CELL
 from ict_core.store import cell_folder
 from ict_core.store.records import STATUSES, STATUSES_GRADED
 

@@ -35,6 +35,7 @@ FIGURE = FigureDeclaration(
 ALL = None
 ALLOWED = {  # what is shown may know of what computes: words, constants, and one closed form that is drawn as a line
     "ict_core.statistics._schemas": ALL,
+    "ict_core.statistics._pairing": ALL,
     "ict_core.statistics._metrics": {"Graded"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._stored": ALL,

@@ -124,6 +124,5 @@ def test_every_score_can_be_seen_and_the_script_knows_what_it_derives():
 def test_the_installed_package_has_its_files():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     shipped = {file for pattern in settings["ict_core"] for file in (ROOT / "ict_core").glob(pattern)}
-    assert {file.name for file in (ROOT / "ict_core/tools/inspection").iterdir() if file.suffix in (".js", ".css")} == {
-        file.name for file in shipped if file.parent.name == "inspection"
-    }
+    needed = {file for file in (ROOT / "ict_core").rglob("*") if file.suffix in (".js", ".css", ".csv", ".pyi")}
+    assert shipped == needed and {file.suffix for file in needed} == {".js", ".css", ".csv", ".pyi"}
