@@ -63,7 +63,7 @@ lint: env  ## formatting, types, the workflow's own checks
 	$(BIN)/snakefmt --check Snakefile workflow
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 
-FAST := config statistics store selection theory tokens evidence grading problems tables contamination models
+FAST := config statistics store selection theory tokens evidence grading problems tables contamination
 fast: env  ## in a minute: the quick tests of what computes and decides, without trainings, vLLM and Snakemake
 	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -m "not slow" -n 2 -q $(FAST:%=tests/%)
 

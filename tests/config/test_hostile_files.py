@@ -47,6 +47,7 @@ def test_what_is_no_configuration_is_refused(configs, content):
     assert not Path("ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
 def test_what_parsers_dislike_is_refused_as_a_value(configs, snippet):
     text = (CONFIGS / "training/smoke.yaml").read_bytes()

@@ -117,6 +117,7 @@ def test_generated_training_problems_are_new_and_their_templates_are_not():
     assert counts.loc[["mini-stem", "mini-science", "mini-aime23"], "but_for_numbers"].sum() == 0  # of other families
 
 
+@pytest.mark.slow
 def test_the_stage_writes_what_the_stored_run_holds(tmp_path):
     paths = {name: tmp_path / f"{name}.parquet" for name in ("train", "eval", "counts", "pairs")}
     options = {name: ["--study", str(STUDIES / "mini.yaml")] for name in ("data", "contamination")}

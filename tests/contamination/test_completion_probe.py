@@ -126,6 +126,7 @@ def test_an_engine_answers_and_answers_the_same_again(name, tiny_checkpoint):
     assert not first["exact"].any() and first["rouge_l"].between(0, 1).all()  # of random weights
 
 
+@pytest.mark.slow
 def test_the_commands_write_scores_and_a_table_without_any_question(tiny_checkpoint, tmp_path):
     study = tmp_path / "configs/studies/smoke.yaml"
     for folder in ("benchmarks", "data", "methods", "models", "training"):

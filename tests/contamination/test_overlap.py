@@ -47,6 +47,7 @@ def test_similarity_by_hand():
 SETS = st.lists(st.frozensets(st.sampled_from("abcdefgh"), min_size=1), max_size=8)
 
 
+@pytest.mark.slow
 @given(SETS, SETS, st.sampled_from([0.3, 0.5, 2 / 3, 0.75, SIMILAR, 1.0]))
 def test_no_pair_is_missed_and_none_is_made_up(left, right, bound):
     expected = [

@@ -62,6 +62,7 @@ def test_no_table_and_no_figure_computes_an_interval_or_a_test(file):
             assert node.attr not in SPREADS
 
 
+@pytest.mark.slow
 def test_what_is_read_is_what_the_modules_hold_and_each_has_its_function():
     for name, figure in FIGURES.items():
         module = import_module(f"ict_core.figures.{name}")

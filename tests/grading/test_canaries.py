@@ -18,6 +18,7 @@ def test_math_verify_is_asked_for_right_and_wrong_answers():
     assert set(asked) == {"correct", "wrong"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grader", "complaint"),
     [

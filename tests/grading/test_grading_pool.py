@@ -61,6 +61,7 @@ def test_what_is_cheap_needs_no_worker(monkeypatch):
         assert pool.grade([]) == []
 
 
+@pytest.mark.slow
 def test_math_verify_in_a_worker():
     items = [
         ("\\boxed{0.5}", "\\frac{1}{2}", "math"),
@@ -180,6 +181,7 @@ def test_a_worker_that_died_idle_is_replaced_without_blame(lone):
     assert [v.status for v in lone.grade(boxed("one", "two"))] == ["correct", "correct"]
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_worker(monkeypatch, obedient):
     obedient.grade(boxed("fine"))
     pids = [worker.process.pid for worker in obedient._workers]

@@ -12,6 +12,8 @@ from ict_core.grading._answers import SETTLERS
 from ict_core.grading._gold import ANSWER_TYPES
 from ict_core.store.records import COMPLETIONS, PROBLEMS, write_frame
 
+pytestmark = pytest.mark.slow
+
 GOLDS = {"latex": r"\frac{1}{3}", "integer": "42", "number": "42", "choice": "B"}
 ANSWERS = {
     "tower": "9^9^9^9",
@@ -62,7 +64,6 @@ def test_every_type_is_attacked():
     assert SETTLERS["math"] is SETTLERS["latex"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", GOLDS)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_ends_within_the_limit_with_a_status_and_bounded_memory(hasty, kind, name):
@@ -109,7 +110,6 @@ def test_the_frame_holds_no_missing_text(tmp_path):
         grade_completions(texts, problems, workers=1, seconds=1, memory_mib=MEMORY_MIB)
 
 
-@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ITEMS, SPACES, SPACES)
 def test_any_text_and_any_gold_have_a_status(pool, item, before, after):

@@ -119,6 +119,7 @@ def test_more_problems_than_a_family_has_are_refused(monkeypatch):
         evaluation_problems(0, {"mini-stem": ("stem", 4)})
 
 
+@pytest.mark.slow
 def test_the_prompt_template_is_the_prompt():
     problem = FAMILIES["word"](generator(0, "template"))
     chat = [{"role": "user", "content": problem.question}]

@@ -99,6 +99,7 @@ def test_base_has_levels_only(found):
     assert "base" not in {*found.contrasts["variant"], *found.contrasts["baseline"], *found.components["variant"]}
 
 
+@pytest.mark.slow
 def test_the_same_whatever_the_order_of_rows_and_the_global_seed(found, scores):
     np.random.seed(5)  # noqa: NPY002 - must not matter
     again = run(scores.sample(frac=1, random_state=2))
@@ -127,6 +128,7 @@ def test_a_declared_metric_without_the_samples_is_refused(scores):
     assert "pass@4" not in set(run(short, declared=DECLARED[:1]).levels["metric"])
 
 
+@pytest.mark.slow
 def test_a_time_out_takes_nothing_away(found, scores):
     timed_out = scores.copy()
     row = scores.index[(scores["variant"] == "ict-10") & (scores["wrong"] > 5)][0]
@@ -138,6 +140,7 @@ def test_a_time_out_takes_nothing_away(found, scores):
         pd.testing.assert_frame_equal(before.isna(), after.isna())  # the sampling's component, too
 
 
+@pytest.mark.slow
 def test_declarations_for_other_studies_are_skipped(found, scores):
     other = [("ict-5", "grpo", "pass@64"), ("ict-10", "base", "pass@1")]
     again = run(scores, declared=[*DECLARED, *other, DECLARED[0]])

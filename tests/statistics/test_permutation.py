@@ -123,6 +123,7 @@ def test_more_than_can_be_counted_is_drawn():
     assert sign_flip(values + 100, generator(0, "test")) >= sign_flip_floor(17) == 1 / (DRAWN + 1)
 
 
+@pytest.mark.slow
 def test_more_splits_than_can_be_counted_are_drawn():
     rng = np.random.default_rng(5)
     ours, theirs = rng.normal(0.5, 1, (2, 12))

@@ -49,6 +49,7 @@ def test_every_benchmark_weighs_the_same():
     assert two_way([BY_HAND, larger]).mean == pytest.approx((2 + 12) / 2)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)  # a busy machine is no failure
 @given(st.integers(2, 5), st.integers(2, 7), st.integers(0, 1000))
 def test_one_benchmark_agrees_with_the_analysis_of_variance(runs, problems, seed):

@@ -96,6 +96,7 @@ def test_arms_that_are_the_same_runs():
     assert frame.loc["probability of improvement", "estimate"] == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "seeds", "size", "read_at"),
     [

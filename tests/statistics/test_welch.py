@@ -7,6 +7,7 @@ from scipy import stats
 from ict_core.statistics import welch
 
 
+@pytest.mark.slow
 @given(st.integers(2, 8), st.integers(2, 8), st.floats(0.1, 5), st.integers(0, 1000))
 def test_agrees_with_scipy(n, m, sd, seed):
     rng = np.random.default_rng(seed)

@@ -70,6 +70,7 @@ def test_the_readable_table_has_chance_beside_recall_and_precision(study):
     assert set(own["recall all"]) == {"50.0 ± —"} and "`grpo`" in table.caption
 
 
+@pytest.mark.slow
 def test_problems_without_known_forks_have_a_sentence(study):
     tokens = made.tokens(made.cells_of(study["scores"])).assign(fork=NAN)
     table = forks_table(fork_means(made.shadow_of(study).assign(forks=NAN), tokens, "grpo"), made.settings())

@@ -76,6 +76,7 @@ def test_a_share_stands_beside_what_chance_gives(update, tokens):
     assert update.shown.loc[2, "as stated, p > beta"] == text
 
 
+@pytest.mark.slow
 def test_without_a_state_after_an_update_the_table_says_so(tokens):
     none = update_table(frames(tokens.assign(logprob_after=np.nan))["agreement_means"], made.settings(["grpo"]))
     assert none.shown.empty and none.caption.startswith("No token was sampled before and after")

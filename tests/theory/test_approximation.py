@@ -71,6 +71,7 @@ def test_random_states_are_those_of_dirichlet_distributions():
     pd.testing.assert_frame_equal(found, approximation.random_states.__wrapped__(10, 1.0))
 
 
+@pytest.mark.slow
 def test_a_model_has_a_value_a_seed_and_a_random_kind_one_without_an_interval():
     seeds = [states(*[RARE] * n, *[COMMON] * (40 - n)).assign(model="tiny", seed=n) for n in (10, 20, 30)]
     found = approximation.over_sources(approximation.by_regime, approximation.sources(pd.concat(seeds)))

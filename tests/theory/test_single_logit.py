@@ -45,6 +45,7 @@ def test_the_first_order_statements_are_the_slopes(logits, token):
     assert halved == pytest.approx(-theory.first_order_h2_change(logprobs[token], h2, 1.0) / 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(LOGITS, st.integers(0, 39), st.floats(0.05, 8))
 def test_the_sign_of_the_first_order_statement_is_right_up_to_the_turning_shift_and_wrong_beyond(logits, token, size):

@@ -20,7 +20,15 @@ from ict_core.process.failures import check_room, explain
 from ict_core.figures import FIGURES, reads
 from ict_core.selection import rule_files
 from ict_core.store import fingerprint
-from ict_core.store import COMPLETIONS_CACHE, FIGURE_KINDS, TABLE_KINDS, StudyFiles, cell_folder, study_folder, trained_model
+from ict_core.store import (
+    COMPLETIONS_CACHE,
+    FIGURE_KINDS,
+    TABLE_KINDS,
+    StudyFiles,
+    cell_folder,
+    study_folder,
+    trained_model,
+)
 from ict_core.statistics import STATISTICS as MADE
 from ict_core.tables import INPUTS as TABLE_INPUTS
 from ict_core.tables import TABLES
