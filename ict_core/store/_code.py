@@ -71,13 +71,15 @@ def _imported(file: Path) -> set[Path]:
 def _on_the_way(name: str) -> Iterator[Path]:
     """The files that are read when a dotted name of the library is imported.
 
-    Its last part is a module, something in a module, or a name that a package exports from one of its modules.
+    Its last part is a module, something in a module, a name that a package exports from one of its modules, or a
+    package, of which any export may be used.
     """
     path = LIBRARY
     yield path / "__init__.py"
     for part in name.split(".")[1:]:
         path = path / _exported(path).get(part, part)
         yield from (file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file())
+    yield from (path / f"{module}.py" for module in sorted(set(_exported(path).values())))
 
 
 @functools.cache

@@ -53,6 +53,16 @@ def test_the_closure_by_hand(library):
     }
 
 
+def test_of_a_package_that_is_imported_whole_every_export_counts(library):
+    (library / "c").mkdir()
+    (library / "c/__init__.py").write_text("")
+    (library / "c/__init__.pyi").write_text("from ._inner import exported as exported\n")
+    (library / "c/_inner.py").write_text("exported = 1\n")
+    (library / "c/_own.py").write_text("")
+    (library / "one.py").write_text("from ict_core import c\n")
+    assert {"c/__init__.py", "c/_inner.py"} == {name for name in names("one") if name.startswith("c/")}
+
+
 def test_an_edit_changes_the_fingerprints_of_those_that_import_it_and_of_no_other(library):
     (library / "one.py").write_text("import ict_core.two\n")
     (library / "two.py").write_text("")
