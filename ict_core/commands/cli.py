@@ -7,7 +7,7 @@ from typer import Option
 
 from ict_core.commands import stages, tools  # noqa: F401  # which declare the subcommands
 from ict_core.commands.app import Given, MaybeStudyFile, app, command
-from ict_core.commands.stages import prepare, study_to_run, unused_in_training
+from ict_core.commands.stages import UNUSED_IN_PRETRAINING, prepare, study_to_run, unused_in_training
 from ict_core.process import end_with_parent, loading, numerics, serve
 
 
@@ -24,10 +24,10 @@ def forkserver(
     def preload() -> None:  # makes the imports of the jobs, as their subcommands make them
         if loaded is None:
             numerics.use("portable")
-            from ict_core.figures import FIGURES, draw  # noqa: F401
+            from ict_core.report import write_report  # noqa: F401
             from ict_core.stages import claims, figure, statistics, tables  # noqa: F401
         elif kind == "pretrain":
-            with loading(without=("scipy",)):
+            with loading(without=UNUSED_IN_PRETRAINING):
                 from ict_core.stages import pretrain  # noqa: F401
         elif kind == "train":
             cells = [unused_in_training(loaded.training_of(cell.model, cell.variant)) for cell in loaded.cells()]

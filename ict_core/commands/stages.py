@@ -88,13 +88,16 @@ def fetch_model(study: StudyFile, model: Name, out: Given) -> None:
     fetch_model.run(loaded, model, repository(study), _mirror(loaded, study), out)
 
 
+UNUSED_IN_PRETRAINING = ("scipy",)  # which transformers imports wherever it is installed
+
+
 @command("pretrain")
 def pretrain(study: StudyFile, model: Name, held_out: HeldOut, out: Given) -> None:
     """Pretrain a base model."""
     loaded = study_to_run(study)
     prepare()
     _check_model(loaded, study, model)
-    with loading(without=("scipy",)):
+    with loading(without=UNUSED_IN_PRETRAINING):
         from ict_core.stages import pretrain
 
     pretrain.run(loaded, model, held_out, out)

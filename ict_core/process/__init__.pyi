@@ -2,6 +2,7 @@ from ._environment import applicable_lock as applicable_lock
 from ._environment import check_environment as check_environment
 from ._environment import check_trackers as check_trackers
 from ._environment import locked_versions as locked_versions
+from ._forkserver import ATTEMPTS as ATTEMPTS
 from ._forkserver import folder_for_jobs as folder_for_jobs
 from ._forkserver import serve as serve
 from ._job_log import Progress as Progress
@@ -16,7 +17,6 @@ from ._machine import this_hardware as this_hardware
 from ._machine import this_platform as this_platform
 from ._machine import this_process as this_process
 from ._startup import loading as loading
-from ._supervise import ATTEMPTS as ATTEMPTS
 from ._supervise import RETRIES as RETRIES
 from ._supervise import end_with_parent as end_with_parent
 from ._supervise import forked as forked

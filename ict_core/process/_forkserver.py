@@ -27,6 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+ATTEMPTS = (
+    "ICT_ATTEMPTS"  # variable of a supervised child: how its earlier attempts ended, JSON: signals' names and statuses
+)
+MASK = "CUDA_VISIBLE_DEVICES"
 FOLDER = "ICT_FORKSERVERS"
 """Environment variable: where the servers' sockets lie. Without it, every job starts by itself."""
 
@@ -34,7 +38,7 @@ _EVIDENCE = ("statistics", "tables", "figure", "claims", "report")
 KINDS = {name: name for name in ("pretrain", "train", "generate", "grade")} | dict.fromkeys(_EVIDENCE, "evidence")
 """The subcommands of `ict` that are forked, each with the name of its server: of one kind have the same imports."""
 
-_OF_THE_JOB = ("ICT_ATTEMPTS", "OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
+_OF_THE_JOB = (ATTEMPTS, "OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
 _IDLE = 60.0  # seconds without a job after which a server ends
 _LOOK = 1.0  # seconds between two looks whether the folder is still there
 _START = 60.0  # seconds within which a server listens
@@ -84,7 +88,7 @@ def fork(command: Sequence[str], environment: Mapping[str, str]) -> Forked | Non
     folder = environment.get(FOLDER)
     if not folder or Path(command[0]).name != "ict" or len(command) < 2 or command[1] not in KINDS:
         return None
-    if environment.get("CUDA_VISIBLE_DEVICES") or environment.get("OMP_NUM_THREADS") != "1":  # Snakemake sets it
+    if environment.get(MASK) or environment.get("OMP_NUM_THREADS") != "1":  # Snakemake sets it
         return None
     study = command[command.index("--study") + 1] if "--study" in command else None
     own = {name: environment[name] for name in _OF_THE_JOB if name in environment}
@@ -113,6 +117,7 @@ def _connect(folder: Path, kind: str, study: str | None, environment: dict[str, 
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (connection := _try(address)) is not None:
             return connection
+        address.unlink(missing_ok=True)  # of a server that has ended
         command = [sys.executable, "-P", "-m", "ict_core", "forkserver", "--kind", kind, "--address", str(address)]
         with address.with_suffix(".out").open("ab") as output:
             server = subprocess.Popen(
@@ -137,7 +142,8 @@ def _key(kind: str, study: str | None, environment: dict[str, str]) -> str:
     digest = hashlib.sha256(json.dumps(started, sort_keys=True).encode())
     if study:
         digest.update(Path(study).read_bytes())
-    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
+    library = Path(__file__).parents[1]
+    for file in sorted([*library.rglob("*.py"), *library.rglob("*.pyi")]):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 

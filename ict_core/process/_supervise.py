@@ -25,14 +25,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ict_core.errors import UserError
-from ict_core.process._forkserver import FOLDER, Forked, fork
+from ict_core.process._forkserver import ATTEMPTS, FOLDER, MASK, Forked, fork
 
 LOCKS = "ICT_LOCKS"  # environment variable: the folder of the lock files
-MASK = "CUDA_VISIBLE_DEVICES"
 INVENTORY = ("nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader")
 WAIT = (0.1, 0.4)  # seconds between two tries of a lease
 
-ATTEMPTS = "ICT_ATTEMPTS"  # variable of the child: how its earlier attempts ended, JSON: signals' names and statuses
 RETRIES = 2
 PAUSES = (5.0, 20.0)  # seconds before a further attempt, the last for all that follow
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}  # who sends these wants no further attempt

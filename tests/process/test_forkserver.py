@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -185,8 +186,12 @@ def test_a_server_that_cannot_import_leaves_the_job_to_itself(environment, tmp_p
 def test_the_ledger_by_a_server_is_the_stored_one(environment, tmp_path):
     stored = REPOSITORY / "results/reference/mini"
     options = ["--stored", str(stored), "--results", str(tmp_path), "--claims", str(REPOSITORY / "configs/claims.yaml")]
+    given = environment | {"CUDA_VISIBLE_DEVICES": ""}
+    shared = {name: value for name, value in given.items() if name not in forkserver._OF_THE_JOB}
+    with socket.socket(socket.AF_UNIX) as ended:  # what a server leaves that has ended
+        ended.bind(str(Path(environment[forkserver.FOLDER]) / forkserver._key("evidence", None, shared)))
     for name in ("statistics", "claims"):
-        job = forkserver.fork(["ict", name, *options], environment | {"CUDA_VISIBLE_DEVICES": ""})
+        job = forkserver.fork(["ict", name, *options], given)
         assert job is not None
         ends = []
         waited_for(lambda job=job, ends=ends: ends.append(job.end()) or ends[-1] is not None)
