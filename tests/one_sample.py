@@ -1,4 +1,7 @@
-"""The interval of one sample in plain numbers, for frames and tables made by hand."""
+"""The interval of one sample in plain numbers, for frames and tables made by hand.
+
+It is the library's own, which `tests/statistics/test_intervals.py` holds against scipy.
+"""
 
 from typing import NamedTuple
 

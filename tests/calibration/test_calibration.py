@@ -1,3 +1,9 @@
+"""How often intervals and tests keep their word where the truth is known.
+
+Agreement with the stored rates, and of the page with them, only shows that nothing has changed: the code wrote them.
+What is independent of them: the nominal rates that the first tests demand, the truth that `test_simulate.py` draws.
+"""
+
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +132,7 @@ def test_the_documentation_shows_the_stored_table():
 
 
 def test_the_documentation_counts_seeds_as_the_library_does():
+    """The page against the library, which tests/statistics/test_power.py and test_permutation.py check by others."""
     text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
     sd = 0.02 * 2**0.5  # of a paired difference whose arms' runs vary by 2 points and share nothing
     points = [f"{100 * float(detectable(sd, seeds, 0.8)):.1f}" for seeds in (3, 5, 10, 20)]
@@ -172,6 +179,7 @@ def test_the_smallest_p_is_holms():
 
 
 def test_coverage_is_read_at_or_below(monkeypatch):
+    """Which row of the stored table is read; not whether its rate is right."""
     frame = stored()
     row = frame[(frame["case"] == "plain") & (frame["truth"] == "new problems") & (frame["method"] == "welch")]
     rate = row.set_index(["size", "seeds"])["rate"]

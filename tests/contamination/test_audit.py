@@ -119,6 +119,7 @@ def test_generated_training_problems_are_new_and_their_templates_are_not():
 
 @pytest.mark.slow
 def test_the_stage_writes_what_the_stored_run_holds(tmp_path):
+    """That nothing has changed since the code wrote them; the counts and pairs by hand are at the top."""
     paths = {name: tmp_path / f"{name}.parquet" for name in ("train", "eval", "counts", "pairs")}
     options = {name: ["--study", str(STUDIES / "mini.yaml")] for name in ("data", "contamination")}
     for name, path in paths.items():
@@ -146,7 +147,11 @@ def real():
 @real_rows
 @pytest.mark.slow
 def test_the_real_rows(real):
-    """The figures of docs/contamination.md."""
+    """The figures of docs/contamination.md.
+
+    But for the sizes, the audit itself gave them, so they only show that nothing has changed: its counts are checked by
+    hand at the top, its searches against all pairs in `test_overlap.py`.
+    """
     counts = real[0].set_index("benchmark")
     assert (counts["training"] == 7473 + 7498).all()
     columns = ["problems", "repeated", "exact", "ngram", "short", "similar", "same_answer", "but_for_numbers"]
@@ -163,6 +168,7 @@ def test_the_real_rows(real):
 @real_rows
 @pytest.mark.slow
 def test_two_real_problems_that_differ_by_one_sign_are_a_warning(real):
+    """`tests/problems/test_published_rows.py` finds the pair by itself; the numbers show that nothing has changed."""
     near = real[1]
     pair = near[near["problem"] == "test/precalculus/285.json"]
     assert pair["training_set"].tolist() == ["math-train"] and pair["same_answer"].tolist() == ["no"]

@@ -2,7 +2,8 @@ r"""Whole benchmarks: every gold answer is correct against itself, and none agai
 
 The gold of a row is what its benchmark's authors take for it: the number after ``####`` in GSM8K, the last ``\boxed``
 of MATH's solution, the stored answer elsewhere. Two rows of MATH's training part have no gold answer (EMPTY_BOXES);
-there are no other exceptions.
+there are no other exceptions. For MATH's training part the code itself reads the gold answer off the solution, so that
+there it is only held against itself; MATH-500 states its answers, and `test_boxes.py` has boxes by hand.
 """
 
 import pytest

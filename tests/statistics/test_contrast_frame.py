@@ -1,3 +1,5 @@
+"""Contrasts against scipy and statsmodels; two-way limits and power are checked in `test_two_way` and `test_power`."""
+
 from math import isnan
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Which interval a level has, by functions that `test_two_way.py`, `test_one_run.py` and `test_intervals.py` check."""
+
 from math import isnan
 
 import numpy as np

@@ -108,6 +108,7 @@ def test_arms_that_are_the_same_runs():
     ],
 )
 def test_coverage_is_the_calibrations_at_or_below(sizes, seeds, size, read_at):
+    """Which row is read; whether its rate is right is for tests/calibration/test_calibration.py."""
     frame = views_of(*arms(seeds, sizes), resamples=5)
     table = stored().query("case == 'plain' and quantity == 'difference' and seeds == @read_at and size == @size")
     table = table[table["truth"] != "these problems"].set_index("method")["rate"]

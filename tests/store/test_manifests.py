@@ -96,7 +96,7 @@ def test_json_is_sorted_and_whole_or_absent(tmp_path):
 
 
 def test_hash_file_is_sha256(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc")
+    (tmp_path / "a").write_bytes(b"abc")  # the first example of the standard, FIPS 180
     assert hash_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 

@@ -92,7 +92,10 @@ def test_samples_that_could_not_be_graded_are_told_with_every_table_whose_number
     concerned = arms & contrasts["benchmark"].isin(["average", scores.loc[row, "benchmark"]])
     assert (contrasts["notice"] != "").equals(concerned) and 0 < concerned.sum() < len(contrasts)
     declared = contrasts[(contrasts["family"] == "declared") & (contrasts["baseline"] == "grpo")].iloc[0]
-    told_of = "graded samples: ict-10 7920 of 7920, grpo 7915 of 7920; pass@4 of grpo at most 0.0084 points too low"
+    # 330 problems, 3 seeds, 8 samples; pass@3 for pass@4 is q^3 - q^4 too low, at most 27/256, of one problem in 3 x 60
+    # and one benchmark of seven
+    most = f"{100 * 27 / 256 / (3 * 60) / 7:.2g}"
+    told_of = f"graded samples: ict-10 7920 of 7920, grpo 7915 of 7920; pass@4 of grpo at most {most} points too low"
     assert (declared["variant"], declared["notice"]) == ("ict-10", told_of)
     assert (after["thresholds"].numbers["notice"] != "").all()  # each is compared with grpo
     main = after["main"].numbers

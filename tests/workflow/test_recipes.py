@@ -52,7 +52,7 @@ def test_add_a_method(copy, tiny_checkpoint):
 def test_add_a_benchmark(copy):
     done = follow(copy, *steps("Add a benchmark"), "ruff check ict_core", "ruff format --check ict_core")
     stated = re.search(r'sha256: "([1-9a-f]\w{63})"', steps("Add a benchmark")[2])[1]
-    assert f"has {stated}" in done.stdout  # the first `ict data` named it
+    assert f"has {stated}" in done.stdout  # the first `ict data` named it; test_published.py has a hash by hand
     assert jobs(done.stdout) >= Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
     problems = records.read_frame(copy.folder / "try/eval.parquet", records.PROBLEMS)
     sums = problems[problems["benchmark"] == "sums"]

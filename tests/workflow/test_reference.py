@@ -1,4 +1,8 @@
-"""The stored full run: everything shown is rebuilt from it, byte for byte, on a machine without torch or vLLM."""
+"""The stored full run: everything shown is rebuilt from it, byte for byte, on a machine without torch or vLLM.
+
+Equal bytes only show that nothing has changed since the run was stored. Whether its numbers are right is checked by
+hand from its scores in `tests/tools/explain`, and of the code in `tests/statistics`, `tests/evidence`, `tests/tables`.
+"""
 
 import json
 import shutil

@@ -67,6 +67,7 @@ def test_a_claim_by_hand():
     ],
 )
 def test_each_kind_of_test_names_its_runs_and_computes_its_numbers_again(name, arms, source):
+    """The code computes again what it wrote: nothing has changed. A claim by hand is above, more in tests/evidence."""
     text = told(name)
     assert all(f"\n  {arm}" in text for arm in arms)
     assert f"  from {MINI / source}\n" in text and f"verdict, recomputed from {source}: " in text

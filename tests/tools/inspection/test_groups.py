@@ -141,7 +141,8 @@ def test_rewards_are_the_verifiers(checkpoint, problems, groups, monkeypatch):
     row = problems.iloc[0]
     assert graded == [(text, row["answer"], row["answer_type"]) for text in texts]
     torch.testing.assert_close(found.rewards, torch.tensor([1.0, math.nan, 0.0]), equal_nan=True)
-    assert found.advantages.tolist() == pytest.approx([0.70701, 0, -0.70701], abs=1e-5)
+    pair = 0.5 / (0.5**0.5 + 1e-4)
+    assert found.advantages.tolist() == pytest.approx([pair, 0, -pair], abs=1e-6)
 
 
 def test_advantages_by_hand():
