@@ -31,7 +31,7 @@ def of(results, marked=frozenset(), faults=None):
 
 def made_before(results):
     """The problems and the base model."""
-    for name in ("data/train.parquet", "data/eval.parquet", "m/base/model/config.json"):
+    for name in ("data/train.parquet", "data/eval.parquet", "m/base/seed-0/model/config.json"):
         write(results / name)
 
 
@@ -79,9 +79,9 @@ def test_what_was_there_and_is_not_is_missing_and_what_is_spoilt_is_damaged(tmp_
     (folder / "completions.parquet").unlink()
     assert of(tmp_path) == ("missing", "generate", f"{NAME}/completions.parquet")
     assert of(tmp_path, faults={folder / "train": f"{folder}/train: x"}) == ("damaged", "train", f"{NAME}/train: x")
-    (tmp_path / "m/base/model/config.json").unlink()
-    (tmp_path / "m/base/model").rmdir()
-    assert of(tmp_path) == ("missing", "pretrain", "m/base/model")
+    (tmp_path / "m/base/seed-0/model/config.json").unlink()
+    (tmp_path / "m/base/seed-0/model").rmdir()
+    assert of(tmp_path) == ("missing", "pretrain", "m/base/seed-0/model")
     (tmp_path / "data/eval.parquet").unlink()
     assert of(tmp_path) == ("missing", "data", "data/eval.parquet")
 
@@ -199,7 +199,12 @@ def test_the_page_is_a_table_with_a_header_and_totals():
 
 
 def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):
-    for name in ("mini-s/ict-10/seed-0/train/a", "mini-s/base/model/a", "data/train.parquet", "data/eval.parquet"):
+    for name in (
+        "mini-s/ict-10/seed-0/train/a",
+        "mini-s/base/seed-0/model/a",
+        "data/train.parquet",
+        "data/eval.parquet",
+    ):
         write(tmp_path / name)
     assert main(["status", "--results", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "41 cells: 39 waiting, 2 trained"
