@@ -27,8 +27,8 @@ MEASURED = {
 _SHOWN = 4
 ONE_BASE = "All trainings of a model began with one base model: intervals and tests do not speak for another one."
 SEVERAL_SEEDS = (
-    "{} training seeds began with each base model: levels and differences are over base models, each with the mean of its "
-    "seeds, the number of seeds is that of base models; what is said of tokens is over runs."
+    "{} training seeds began with each base model: levels and differences are over base models, each with the mean of "
+    "its seeds, the number of seeds is that of base models; what is said of tokens is over runs."
 )
 
 
@@ -124,7 +124,7 @@ class Stored:
 
     @property
     def note(self) -> str:
-        """What every table says of the study: its own note, what its intervals leave out, whether its jobs are alike."""
+        """What every table says of the study: its own note, what its intervals leave out, whether it is mixed."""
         return " ".join(filter(None, [self.settings.note, self.settings.scope, self.mixed]))
 
     @cached_property

@@ -48,7 +48,8 @@ def status(
 ) -> Status:
     """How far one cell is: the state of its first job whose outputs are not all there as they were left.
 
-    `base` is the untrained model that the cell begins with, or is; `marked` and `faults` are what :func:`begun` and :func:`damaged` return.
+    `base` is the untrained model that the cell begins with, or is; `marked` and `faults` are what :func:`begun` and
+    :func:`damaged` return.
     """
     own = cell_jobs(results, cell, cell == base)
     if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was

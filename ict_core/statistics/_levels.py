@@ -72,9 +72,9 @@ def _cut(squares: Sequence[float]) -> Floats:
 def base_variance(runs: Floats, per_base: int) -> tuple[float, float]:
     """The variances of a run's mean between base models, and between runs that began with one of them.
 
-    By expected mean squares (Searle, Casella and McCulloch 1992, chapter 3): (MS_between - MS_within) / n, cut at 0, and
-    MS_within, from the means of runs, shape (base models * n,), the n of each base model together. NaN where there is
-    one base model, or one run of each.
+    By expected mean squares (Searle, Casella and McCulloch 1992, chapter 3): (MS_between - MS_within) / n, cut at 0,
+    and MS_within, from the means of runs, shape (base models * n,), the n of each base model together. NaN where there
+    is one base model, or one run of each.
     """
     groups = runs.reshape(-1, per_base)
     if min(groups.shape) < 2:

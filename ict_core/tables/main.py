@@ -87,7 +87,8 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
-        f"weighs the same. {_of_base(numbers)} An interval that is not symmetric is printed from low to high; {NONE}: none. "
+        f"weighs the same. {_of_base(numbers)} An interval that is not symmetric is printed from low to high; "
+        f"{NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in letters.items())
