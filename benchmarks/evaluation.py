@@ -31,7 +31,7 @@ _STUDY, _MODEL = "mini", "mini-s"
 
 def checkpoint(study: Study, folder: Path) -> Path:
     """The base model of a finished study, or a random one of its size, made in `folder`."""
-    finished = _REPOSITORY / "results" / study.name / _MODEL / "base/model"
+    finished = _REPOSITORY / "results" / study.name / _MODEL / "base/seed-0/model"
     if finished.exists():
         return finished
     from ict_core.problems.mini import train_tokenizer

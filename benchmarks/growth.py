@@ -134,7 +134,7 @@ class Cells:
         (folder / "completions.parquet").touch()
         jobs = [j for j in self.manifests["jobs"] if Cell(j["model"], j["variant"], j["seed"]) == cell]
         files = {
-            "pretrain": self.results / cell.model / "base/model" / MANIFEST,
+            "pretrain": self.results / cell.model / "base/seed-0/model" / MANIFEST,
             "train": folder / "train" / MANIFEST,
             "generate": folder / "generation.json",
             "grade": folder / "grading.json",

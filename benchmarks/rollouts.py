@@ -1,7 +1,7 @@
 """How many rollout tokens a second a training step of the mini study gets, by who makes them.
 
     python benchmarks/rollouts.py
-    python benchmarks/rollouts.py --checkpoint results/mini/mini-m/base/model
+    python benchmarks/rollouts.py --checkpoint results/mini/mini-m/base/seed-0/model
     python benchmarks/rollouts.py --quick       # one round, and a checkpoint of two steps
 
 Each arm makes the 64 rollouts of a step (8 prompts, 8 each, at most 80 tokens), of the same prompts and weights, which
@@ -44,7 +44,7 @@ with loading():
     from ict_core.training.pretrain import pretrain
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKPOINT = REPOSITORY / "results/mini/mini-s/base/model"
+CHECKPOINT = REPOSITORY / "results/mini/mini-s/base/seed-0/model"
 PROBE = 4  # prompts
 SIZE_OF_CACHE = {"num_blocks": 256, "block_size": 32, "max_batch_tokens": 1024}  # its own choice takes the whole memory
 

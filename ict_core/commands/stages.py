@@ -92,7 +92,13 @@ UNUSED_IN_PRETRAINING = ("scipy",)  # which transformers imports wherever it is 
 
 
 @command("pretrain")
-def pretrain(study: StudyFile, model: Name, held_out: HeldOut, out: Given) -> None:
+def pretrain(
+    study: StudyFile,
+    model: Name,
+    held_out: HeldOut,
+    out: Given,
+    seed: Annotated[int, Option(help="the number of the base model, where there are several")] = 0,
+) -> None:
     """Pretrain a base model."""
     loaded = study_to_run(study)
     prepare()
@@ -100,7 +106,7 @@ def pretrain(study: StudyFile, model: Name, held_out: HeldOut, out: Given) -> No
     with loading(without=UNUSED_IN_PRETRAINING):
         from ict_core.stages import pretrain
 
-    pretrain.run(loaded, model, held_out, out)
+    pretrain.run(loaded, config.Cell(model, config.BASE_VARIANT, seed), held_out, out)
 
 
 @command("train")
@@ -201,7 +207,7 @@ def collect(study: StudyFile, results: Results) -> None:
     loaded = study_to_run(study)
     from ict_core.evidence import collect
 
-    collect(results, loaded.base_cells(), loaded.cells(), list(loaded.benchmarks))
+    collect(results, loaded.base_cells(), loaded.cells(), list(loaded.benchmarks), loaded.seeds_per_base)
 
 
 @command("shadow-study", writes="shadow")

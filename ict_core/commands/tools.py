@@ -172,9 +172,9 @@ def status(
     folder = (results or root / study_folder(loaded.name)).absolute()
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
-    marked, base = begun(root), loaded.base_cells()
-    faults = damaged(root, outputs.all_jobs(folder, base, loaded.cells()))
-    statuses = [status(folder, cell, cell in base, marked, faults) for cell in loaded.evaluated_cells()]
+    marked = begun(root)
+    faults = damaged(root, outputs.all_jobs(folder, loaded.base_cells(), loaded.cells()))
+    statuses = [status(folder, cell, loaded.base_of(cell), marked, faults) for cell in loaded.evaluated_cells()]
     statuses += study_status(folder, outputs.study_jobs(folder), marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
@@ -256,6 +256,7 @@ def verify(
     loaded = study_to_run(file)
     if place.cell not in loaded.evaluated_cells():
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
+    place = replace(place, base_number=loaded.base_of(place.cell).seed)
     chosen = tool.chosen_stages(place, loaded, stages, steps)
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise UserError(f"--keep {keep}: there are files in it; allowed: a new or an empty folder")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ict_core.config._inputs import Benchmark, LocalModel, Model, TrainingSet
+from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training, method_schema
 from ict_core.config._section import read_section
 from ict_core.config._study import BASE_VARIANT, Data, Study, StudyFile
@@ -77,6 +77,7 @@ def load_study(path: Path) -> Study:
         if training is not None:
             folders["models"].note(name, _check_model(model, training, file.training))
     mistakes.add_all(path, _check_warmups(methods))
+    mistakes.add_all(path, _check_bases(file, models))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
@@ -96,7 +97,10 @@ def load_study(path: Path) -> Study:
         trackers=file.trackers,
         **{
             key: getattr(file, key)
-            for key in ("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "shown")
+            for key in (
+                *("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "seeds_per_base"),
+                "shown",
+            )
         },
     )
 
@@ -147,6 +151,14 @@ def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
     """A name that other files or results go by is that of the file which gives it."""
     if name != stem:
         yield refused(key, name, f"{stem!r}, as the file is called")
+
+
+def _check_bases(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault]:
+    """Only base models that are pretrained here can be replicated."""
+    fetched = [name for name, model in models.items() if not isinstance(model, ScratchModel)]
+    if file.seeds_per_base is not None and fetched:
+        allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
+        yield refused("seeds_per_base", file.seeds_per_base, allowed)
 
 
 def _check_method(method: Method, training: Training, recipe: str) -> Iterator[Fault]:

@@ -1,5 +1,6 @@
 """`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
@@ -12,7 +13,7 @@ from ict_core.config._section import Count, Name, Section, Seed
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
-from ict_core.store import BASE_VARIANT, cell_folder
+from ict_core.store import BASE_VARIANT, base_number, cell_folder
 
 
 class Comparison(NamedTuple):
@@ -156,6 +157,7 @@ class StudyFile(Section):
     evidence: EvidenceBounds
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
+    seeds_per_base: Count | None = None  # training seeds that begin with one base model; absent: all of them
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
@@ -170,6 +172,7 @@ class StudyFile(Section):
             yield Fault("grid", f"has {size:,} cells; allowed: at most {_MOST_CELLS:,}")
             return
         yield from self._repeated_cells()
+        yield from self._broken_bases()
         yield from self._lacking_baselines()
         variants = self.variants()
         for index, variant in enumerate(self.shown or ()):
@@ -200,6 +203,17 @@ class StudyFile(Section):
                 names = ", ".join(f"{cell.model}/{cell.variant}/seed {cell.seed}" for cell in again[:5])
                 more = f" and {len(again) - 5} more" if len(again) > 5 else ""
                 yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
+
+    def _broken_bases(self) -> Iterator[Fault]:
+        """Every base model has all of its seeds: levels and differences are means over them."""
+        per_base = self.seeds_per_base or 1
+        for index, block in enumerate(self.grid):
+            seeds = Counter(base_number(seed, per_base) for seed in block.seeds)
+            broken = [base for base, number in seeds.items() if number != per_base]
+            if broken:
+                first = broken[0] * per_base
+                whole = f"{first} to {first + per_base - 1}, as seeds_per_base is {per_base}"
+                yield refused(f"grid[{index}].seeds", list(block.seeds), f"whole groups of seeds, such as {whole}")
 
     def _lacking_baselines(self) -> Iterator[Fault]:
         seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
@@ -237,6 +251,7 @@ class Study:
     evidence: EvidenceBounds
     grid: tuple[Block, ...]  # as written
     baselines: tuple[str, ...]  # the variants that every other one is compared with
+    seeds_per_base: int | None  # training seeds that begin with one base model; None: all of them
     numerics: Numerics  # what the CPU's libraries are held to
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
     shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
@@ -245,9 +260,24 @@ class Study:
         """Every trained cell once, in the grid's order."""
         return [cell for block in self.grid for cell in block.cells()]
 
+    def base_of(self, cell: Cell) -> Cell:
+        """The untrained model that a cell's training begins with, the same for every variant; its seed is a number."""
+        if cell.variant == BASE_VARIANT:
+            return cell
+        return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, self.seeds_per_base))
+
     def base_cells(self) -> list[Cell]:
-        """The untrained model of each model of the grid."""
-        return [Cell(model, BASE_VARIANT, 0) for model in self.models]
+        """The untrained models that the grid's trainings begin with, models in the study's order."""
+        order = list(self.models)
+        return sorted({self.base_of(cell) for cell in self.cells()}, key=lambda base: (order.index(base.model), base))
+
+    def base_model(self, base: Cell) -> Model:
+        """The model of one of :meth:`base_cells`: where it is pretrained, with the seed of that base model."""
+        model = self.models[base.model]
+        if base.seed == 0 or not isinstance(model, ScratchModel):
+            return model
+        seed = derive_seed(model.pretraining.seed, "base model", base.seed)
+        return model.changed(pretraining=model.pretraining.changed(seed=seed))
 
     def evaluated_cells(self) -> list[Cell]:
         """Every cell that answers the benchmarks: the base models first, then the trained ones."""
@@ -289,7 +319,7 @@ class Study:
         """
         return {
             "seed": cell.seed,
-            "model": self._model(cell.model, exclude=_NOT_OF_THE_TRAINING),
+            "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
             "method": {"name": cell.variant, **self.methods[cell.variant].settings()},
             "training": self.training_of(cell.model, cell.variant).dump(),
             "data": self._train_data(),
@@ -332,12 +362,12 @@ class Study:
             return self.resolve(cell)
         if stage == "base" and cell:
             made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
-            model = {"model": self._model(cell.model, exclude=_NOT_OF_THE_WEIGHTS)}
+            model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
             return model | {"numerics": self.numerics} if made_here else model
         if stage == "generate" and cell:
             return {
                 "seed": cell.seed,
-                "model": self._model(cell.model, include={"dtype", "prompt"}),
+                "model": _stated(cell.model, self.models[cell.model], include={"dtype", "prompt"}),
                 "evaluation": self.evaluation.dump(),
                 "benchmarks": list(self.benchmarks),
                 "numerics": self.numerics,
@@ -365,15 +395,17 @@ class Study:
             "train_sets": [train_set.dump() for train_set in self.train_sets.values()],
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
+            "seeds_per_base": self.seeds_per_base,
             "shown": self.shared_methods(),
         }
-
-    def _model(self, name: str, **fields: Any) -> dict[str, Any]:
-        """A model's name and some of what its file states, chosen as by `model_dump`."""
-        return {"name": name, **self.models[name].model_dump(mode="json", **fields)}
 
     def _train_data(self) -> dict[str, Any]:
         """Where rows are read from is no part of it: hub and mirror give the same."""
         generated = {"seed": self.data.seed, "train_problems": self.data.train_problems}
         sets = {name: train_set.dump() for name, train_set in self.train_sets.items()}
         return {**generated, "train_sets": sets} if sets else generated
+
+
+def _stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
+    """A model's name and some of what its file states, chosen as by `model_dump`."""
+    return {"name": name, **model.model_dump(mode="json", **fields)}

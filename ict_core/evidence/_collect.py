@@ -8,7 +8,16 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.statistics import BASE
-from ict_core.store import MANIFEST, StudyFiles, TrainFiles, cell_folder, read_manifest, records, write_manifest
+from ict_core.store import (
+    MANIFEST,
+    StudyFiles,
+    TrainFiles,
+    base_number,
+    cell_folder,
+    read_manifest,
+    records,
+    write_manifest,
+)
 
 if TYPE_CHECKING:
     from ict_core.config import Cell
@@ -22,6 +31,7 @@ def collect(
     base: Sequence["Cell"],
     trained: Sequence["Cell"],
     benchmarks: Sequence[str],
+    seeds_per_base: int | None,
     regraded: Path | None = None,
 ) -> None:
     """Gather a study's cells into five files: scores, log, tokens, compute and the manifest (:func:`merge_manifests`).
@@ -30,6 +40,7 @@ def collect(
         results: the study's folder.
         base, trained: the untrained models' cells, and all other ones.
         benchmarks: the order of a cell's rows in the scores.
+        seeds_per_base: as in the study's file.
         regraded: a folder of other grades of the same cells, taken in place of the study's; it receives the files.
 
     Raises:
@@ -51,7 +62,7 @@ def collect(
         selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
         tokens.append(selected.assign(**cell._asdict()))
     manifests = [*_manifests(study, graded, base, trained)]
-    check_chain(manifests)
+    check_chain(manifests, seeds_per_base)
     records.write_frame(pd.concat(scores), graded.frame("scores"), records.SCORES)
     records.write_frame(pd.concat(logs), graded.frame("log"), records.STUDY_LOG)
     records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
@@ -63,7 +74,7 @@ def _manifests(
     study: StudyFiles, graded: StudyFiles, base: Sequence["Cell"], trained: Sequence["Cell"]
 ) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    folders = [(cell, study.base_model(cell.model)) for cell in base]
+    folders = [(cell, study.base_model(cell.model, cell.seed)) for cell in base]
     folders += [(cell, study.cell(cell.folder).train) for cell in trained]
     for cell, folder in folders:
         yield cell._asdict() | read_manifest(folder / MANIFEST, folder)
@@ -80,14 +91,14 @@ def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
     return frame.astype({column: "float64" for column, kind in records.COMPUTE.items() if kind == "float"})
 
 
-def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
+def check_chain(manifests: Iterable[dict[str, Any]], seeds_per_base: int | None = None) -> None:
     """A UserError where a job worked on another base model, weights or completions than the job before it made."""
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
     weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
     for (model, variant, seed, stage), job in jobs.items():
         match stage:
             case "train":
-                key, made = "base_sha256", weights[model, BASE, 0]
+                key, made = "base_sha256", weights[model, BASE, base_number(seed, seeds_per_base)]
             case "generate":
                 key, made = "model_sha256", weights[model, variant, seed]
             case "grade":

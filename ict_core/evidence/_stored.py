@@ -1,6 +1,6 @@
 """What a results folder says of its study: the settings (`study.json`), the frames, and whether its jobs are alike."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,7 +11,7 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.process import hardware_class
-from ict_core.statistics import STATISTICS, Design
+from ict_core.statistics import BASE, STATISTICS, Design
 from ict_core.store import StudyFiles, read_manifest, records
 
 MEASURED = {
@@ -25,6 +25,11 @@ MEASURED = {
     "near_duplicates": records.NEAR_DUPLICATES,
 }
 _SHOWN = 4
+ONE_BASE = "All trainings of a model began with one base model: intervals and tests do not speak for another one."
+SEVERAL_SEEDS = (
+    "{} training seeds began with each base model: levels and differences are over base models, each with the mean of "
+    "its seeds, the number of seeds is that of base models; what is said of tokens is over runs."
+)
 
 
 class ArmVariation(NamedTuple):
@@ -59,8 +64,17 @@ class Settings:
     margin: float  # the smallest difference of interest, a share
     power: float  # of the smallest detectable difference and of the seeds needed
     arms: dict[str, ArmVariation]  # variant -> what it varies
+    seeds_per_base: int | None  # training seeds that began with one base model; None: all of them
     design: Design  # what the scores must hold
     whole: Mapping[str, Any]  # everything else that was configured, as written in the file
+
+    @property
+    def scope(self) -> str:
+        """What the intervals and tests speak for, where that is not new base models."""
+        bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
+        if self.seeds_per_base is None or min(bases.values()) == 1:
+            return ONE_BASE
+        return "" if self.seeds_per_base == 1 else SEVERAL_SEEDS.format(self.seeds_per_base)
 
     def reruns(self) -> dict[str, str]:
         """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""
@@ -99,6 +113,7 @@ class Stored:
                 margin=whole["evidence"]["margin_points"] / 100,
                 power=whole["evidence"]["power"],
                 arms={variant: _variation(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
+                seeds_per_base=whole.get("seeds_per_base"),  # absent of a study that was stored before it was a key
                 design=Design.of(whole),
                 whole=whole,
             )
@@ -109,8 +124,8 @@ class Stored:
 
     @property
     def note(self) -> str:
-        """What every table says of the study: its own note, and whether its jobs are of one kind."""
-        return " ".join(filter(None, [self.settings.note, self.mixed]))
+        """What every table says of the study: its own note, what its intervals leave out, whether it is mixed."""
+        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.mixed]))
 
     @cached_property
     def mixed(self) -> str:

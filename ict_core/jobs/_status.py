@@ -40,15 +40,20 @@ _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose ne
 
 
 def status(
-    results: Path, cell: "Cell", base: bool, marked: frozenset[Path], faults: Mapping[Path, str] = MappingProxyType({})
+    results: Path,
+    cell: "Cell",
+    base: "Cell",
+    marked: frozenset[Path],
+    faults: Mapping[Path, str] = MappingProxyType({}),
 ) -> Status:
     """How far one cell is: the state of its first job whose outputs are not all there as they were left.
 
-    `base`: of an untrained model; `marked` and `faults` are what :func:`begun` and :func:`damaged` return.
+    `base` is the untrained model that the cell begins with, or is; `marked` and `faults` are what :func:`begun` and
+    :func:`damaged` return.
     """
-    own = cell_jobs(results, cell, base)
+    own = cell_jobs(results, cell, cell == base)
     if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
-        for stage in [data_job(results), *([] if base else [base_job(results, cell.model)])]:
+        for stage in [data_job(results), *([] if cell == base else [base_job(results, base)])]:
             if lost := _lost(results, stage, faults):
                 return Status(cell, lost[0], stage.name, lost[1])
     states = (_state(results, own[number:], marked, faults) for number in range(len(own)))

@@ -21,12 +21,12 @@ class Stage(NamedTuple):
     log: Path  # what the job prints
 
 
-def base_job(results: Path, model: str) -> Stage:
+def base_job(results: Path, base: "Cell") -> Stage:
     """The job that makes a base model; which of two rules does, its log tells."""
     files = StudyFiles(results)
-    fetched = files.log_of("fetch_model", model).exists()
+    fetched = files.log_of("fetch_model", base.folder).exists()
     rule = "fetch_model" if fetched else "pretrain"
-    return Stage(rule, (files.base_model(model),), files.log_of(rule, model))
+    return Stage(rule, (files.base_model(base.model, base.seed),), files.log_of(rule, base.folder))
 
 
 def cell_jobs(results: Path, cell: "Cell", base: bool) -> list[Stage]:
@@ -38,7 +38,7 @@ def cell_jobs(results: Path, cell: "Cell", base: bool) -> list[Stage]:
         return Stage(rule, outputs, study.log_of(rule, cell.folder))
 
     return [
-        base_job(results, cell.model) if base else stage("train", files.train),
+        base_job(results, cell) if base else stage("train", files.train),
         stage("generate", files.completions, files.generation),
         stage("grade", files.grades, files.grading),
     ]

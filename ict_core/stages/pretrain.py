@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ict_core.config import BASE_VARIANT, Cell, ScratchModel, Study
+from ict_core.config import Cell, ScratchModel, Study
 from ict_core.errors import UserError
 from ict_core.store import records, remember_source
 from ict_core.training.pretrain import pretrain
@@ -10,17 +10,21 @@ from ict_core.training.pretrain import pretrain
 _TAIL = 50  # steps over which the last loss is a mean
 
 
-def run(study: Study, name: str, held_out: Path, out: Path) -> None:
-    """Pretrain the base model of that name; `out` receives the checkpoint.
+def run(study: Study, base: Cell, held_out: Path, out: Path) -> None:
+    """Pretrain one of the study's base models; `out` receives the checkpoint.
 
-    No prompt of the problems `held_out` may be in the text. UserError: the model is one that is fetched.
+    No prompt of the problems `held_out` may be in the text. UserError: the study has no such base model, or it is one
+    that is fetched.
     """
-    model = study.models[name]
+    if base not in study.base_cells():
+        allowed = ", ".join(str(cell.seed) for cell in study.base_cells() if cell.model == base.model)
+        raise UserError(f"--seed {base.seed}: no base model of {base.model} in {study.name}; allowed: {allowed}")
+    model = study.base_model(base)
     prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])
     if not isinstance(model, ScratchModel):
-        raise UserError(f"configs/models/{name}.yaml: kind {model.kind} is not pretrained here")
+        raise UserError(f"configs/models/{base.model}.yaml: kind {model.kind} is not pretrained here")
     remember_source()
-    resolved = study.stage_config("base", Cell(name, BASE_VARIANT, 0))
+    resolved = study.stage_config("base", base)
     losses = pretrain(model.architecture, model.pretraining, prompts, resolved, out)
     tail = losses[-_TAIL:]
-    print(f"{name}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")
+    print(f"{base.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")

@@ -20,7 +20,9 @@ def run(stored: Path, results: Path, claims: Path) -> None:
         settings.margin,
         settings.power,
     )
-    analysis = analyse(scores, settings.variants, comparisons, generator(0, "second views"), settings.reruns())
+    analysis = analyse(
+        scores, settings.variants, comparisons, generator(0, "second views"), settings.reruns(), settings.seeds_per_base
+    )
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
     for name, frame in (vars(analysis) | of_tokens).items():

@@ -35,6 +35,7 @@ from ._metrics import Graded as Graded
 from ._metrics import pass_at_k as pass_at_k
 from ._metrics import samples_needed as samples_needed
 from ._pairing import both_ways as both_ways
+from ._pairing import by_base as by_base
 from ._pairing import limits_by as limits_by
 from ._pairing import paired_differences as paired_differences
 from ._pairing import seed_range as seed_range
@@ -46,6 +47,7 @@ from ._permutation import signed_rank as signed_rank
 from ._permutation import two_sample as two_sample
 from ._schemas import AVERAGE as AVERAGE
 from ._schemas import BASE as BASE
+from ._schemas import BASE_MODEL as BASE_MODEL
 from ._schemas import CELL as CELL
 from ._schemas import CURVES as CURVES
 from ._schemas import FACTORS as FACTORS

@@ -47,12 +47,14 @@ def analyse(
     comparisons: Comparisons,
     generator: np.random.Generator,
     reruns: Mapping[str, str] | None = None,
+    seeds_per_base: int | None = None,
 ) -> Analysis:
     """All statistics of a study, from a frame of `records.SCORES`.
 
     Args:
         variants: the study's trained variants, in the order in which they are shown; each was run by some model.
         reruns: variant -> the same trained again with the same random numbers, if any.
+        seeds_per_base: as in the study's file. Levels and contrasts are then over base models (:meth:`Arm.by_base`).
 
     Raises:
         UserError: scores that are not complete, with too few samples for a declared metric, or without a variant; a
@@ -72,12 +74,16 @@ def analyse(
     metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
     check_samples(scores, metrics)
     arms = {metric: arms_of(counts, metric) for metric in metrics}
+    over_bases = {
+        metric: {key: arm.by_base(seeds_per_base) for key, arm in of_metric.items()}
+        for metric, of_metric in arms.items()
+    }
     one_sample = frozenset(key for key, matrix in counts.items() if (matrix.n == 1).all())
     sampling = {metric: sampling_of(counts, metric) for metric in metrics}
     return Analysis(
         runs=frame_of_arms(arms),
-        levels=level_frame(arms, shown, one_sample),
-        contrasts=contrast_frame(arms, shown, comparisons),
-        views=_view_frame(arms, shown, comparisons, generator),
-        components=component_frame(arms, sampling, shown, reruns or {}),
+        levels=level_frame(over_bases, shown, one_sample),
+        contrasts=contrast_frame(over_bases, shown, comparisons),
+        views=_view_frame(over_bases, shown, comparisons, generator),
+        components=component_frame(arms, sampling, shown, reruns or {}, seeds_per_base),
     )

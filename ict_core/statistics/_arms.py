@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ict_core.errors import UserError
 from ict_core.statistics._metrics import metric_values, metrics_of, samples_needed
 from ict_core.statistics._pairing import cell_name, shared_seeds
-from ict_core.statistics._schemas import AVERAGE, CELL, RUNS
-from ict_core.store import cell_folder
+from ict_core.statistics._schemas import AVERAGE, BASE, CELL, RUNS
+from ict_core.store import base_number, cell_folder
 
 _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
 
@@ -81,6 +81,22 @@ class Arm:
     def benchmarks(self) -> list[str]:
         """The benchmarks and, last, their average."""
         return [*self.blocks, AVERAGE]
+
+    def by_base(self, seeds_per_base: int | None) -> "Arm":
+        """The means over the runs that began with one base model, each of which is then one observation.
+
+        Its `seeds` are the numbers of the base models. As it is where every run began with a base model of its own, or
+        all of them with one (None): what another one would give is then no part of what the runs say.
+        """
+        if seeds_per_base in (None, 1) or self.name.endswith(f"/{BASE}"):
+            return self
+        numbers = np.array([base_number(seed, seeds_per_base) for seed in self.seeds])
+        bases = np.unique(numbers)
+        blocks = {
+            name: np.stack([block[numbers == base].mean(axis=0) for base in bases])
+            for name, block in self.blocks.items()
+        }
+        return Arm(self.name, tuple(map(int, bases)), blocks)
 
     def of(self, benchmark: str) -> list[NDArray[np.float64]]:
         """The blocks that a benchmark's mean is over: its own, or all for the average."""

@@ -10,7 +10,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.statistics._pairing import cell_name
 from ict_core.statistics._schemas import BASE, CELL
-from ict_core.store import cell_folder
+from ict_core.store import base_number, cell_folder
 from ict_core.store.records import STATUSES, STATUSES_GRADED
 
 _OF_PROBLEM = [*CELL, "benchmark", "problem"]
@@ -26,13 +26,16 @@ class Design:
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> "Design":
-        """From the content of `study.json`: each model's base and every cell of the grid.
+        """From the content of `study.json`: the base models and every cell of the grid.
 
         Content of another shape raises KeyError, TypeError, ValueError or AttributeError.
         """
         blocks = [(block["models"], block["methods"], block["seeds"]) for block in study["grid"]]
-        base = [(model, BASE, 0) for model in dict.fromkeys(m for models, _, _ in blocks for m in models)]
         trained = [(m, v, int(s)) for models, methods, seeds in blocks for m in models for v in methods for s in seeds]
+        per_base = study.get("seeds_per_base")
+        order = list(dict.fromkeys(model for model, _, _ in trained))
+        bases = {(model, BASE, base_number(seed, per_base)) for model, _, seed in trained}
+        base = sorted(bases, key=lambda cell: (order.index(cell[0]), cell[2]))
         problems = {benchmark["name"]: int(benchmark["problems"]) for benchmark in study["benchmarks"]}
         evaluation = study["evaluation"]
         samples = {name: int((evaluation["samples_of"] or {}).get(name, evaluation["samples"])) for name in problems}

@@ -17,7 +17,7 @@ from ict_core.statistics._intervals import (
     wilson,
 )
 from ict_core.statistics._metrics import sampling_variance
-from ict_core.statistics._schemas import AVERAGE, BASE, COMPONENTS, LEVELS, RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics._schemas import AVERAGE, BASE, BASE_MODEL, COMPONENTS, LEVELS, RERUN, SOURCES_OF_VARIANCE
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
@@ -69,7 +69,24 @@ def _cut(squares: Sequence[float]) -> Floats:
     return np.where(values < ROUNDING * np.nansum(np.maximum(values, 0)), 0.0, values)
 
 
-def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[list[float], list[float]]:
+def base_variance(runs: Floats, per_base: int) -> tuple[float, float]:
+    """The variances of a run's mean between base models, and between runs that began with one of them.
+
+    By expected mean squares (Searle, Casella and McCulloch 1992, chapter 3): (MS_between - MS_within) / n, cut at 0,
+    and MS_within, from the means of runs, shape (base models * n,), the n of each base model together. NaN where there
+    is one base model, or one run of each.
+    """
+    groups = runs.reshape(-1, per_base)
+    if min(groups.shape) < 2:
+        return float("nan"), float("nan")
+    within = float(groups.var(axis=1, ddof=1).mean())
+    between = per_base * float(groups.mean(axis=1).var(ddof=1))
+    return max(0.0, (between - within) / per_base), within
+
+
+def components(
+    blocks: Sequence[Floats], sampling: Sequence[float], per_base: int = 1
+) -> tuple[list[float], list[float]]:
     """Standard deviation and contribution of each of `SOURCES_OF_VARIANCE`, by the two-way random model.
 
     A benchmark's components are the estimates by expected mean squares: with V_residual = MS_residual / (S P),
@@ -80,7 +97,9 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
 
     From blocks as of `two_way`, each of shape (runs, problems of the benchmark), at least two of each, and the sampling
     variance of one value in each benchmark (NaN: not known) come the standard deviations, in the values' unit, and the
-    contributions to the variance of the mean, in its square.
+    contributions to the variance of the mean, in its square. Where `per_base` runs, above 1, began with each base model
+    and stand together, a last source follows: what lies between base models; the seed's is then what lies between runs
+    of one of them, each as of :func:`base_variance`.
     """
     parts = variance_parts(blocks)
     runs, sizes = parts.sizes
@@ -88,11 +107,15 @@ def components(blocks: Sequence[Floats], sampling: Sequence[float]) -> tuple[lis
     drawn = np.asarray(sampling, dtype=np.float64)
     drawn = np.where(np.isnan(drawn).any(), np.nan, drawn)
     rest = parts.residual * weight * runs * sizes - np.where(np.isnan(drawn), 0.0, drawn)
-    seed = parts.runs - parts.residual.sum()
+    means = np.mean([block.mean(axis=-1) for block in blocks], axis=0)
+    between, within = base_variance(means, per_base) if per_base > 1 else (0.0, float(parts.runs) * runs)
+    seed = within / runs - parts.residual.sum()
     problem = parts.problems - parts.residual
     values = weight * runs * sizes
     contributions = [float(seed), *(float(v.sum()) for v in (problem, rest / values, drawn / values))]
     squares = [float(seed) * runs, *(float(v.mean()) for v in (problem * weight * sizes, rest, drawn))]
+    if per_base > 1:
+        contributions, squares = [*contributions, between * per_base / runs], [*squares, between]
     return np.sqrt(_cut(squares)).tolist(), _cut(contributions).tolist()
 
 
@@ -106,11 +129,14 @@ def component_frame(
     sampling: Mapping[str, Mapping[tuple[str, str, str], float]],
     shown: Shown,
     reruns: Mapping[str, str],
+    seeds_per_base: int | None = None,
 ) -> pd.DataFrame:
     """The components of every shown trained variant with at least two runs: a frame of `COMPONENTS`.
 
     From the arms, and what :func:`sampling_of` gave, of each metric. A benchmark of one problem gives NaN. One with the
     same variant and random numbers again in `reruns` has the source `RERUN` as well, a part of the seed's contribution.
+    Where several runs began with each of several base models, what lies between these is a source of its own,
+    `BASE_MODEL`, and the seed's is what remains between runs.
     """
     rows: list[tuple[str | float, ...]] = []
     for model, variant, metric, arm in each_arm(arms, shown):
@@ -121,8 +147,8 @@ def component_frame(
             key = (model, variant, benchmark, metric)
             averaged = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
             drawn = [sampling[metric][model, variant, name] for name in averaged]
-            sds, contributions = components(arm.of(benchmark), drawn)
-            rows += [(*key, *row) for row in zip(SOURCES_OF_VARIANCE, sds, contributions, strict=True)]
+            sds, contributions = components(arm.of(benchmark), drawn, seeds_per_base or 1)
+            rows += [(*key, *row) for row in zip((*SOURCES_OF_VARIANCE, BASE_MODEL), sds, contributions, strict=False)]
             if rerun is not None:
                 variance = rerun_variance(arm, rerun, benchmark)
                 rows.append((*key, RERUN, variance**0.5, variance / len(arm.seeds)))

@@ -47,6 +47,7 @@ VIEWS = {
     "coverage": "float",  # of the view's nominal 95 % interval at so many seeds, as the calibration found it
 }
 SOURCES_OF_VARIANCE = ("seed", "problem", "seed x problem", "sampling")
+BASE_MODEL = "base model"  # a part of what lies between runs, told apart where several runs began with each base model
 RERUN = "rerun (within seed)"  # a part of the seed's, which no sum may count again; where a same-seed rerun was run
 # sd is of the source itself, contribution to the variance of the level: a share squared
 COMPONENTS = {**_LEVEL, "source": "str", "sd": "float", "contribution": "float"}
@@ -79,7 +80,7 @@ STATISTICS = {
 }
 """Every frame of the stage by its name, which is that of its file."""
 
-BASE = BASE_VARIANT  # evaluated once, no training seeds
+BASE = BASE_VARIANT  # not trained: its seeds are the numbers of the base models
 AVERAGE = "average"  # the benchmark name of the macro-average: every benchmark weighs the same, whatever its size
 CELL = list(_CELL)
 FACTORS = {

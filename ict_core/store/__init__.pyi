@@ -18,6 +18,7 @@ from ._layout import TABLE_KINDS as TABLE_KINDS
 from ._layout import CellFiles as CellFiles
 from ._layout import StudyFiles as StudyFiles
 from ._layout import TrainFiles as TrainFiles
+from ._layout import base_number as base_number
 from ._layout import cell_folder as cell_folder
 from ._layout import checkpoints_folder as checkpoints_folder
 from ._layout import seed_of as seed_of

@@ -32,6 +32,11 @@ def cell_folder(model: str, variant: str, seed: int | str) -> str:
     return f"{model}/{variant}/{_SEED}{seed}"
 
 
+def base_number(seed: int, seeds_per_base: int | None) -> int:
+    """The number (its cell's seed) of the base model with which trainings of a seed begin; None: of all seeds."""
+    return seed // seeds_per_base if seeds_per_base else 0
+
+
 def seed_of(folder: Path) -> int | None:
     """The seed in the name of a cell's folder; None where it is not the name of one."""
     number = folder.name.removeprefix(_SEED)
@@ -95,9 +100,9 @@ class StudyFiles:
         """The files of the study under a later grader."""
         return StudyFiles(self.results / "regrade")
 
-    def base_model(self, model: str) -> Path:
-        """The base checkpoint."""
-        return self.results / model / BASE_VARIANT / "model"
+    def base_model(self, model: str, number: int | str = 0) -> Path:
+        """A base checkpoint; the number is its cell's seed."""
+        return self.results / cell_folder(model, BASE_VARIANT, number) / "model"
 
     def completion_probe(self, model: str) -> Path:
         """``records.COMPLETION_PROBE`` of a base model."""

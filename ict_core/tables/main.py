@@ -65,12 +65,20 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
 
     cells = numbers.assign(
         text=by_row(numbers, ["model", "variant", "benchmark", "metric", "mean", "low", "high"], text),
-        seeds=numbers["seeds"].astype(str).mask(numbers["variant"] == BASE, NONE),
+        seeds=numbers["seeds"].astype(str).mask((numbers["variant"] == BASE) & (numbers["seeds"] == 1), NONE),
     )
     present = [benchmark for benchmark in benchmarks if benchmark in set(numbers["benchmark"])]
     shown = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
     shown = shown.replace({"metric": LABELS})
     return Table("main", numbers, shown, _caption(numbers, settings, letters, bool(marks)), keys=2)
+
+
+def _of_base(numbers: pd.DataFrame) -> str:
+    """What the rows of the untrained models are."""
+    several = numbers.loc[numbers["variant"] == BASE, "seeds"].max() > 1
+    if several:
+        return f"`{BASE}`: the untrained models with which the trainings began, whose number stands under seeds."
+    return f"`{BASE}`: one evaluation of the untrained model, so that its interval speaks for new problems only."
 
 
 def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[str, str], marked: bool) -> str:
@@ -79,8 +87,8 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
-        f"weighs the same. `{BASE}`: one evaluation of the untrained model, so that its interval speaks for new "
-        f"problems only. An interval that is not symmetric is printed from low to high; {NONE}: none. "
+        f"weighs the same. {_of_base(numbers)} An interval that is not symmetric is printed from low to high; "
+        f"{NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in letters.items())

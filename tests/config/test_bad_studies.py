@@ -53,6 +53,8 @@ CASES = {
     "no seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: []", ["grid[1].seeds", "[]", "at least one seed"]),
     "seeds missing": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]", ["grid[1].seeds", "missing", "at least one seed"]),
     "seed twice": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [0, 1, 1]", ["grid[1].seeds", "[0, 1, 1]", "each entry once"]),
+    "part of a base model's seeds": (MINI, "baselines:", "seeds_per_base: 2\nbaselines:", ["grid[0].seeds", "[0, 1, 2]", "whole groups of seeds, such as 2 to 3"]),
+    "base models of a checkpoint": (PAPER, "baselines:", "seeds_per_base: 1\nbaselines:", ["seeds_per_base", "1", "absent, as hub-m is a checkpoint"]),
     "negative seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [-1]", ["grid[1].seeds[0]", "-1", ">= 0"]),
     "cell twice": (MINI, BLOCK_2, BLOCK_2.replace("ict-5", "ict-10"), ["grid[1]", "mini-s/ict-10/seed 0", "each cell once"]),
     "baseline not in the grid": (MINI, "baselines: [grpo,", "baselines: [ict-5,", ["baselines[0]", "'ict-5'", "model mini-m", "[0, 1, 2]"]),

@@ -71,6 +71,23 @@ def test_cells_are_the_grid_in_its_order(configs):
     assert mini.base_cells() == [Cell("mini-s", "base", 0), Cell("mini-m", "base", 0)]
 
 
+@pytest.mark.parametrize(("per_base", "numbers"), [(1, [0, 1, 2]), (3, [0])])
+def test_trainings_of_a_seed_begin_with_one_base_model_whatever_the_method(configs, per_base, numbers):
+    plain = load(configs)
+    study = edited(configs, "studies/mini.yaml", "baselines:", f"seeds_per_base: {per_base}\nbaselines:")
+    assert study.base_cells() == [Cell(model, "base", n) for model in ("mini-s", "mini-m") for n in numbers]
+    assert {study.base_of(cell) for cell in study.cells() if cell.seed == 2} == {
+        Cell(model, "base", 2 // per_base) for model in ("mini-s", "mini-m")
+    }
+    seeds = [study.base_model(base).pretraining.seed for base in study.base_cells() if base.model == "mini-s"]
+    assert seeds[0] == 0 and len(set(seeds)) == len(numbers)
+    first, other = (Cell("mini-s", "grpo", seed) for seed in (0, 2))
+    assert study.resolve(first) == plain.resolve(first)  # base model 0 is the one of a study with one
+    assert study.resolve(other)["model"]["pretraining"]["seed"] == seeds[-1]
+    for base, seed in zip(study.base_cells(), seeds, strict=False):
+        assert study.stage_config("base", base)["model"]["pretraining"]["seed"] == seed
+
+
 def test_the_configuration_of_every_stage_is_json(configs):
     mini = load(configs)
     for stage in STAGES:
@@ -109,7 +126,8 @@ def test_a_change_reaches_only_the_stages_that_it_concerns(configs, old, new, ch
 def test_the_training_seed_is_in_no_problem(configs):
     mini = load(configs)
     for stage in ("train_data", "eval_data", "base", "grade"):
-        of_seeds = [mini.stage_config(stage, Cell("mini-s", "ict-10", seed)) for seed in range(3)]
+        cells = [mini.base_of(Cell("mini-s", "ict-10", seed)) for seed in range(3)]
+        of_seeds = [mini.stage_config(stage, cell) for cell in cells]
         assert of_seeds[0] == of_seeds[1] == of_seeds[2]
     first, other = (mini.stage_config("generate", Cell("mini-s", "ict-10", seed)) for seed in (0, 1))
     assert first | {"seed": 1} == other

@@ -108,7 +108,7 @@ DAMAGES = [
     (f"{TRAIN}/log.parquet", os.remove, "no such file, and its manifest names it"),
     (f"{TRAIN}/manifest.json", lambda file: Path(file).write_text("{}"), "holds no checksum"),
     (TRAIN, file_for_folder, "a file stands where a folder is wanted"),
-    (f"{HERE}/m/base/model/manifest.json", garble, "manifest.json: "),
+    (f"{HERE}/m/base/seed-0/model/manifest.json", garble, "manifest.json: "),
 ]
 
 

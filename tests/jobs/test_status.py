@@ -18,6 +18,7 @@ from ict_core.process import Reading, is_held
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
+BASE = Cell("m", "base", 0)
 
 
 def write(path, text=""):
@@ -26,12 +27,12 @@ def write(path, text=""):
 
 
 def of(results, marked=frozenset(), faults=None):
-    return status(results, CELL, False, marked, faults or {})[1:4]
+    return status(results, CELL, BASE, marked, faults or {})[1:4]
 
 
 def made_before(results):
     """The problems and the base model."""
-    for name in ("data/train.parquet", "data/eval.parquet", "m/base/model/config.json"):
+    for name in ("data/train.parquet", "data/eval.parquet", "m/base/seed-0/model/config.json"):
         write(results / name)
 
 
@@ -79,9 +80,9 @@ def test_what_was_there_and_is_not_is_missing_and_what_is_spoilt_is_damaged(tmp_
     (folder / "completions.parquet").unlink()
     assert of(tmp_path) == ("missing", "generate", f"{NAME}/completions.parquet")
     assert of(tmp_path, faults={folder / "train": f"{folder}/train: x"}) == ("damaged", "train", f"{NAME}/train: x")
-    (tmp_path / "m/base/model/config.json").unlink()
-    (tmp_path / "m/base/model").rmdir()
-    assert of(tmp_path) == ("missing", "pretrain", "m/base/model")
+    (tmp_path / "m/base/seed-0/model/config.json").unlink()
+    (tmp_path / "m/base/seed-0/model").rmdir()
+    assert of(tmp_path) == ("missing", "pretrain", "m/base/seed-0/model")
     (tmp_path / "data/eval.parquet").unlink()
     assert of(tmp_path) == ("missing", "data", "data/eval.parquet")
 
@@ -117,7 +118,7 @@ def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_fail
     code += f"print('{lines}', flush=True); signal.sigwait(asked); raise MemoryError(7)"
     process = job(log, code)
     said(log, process)
-    running = status(tmp_path, CELL, False, frozenset())
+    running = status(tmp_path, CELL, BASE, frozenset())
     assert running == (CELL, "running", "generate", "", Reading("completion", 3, 9, {}, "12 min"))
     process.send_signal(signal.SIGUSR1)
     process.wait()
@@ -169,12 +170,19 @@ def test_a_job_that_snakemake_has_begun_and_that_holds_no_log_is_started(tmp_pat
 
 
 def test_a_base_model_is_pretrained_or_fetched(tmp_path):
-    base = Cell("m", "base", 0)
-    assert status(tmp_path, base, True, frozenset())[:4] == (base, "waiting", "pretrain", "")
-    write(tmp_path / "logs/fetch_model/m.log", "error: no such commit\n")
-    assert status(tmp_path, base, True, frozenset())[:4] == (base, "failed", "fetch_model", "error: no such commit")
+    assert status(tmp_path, BASE, BASE, frozenset())[:4] == (BASE, "waiting", "pretrain", "")
+    write(tmp_path / "logs/fetch_model/m/base/seed-0.log", "error: no such commit\n")
+    assert status(tmp_path, BASE, BASE, frozenset())[:4] == (BASE, "failed", "fetch_model", "error: no such commit")
     made_before(tmp_path)
-    assert status(tmp_path, base, True, frozenset())[:4] == (base, "trained", "generate", "")
+    assert status(tmp_path, BASE, BASE, frozenset())[:4] == (BASE, "trained", "generate", "")
+
+
+def test_a_cell_waits_for_its_own_base_model(tmp_path):
+    made_before(tmp_path)
+    write(tmp_path / NAME / "train/log.parquet")
+    other = Cell("m", "base", 1)
+    lost = ("missing", "pretrain", "m/base/seed-1/model")
+    assert status(tmp_path, CELL, other, frozenset())[1:4] == lost
 
 
 def test_the_page_is_a_table_with_a_header_and_totals():
@@ -199,7 +207,12 @@ def test_the_page_is_a_table_with_a_header_and_totals():
 
 
 def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):
-    for name in ("mini-s/ict-10/seed-0/train/a", "mini-s/base/model/a", "data/train.parquet", "data/eval.parquet"):
+    for name in (
+        "mini-s/ict-10/seed-0/train/a",
+        "mini-s/base/seed-0/model/a",
+        "data/train.parquet",
+        "data/eval.parquet",
+    ):
         write(tmp_path / name)
     assert main(["status", "--results", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "41 cells: 39 waiting, 2 trained"

@@ -51,7 +51,7 @@ def local(**changed) -> LocalModel:
 
 
 def fetched(model, tmp_path) -> Path:
-    out = tmp_path / "results/tiny/base/model"
+    out = tmp_path / "results/tiny/base/seed-0/model"
     checkpoints.fetch_model(model, FILE, tmp_path, {"model": {"name": "tiny"}}, out)
     return out
 
@@ -62,7 +62,7 @@ def refused(model, tmp_path, *parts: str) -> None:
     message = str(error.value)
     assert message.startswith(f"{FILE}: ")
     assert [part for part in parts if part not in message] == []
-    assert not (tmp_path / "results/tiny/base/model").exists()
+    assert not (tmp_path / "results/tiny/base/seed-0/model").exists()
 
 
 def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(source, tmp_path):

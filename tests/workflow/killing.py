@@ -31,7 +31,7 @@ from ict_core.process import is_held
 from ict_core.store import MANIFEST, check_files, read_manifest, records
 
 STAGES = {  # with the rules and the logs (without suffix) that belong to each; the study passes them in this order
-    "pretrain": ("pretrain", ["pretrain/*"]),
+    "pretrain": ("pretrain", ["pretrain/**/*"]),
     "train": ("train", ["train/**/*"]),
     "generate": ("generate", ["generate/**/*"]),
     "grade": ("grade", ["grade/**/*"]),

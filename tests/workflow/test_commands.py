@@ -106,7 +106,7 @@ MADE = {  # what stands among the commands that make would run
 }
 OTHERS = {  # and why nothing runs them here; what they name is looked for
     ".ci/run": "make system and make test",
-    "cp -r results/smoke/mini-xs/base/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
+    "cp -r results/smoke/mini-xs/base/seed-0/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
     "pip install": "of the Kubernetes executor, in its pods",
     "pre-commit install": "of a tool that the environment does not hold",
     "pytest tests/contamination/test_audit.py": "make test runs it",

@@ -67,7 +67,7 @@ def test_a_complete_study_is_what_the_rules_write(tmp_path):
 @pytest.mark.slow
 def test_a_deleted_base_model_and_training_are_told_alike(uninterrupted, tmp_path):
     copy = Copy(tmp_path, uninterrupted)
-    for folder in ("base/model", "grpo/seed-1/train"):
+    for folder in ("base/seed-0/model", "grpo/seed-1/train"):
         shutil.rmtree(copy.folder / CELLS / folder)
     dry_run = Counter(re.sub("^figure_.*", "figures", rule) for rule, _, _ in copy.planned(*SMOKE))
     jobs = planned_jobs(copy)
@@ -75,9 +75,9 @@ def test_a_deleted_base_model_and_training_are_told_alike(uninterrupted, tmp_pat
     figures = jobs.pop("figures")
     assert jobs == {"pretrain": 1, "train": 4, "generate": 5, "grade": 5, "all": 1, **FOLLOWS} and figures > 10
     said = ict(copy, "status", "--study", SMOKE[1])
-    assert said.count(" missing pretrain mini-xs/base/model\n") == 5
+    assert said.count(" missing pretrain mini-xs/base/seed-0/model\n") == 5
     explained = ict(copy, "explain", *ROW, status=1)
-    for folder in ("base/model", "grpo/seed-1/train"):
+    for folder in ("base/seed-0/model", "grpo/seed-1/train"):
         assert f"[BROKEN] {CELLS}/{folder}: it is missing" in explained
     assert explained.endswith("NOT SOUND: a link is broken; run snakemake again, which makes it anew\n")
 

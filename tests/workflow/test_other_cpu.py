@@ -99,7 +99,7 @@ def test_it_is_the_pin_that_makes_the_bytes(uninterrupted, tmp_path):
         study.replace("study: smoke", "study: native\nnumerics: native", 1)
     )
     results, cell = "results/smoke", "mini-xs/ict-10/seed-0"
-    inputs = ("--base", f"{results}/mini-xs/base/model", "--problems", f"{results}/data/train.parquet")
+    inputs = ("--base", f"{results}/mini-xs/base/seed-0/model", "--problems", f"{results}/data/train.parquet")
     weights = {}
     for torch in ("avx2", "default"):
         copy.environment |= numerics.PINS | {"ATEN_CPU_CAPABILITY": torch}

@@ -114,7 +114,7 @@ def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, 
     study = ("--configfile", "configs/studies/smoke.yaml")
     result = local.snakemake("prefetch", *study)
     assert result.returncode == 0, result.stdout[-3000:]
-    model = local.folder / "results/smoke/mini-xs/base/model"
+    model = local.folder / "results/smoke/mini-xs/base/seed-0/model"
     assert json.loads((model / "manifest.json").read_text())["model_sha256"] == hash_weights(tiny_checkpoint)
     assert local.planned("prefetch", *study) == []
     (local.folder / "models/tiny/model.safetensors").write_bytes(b"others")
@@ -133,7 +133,7 @@ def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(loc
     study.write_text(study.read_text().replace("engine: vllm", "engine: transformers"))
     result = local.snakemake(answers, trained, "--configfile", "configs/studies/smoke.yaml")
     assert result.returncode == 0, result.stdout[-3000:]
-    models = [local.folder / path for path in ("results/smoke/mini-xs/base/model", f"{trained}/model")]
+    models = [local.folder / path for path in ("results/smoke/mini-xs/base/seed-0/model", f"{trained}/model")]
     assert [stop_token_ids(model) for model in models] == [(0, 7)] * 2
     # the answers of the base model are those to the prompts in the template
     problems = pd.read_parquet(local.folder / "results/smoke/data/eval.parquet").set_index("problem")["prompt"]
@@ -152,7 +152,7 @@ def test_a_wrong_model_stops_before_anything_is_written(local):
     result = local.snakemake("prefetch", "--configfile", "configs/studies/smoke.yaml")
     assert result.returncode != 0 and "Traceback" not in result.stdout
     assert "configs/models/mini-xs.yaml: architecture.layers: 3" in result.stdout
-    assert not (local.folder / "results/smoke/mini-xs/base/model").exists()
+    assert not (local.folder / "results/smoke/mini-xs/base/seed-0/model").exists()
 
 
 def test_no_model_is_downloaded_for_a_study_that_cannot_have_its_data(fresh):

@@ -153,10 +153,22 @@ def local_weights(wildcards):
     return [local(file) for file in sorted(map(str, folder.glob("*.safetensors")))]
 
 
+def first_base(wildcards):
+    """The first of a model's base models."""
+    base = next(b for b in STUDY.base_cells() if b.model == wildcards.model)
+    return FILES.base_model(base.model, base.seed)
+
+
+def base_of(wildcards):
+    """The base model with which a cell's training begins."""
+    base = STUDY.base_of(cell_of(wildcards))
+    return FILES.base_model(base.model, base.seed)
+
+
 def trained(wildcards):
     """The output that holds a cell's model: the base model itself, or a training's folder."""
     if wildcards.variant == BASE_VARIANT:
-        return FILES.base_model(wildcards.model)
+        return FILES.base_model(wildcards.model, wildcards.seed)
     return FILES.cell(cell_of(wildcards).folder).train
 
 

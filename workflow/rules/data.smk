@@ -55,19 +55,20 @@ rule pretrain:
     input:
         eval=FILES.eval_problems,
     output:
-        directory(FILES.base_model("{model}")),
+        directory(FILES.base_model("{model}", "{seed}")),
     log:
-        FILES.log_of("pretrain", "{model}"),
+        FILES.log_of("pretrain", OF_BASE),
     wildcard_constraints:
         model=one_of(PRETRAINED),
     conda:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
+        config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, int(w.seed))),
         code=fingerprint("stages.pretrain"),
     shell:
-        "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --eval {input.eval}"
+        "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --seed {wildcards.seed}"
+        " --eval {input.eval}"
         " --out {output} &> {log}"
 
 
@@ -77,7 +78,7 @@ rule fetch_model:
     output:
         directory(FILES.base_model("{model}")),
     log:
-        FILES.log_of("fetch_model", "{model}"),
+        FILES.log_of("fetch_model", cell_folder("{model}", BASE_VARIANT, 0)),
     wildcard_constraints:
         model=one_of(FETCHED),
     conda:

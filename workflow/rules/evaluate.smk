@@ -57,7 +57,7 @@ rule grade:
 
 rule collect:
     input:
-        base=[FILES.base_model(model) for model in STUDY.models],
+        base=[FILES.base_model(base.model, base.seed) for base in STUDY.base_cells()],
         training=[FILES.cell(cell.folder).train for cell in CELLS],
         generation=[FILES.cell(cell.folder).generation for cell in EVALUATED],
         grades=[FILES.cell(cell.folder).grades for cell in EVALUATED],
@@ -116,7 +116,7 @@ rule study_settings:
 # The partial-prompt completion probe of the base models: targets of their own, as they are not part of `all`.
 rule completion_probe:
     input:
-        base=FILES.base_model("{model}"),
+        base=first_base,
         problems=FILES.eval_problems,
     output:
         FILES.completion_probe("{model}"),

@@ -1,6 +1,6 @@
 rule train:
     input:
-        base=FILES.base_model("{model}"),
+        base=base_of,
         problems=FILES.train_problems,
     output:
         directory(CELL.train),

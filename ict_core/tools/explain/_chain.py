@@ -10,7 +10,7 @@ import pandas as pd
 from ict_core.config import BASE_VARIANT, Cell
 from ict_core.errors import UserError
 from ict_core.evidence import score_grades
-from ict_core.store import MANIFEST, StudyFiles, check_files, hash_weights, read_manifest, records
+from ict_core.store import MANIFEST, StudyFiles, base_number, check_files, hash_weights, read_manifest, records
 from ict_core.tools.verify import Place
 
 _DIGITS = 16  # of a hash that is shown
@@ -47,9 +47,17 @@ class Walk:
             self.links.append((what, None))
 
 
+def base_of(results: Path, cell: Cell) -> Cell:
+    """The untrained model that a cell of a study with these results begins with, or is."""
+    if cell.variant == BASE_VARIANT:
+        return cell
+    per_base = read_manifest(StudyFiles(results).settings).get("seeds_per_base")
+    return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, per_base))
+
+
 def walk(results: Path, cell: Cell, scores: pd.DataFrame) -> Walk:
     """Follow one run through the files of its cell, from the study's `scores` of this cell."""
-    seen, place = Walk(), Place(results, cell)
+    seen, place = Walk(), Place(results, cell, base_of(results, cell).seed)
     for part in (_grades, _generation, _training):
         try:
             part(seen, place, scores)
@@ -113,7 +121,8 @@ def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> Walk:
     """As :func:`walk`, by a study's merged manifest alone: its cells are not there."""
     seen = Walk()
     jobs = {j["stage"]: j for j in manifest["jobs"] if (j["model"], j["variant"], j["seed"]) == tuple(cell)}
-    base = [j for j in manifest["jobs"] if (j["model"], j["variant"]) == (cell.model, BASE_VARIANT)]
+    began = tuple(base_of(file.parent, cell))
+    base = [j for j in manifest["jobs"] if (j["model"], j["variant"], j["seed"]) == began]
     for stage in ("grade", "generate", "train", "pretrain", "fetch"):
         if stage in jobs:
             seen.steps.append((f"{file.name}: {stage}", _job(manifest, jobs[stage])))

@@ -16,7 +16,7 @@ from ict_core.statistics import AVERAGE, STATISTICS
 from ict_core.store import CLAIMS as LEDGER
 from ict_core.store import StudyFiles, read_manifest, records
 from ict_core.tables import Origin
-from ict_core.tools.explain._chain import Walk, question, samples, stored_walk, walk
+from ict_core.tools.explain._chain import Walk, base_of, question, samples, stored_walk, walk
 from ict_core.tools.explain._numbers import (
     Checked,
     Entering,
@@ -83,7 +83,7 @@ def _stages(results: Path, table: Path, cells: list[Cell]) -> Iterator[Stage]:
         elif table in stage.outputs:
             yield stage._replace(outputs=(table,))
     for cell in cells:
-        yield base_job(results, cell.model)
+        yield base_job(results, base_of(results, cell))
         yield from cell_jobs(results, cell, cell.variant == BASE_VARIANT)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ict_core import evidence
 from ict_core.errors import Damaged, UserError
-from ict_core.statistics import AVERAGE, Graded, run_frame, shared_seeds
+from ict_core.statistics import AVERAGE, Graded, by_base, run_frame, shared_seeds
 from ict_core.tables import DECLARED, Origin
 
 _LISTED = 12
@@ -200,7 +200,8 @@ def trace(
     settings = study.settings
     log, tokens = study.frame("log"), study.frame("tokens")
     quantities = evidence.run_quantities(list(evidence.QUANTITIES), settings.variants, log, tokens)
-    frames = evidence.LedgerFrames(run_frame(scores), quantities, settings.mirrors, Graded(scores))
+    runs, quantities = (by_base(frame, settings.seeds_per_base) for frame in (run_frame(scores), quantities))
+    frames = evidence.LedgerFrames(runs, quantities, settings.mirrors, Graded(scores))
     entries = evidence.as_json(evidence.ledger(claims, frames, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:

@@ -88,7 +88,7 @@ class Work:
 
 
 def cells_of(study: Study, model: str) -> tuple[int, int]:
-    """How many cells of a model are trained, and how many evaluated (the base model too)."""
+    """How many cells of a model are trained, and how many evaluated (the base models too)."""
     trained, evaluated = (sum(cell.model == model for cell in of) for of in (study.cells(), study.evaluated_cells()))
     return trained, evaluated
 
@@ -249,7 +249,8 @@ def study_costs(study: Study, plan: PlanFile, gpu: str, rates: Rates) -> list[Co
     for name, model in study.models.items():
         device = cpu_device(plan) if model.hardware is None else gpu_device(plan, gpu)
         if isinstance(model, ScratchModel):
-            costs.append(_pretraining(name, model, plan, device, rates.get(("pretrain", name))))
+            bases = sum(base.model == name for base in study.base_cells())
+            costs.append(_pretraining(name, model, bases, plan, device, rates.get(("pretrain", name))))
         generation = _generation(study, name, plan, device, rates.get(("generate", name)))
         grading = evaluation_work(study, name, plan.assumptions).answers * plan.assumptions.grading_seconds.value
         costs += [
@@ -282,11 +283,11 @@ def _by_rate(cost: Cost, rate: Rate | None) -> Cost:
     return replace(cost, seconds=cost.tokens * rate.seconds_per_token, measured=rate.jobs, parts={})
 
 
-def _pretraining(name: str, model: ScratchModel, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
+def _pretraining(name: str, model: ScratchModel, jobs: int, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
     length = rate.answer if rate else plan.assumptions.document_tokens.value
     tokens = model.pretraining.steps * model.pretraining.batch_sequences * length  # each document is read once
     parts = {"start": device.start_seconds, "steps": pretraining_seconds(model, tokens, length, device)}
-    return _by_rate(Cost("pretrain", name, 1, tokens, sum(parts.values()), 1, device.kind, parts=parts), rate)
+    return _by_rate(Cost("pretrain", name, jobs, tokens, sum(parts.values()), 1, device.kind, parts=parts), rate)
 
 
 def _training(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ict_core.config import Cell, ScratchModel, Study
@@ -21,6 +21,7 @@ class Place:
 
     results: Path
     cell: Cell
+    base_number: int = 0  # of the base model with which it began
 
     @property
     def is_base(self) -> bool:
@@ -45,11 +46,13 @@ class Place:
     @property
     def base(self) -> Path:
         """The base model."""
-        return StudyFiles(self.results).base_model(self.cell.model)
+        return StudyFiles(self.results).base_model(
+            self.cell.model, self.cell.seed if self.is_base else self.base_number
+        )
 
 
 def place_of(folder: Path) -> Place:
-    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base``, names."""
+    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base`` (the first base model), names."""
     path = folder.resolve()
     if path.name == BASE_VARIANT:
         path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
@@ -97,7 +100,7 @@ def rerun(
     What a stage reads is the rerun's where it was rerun, else the stored. A training of so many optimiser `steps`, or
     of all. `out` is laid out as a study's folder. The error where a stage fails has its log's last line.
     """
-    again = Place(out, place.cell)
+    again = replace(place, results=out)
     for stage in stages:
         started = time.perf_counter()
         log = out / f"{stage}.log"
@@ -137,7 +140,7 @@ def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages:
     study, files = StudyFiles(place.results), again.files
     train, held_out = str(study.train_problems), str(study.eval_problems)
     if stage == "pretrain":
-        return ["--model", model, "--eval", held_out, "--out", str(again.base)]
+        return ["--model", model, "--seed", str(seed), "--eval", held_out, "--out", str(again.base)]
     if stage == "train":
         return [*cell, "--base", str(place.base), "--problems", train, "--out", str(again.trained)]
     if stage == "generate":

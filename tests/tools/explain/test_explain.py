@@ -133,7 +133,7 @@ def study(tmp_path) -> Path:
     for name in ("train", "eval"):
         records.write_frame(prompts, results / f"data/{name}.parquet", records.PROBLEMS)
     problems = records.frame_hash(prompts, records.PROBLEMS)
-    base, folder = results / "m/base/model", results / "m/ict-10/seed-3"
+    base, folder = results / "m/base/seed-0/model", results / "m/ict-10/seed-3"
     (folder / "train/model").mkdir(parents=True)
     base.mkdir(parents=True)
     (base / "model.safetensors").write_bytes(b"base")
@@ -244,7 +244,7 @@ def test_each_broken_link_is_named(study):
         "the checkpoint is what its": lambda: edit(cell / "train/manifest.json", model_sha256="0" * 64),
         "it began with this base": lambda: edit(cell / "train/manifest.json", base_sha256="0" * 64),
         "trained on the problems of": lambda: edit(cell / "train/manifest.json", problems_sha256="0" * 64),
-        "the base model is what": lambda: edit(study / "m/base/model/manifest.json", model_sha256="0" * 64),
+        "the base model is what": lambda: edit(study / "m/base/seed-0/model/manifest.json", model_sha256="0" * 64),
     }
     for text, spoil in breaks.items():
         whole = {file: file.read_bytes() for file in study.rglob("*.json")}

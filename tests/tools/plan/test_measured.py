@@ -52,7 +52,7 @@ def cells(tmp_path):
 
     pretraining = {"model": {"pretraining": {"steps": 5, "batch_sequences": 4}}}
     facts = {"stage": "pretrain", "tokens": 600, "wall_seconds": 6.0, "config": pretraining}
-    manifest(tmp_path / "mini-s/base/model/manifest.json", **facts)
+    manifest(tmp_path / "mini-s/base/seed-0/model/manifest.json", **facts)
     cell = tmp_path / "mini-s/grpo/seed-0"
     training = {"steps": 2, "prompts_per_step": 5, "group_size": 2}
     facts = {"stage": "train", "tokens": 300, "wall_seconds": 30.0, "config": {"training": training}}
