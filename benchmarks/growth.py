@@ -1,7 +1,7 @@
 """How dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
 
     python benchmarks/growth.py         # of 10, 100, 1,000 and 3,000 cells
-    python benchmarks/growth.py --quick # of 13 and 52, without the plot's file
+    python benchmarks/growth.py --quick # of 13 and 26, without the plot's file
 
 Each study is `mini` with more seeds, in a copy of the repository. The dry run has nothing done yet; `ict status` looks
 at the study half done; `ict collect` and `ict statistics` read synthetic cells: those of the stored run of `mini`,
@@ -219,7 +219,7 @@ def main() -> None:
     parser = report.parser(__doc__)
     parser.add_argument("--cells", type=int, nargs="+", default=[10, 100, 1000, 3000])
     parser.add_argument("--plot", type=Path, default=Path(__file__).with_name("growth.svg"))
-    options = report.parse(parser, cells=[13, 52], plot=Path(os.devnull))
+    options = report.parse(parser, cells=[13, 26], plot=Path(os.devnull))
     cells, runs = [], []
     for size in sorted(options.cells):
         with tempfile.TemporaryDirectory() as temporary:

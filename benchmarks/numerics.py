@@ -1,7 +1,7 @@
 """What portable numerics cost: the jobs of one cell with them and with native ones.
 
     python benchmarks/numerics.py          # mini-s: pretraining cut to 200 steps, a training, its generation
-    python benchmarks/numerics.py --quick
+    python benchmarks/numerics.py --quick  # the pretraining alone
 
 Every job runs as its own command, portable and native in turns, on one thread. A figure is the median over the rounds
 of CPU seconds (user and system), start-up included, and of their ratio within a round.
@@ -14,12 +14,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import report
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KINDS = ("portable", "native")
+JOBS = ("pretrain", "train", "generate")
 CELL = ("--variant", "ict-10", "--seed", "0")
 
 
@@ -58,21 +60,23 @@ def studies(folder: Path, study: str, model: str, steps: int | None) -> None:
         file.write_text(re.sub(r"^  steps: \d+", f"  steps: {steps}", file.read_text(), flags=re.MULTILINE))
 
 
-def round_of(folder: Path, model: str, number: int) -> dict[str, dict[str, float]]:
-    """CPU seconds of every job by its name and the kind of numerics."""
+def round_of(folder: Path, model: str, number: int, jobs: Sequence[str]) -> dict[str, dict[str, float]]:
+    """CPU seconds of the jobs, the first so many of a cell, by name and kind of numerics."""
     train, held_out = folder / "train.parquet", folder / "eval.parquet"
     if not train.exists():
         cpu_seconds(folder, "portable", "data", "--train", train, "--eval", held_out)
-    seconds: dict[str, dict[str, float]] = {"pretrain": {}, "train": {}, "generate": {}}
+    seconds: dict[str, dict[str, float]] = {job: {} for job in jobs}
     for kind in KINDS if number % 2 else KINDS[::-1]:
         out = folder / f"{kind}-{number}"
-        name, base, trained = ("--model", model), out / "base", out / "train"
-        seconds["pretrain"][kind] = cpu_seconds(folder, kind, "pretrain", *name, "--eval", held_out, "--out", base)
-        inputs = ("--base", base, "--problems", train, "--out", trained)
-        seconds["train"][kind] = cpu_seconds(folder, kind, "train", *name, *CELL, *inputs)
-        files = ("--out", out / "completions.parquet", "--manifest", out / "generation.json")
-        inputs = ("--checkpoint", trained / "model", "--problems", held_out)
-        seconds["generate"][kind] = cpu_seconds(folder, kind, "generate", *name, *CELL, *inputs, *files)
+        base, trained = out / "base", out / "train"
+        sampled = ("--out", out / "completions.parquet", "--manifest", out / "generation.json")
+        options = {
+            "pretrain": ("--eval", held_out, "--out", base),
+            "train": (*CELL, "--base", base, "--problems", train, "--out", trained),
+            "generate": (*CELL, "--checkpoint", trained / "model", "--problems", held_out, *sampled),
+        }
+        for job in jobs:
+            seconds[job][kind] = cpu_seconds(folder, kind, job, "--model", model, *options[job])
     return seconds
 
 
@@ -80,11 +84,12 @@ def main() -> None:
     """Run the rounds and print the table."""
     parser = report.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    options = report.parse(parser, rounds=1)
+    parser.add_argument("--jobs", type=int, default=len(JOBS), help="the first so many of pretrain, train, generate")
+    options = report.parse(parser, rounds=1, jobs=1)
     study, model, steps = ("smoke", "mini-xs", 20) if options.quick else ("mini", "mini-s", 200)
     with tempfile.TemporaryDirectory() as temporary:
         studies(Path(temporary), study, model, steps)
-        rounds = [round_of(Path(temporary), model, number) for number in range(options.rounds)]
+        rounds = [round_of(Path(temporary), model, number, JOBS[: options.jobs]) for number in range(options.rounds)]
     rows = []
     for job in rounds[0]:
         portable, native = (statistics.median(r[job][kind] for r in rounds) for kind in KINDS)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ INFRASTRUCTURE = (
     "store._manifests",
 )
 """Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""
+_IMPORT = re.compile(  # from PACKAGE import NAMES, or import MODULES; at the beginning of a line
+    rf"^[ \t]*(?:from[ ]+({_NAME}(?:\.[\w.]+)?)[ ]+import[ ]+(\([^)]*\)|[^\n#]+)|import[ ]+({_NAME}\b[\w., ]*))", re.MULTILINE
+)
 _NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")  # run by way of these, and do change numbers
 
 
@@ -65,7 +69,7 @@ def _file(module: str) -> Path:
 @functools.cache
 def _imported(file: Path) -> set[Path]:
     """The library's files that a file names in import statements, with the packages that they lie in."""
-    return {path for name in _imports(ast.parse(file.read_bytes())) for path in _on_the_way(name)}
+    return {path for name in _imports(file.read_text(encoding="utf-8")) for path in _on_the_way(name)}
 
 
 def _on_the_way(name: str) -> Iterator[Path]:
@@ -91,9 +95,9 @@ def _exported(package: Path) -> dict[str, str]:
     return {alias.name: node.module or "" for node in imports for alias in node.names}
 
 
-def _imports(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == _NAME)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == _NAME:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def _imports(text: str) -> Iterator[str]:
+    """The dotted names of the library in a file's import statements; parsing the whole file takes ten times as long."""
+    for module, names, modules in _IMPORT.findall(text):
+        listed = re.sub(r"#.*", "", names or modules).strip("()").split(",")
+        parts = [part.split()[0] for part in listed if part.strip()]
+        yield from (f"{module}.{part}" if module else part for part in parts)

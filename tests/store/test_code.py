@@ -1,5 +1,6 @@
 """Which files a job depends on, by its imports."""
 
+import ast
 import subprocess
 import sys
 
@@ -61,6 +62,33 @@ def test_of_a_package_that_is_imported_whole_every_export_counts(library):
     (library / "c/_own.py").write_text("")
     (library / "one.py").write_text("from ict_core import c\n")
     assert {"c/__init__.py", "c/_inner.py"} == {name for name in names("one") if name.startswith("c/")}
+
+
+def test_the_imports_of_every_file_are_those_that_python_parses():
+    for file in LIBRARY.rglob("*.py"):
+        text = file.read_text()
+        parsed = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                parsed |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                parsed |= {f"{node.module}.{alias.name}" for alias in node.names}
+        assert set(code._imports(text)) == {name for name in parsed if name.split(".")[0] == "ict_core"}, file
+
+
+def test_imports_are_seen_wherever_they_stand_and_however_they_are_written():
+    text = """
+import ict_core.a as x, ict_core.b
+from ict_core.c import (
+    one as first,  # a reason, with a comma
+    two,
+)
+def later():
+    from ict_core.d import three  # noqa
+    import numpy
+from ict_core_other import four
+"""
+    assert list(code._imports(text)) == [f"ict_core.{name}" for name in ("a", "b", "c.one", "c.two", "d.three")]
 
 
 def test_an_edit_changes_the_fingerprints_of_those_that_import_it_and_of_no_other(library):
