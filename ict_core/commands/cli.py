@@ -34,11 +34,11 @@ def forkserver(
             with loading(without=_common(cells)):
                 from ict_core.stages import train  # noqa: F401
         elif kind == "generate":
-            from ict_core.evaluation import import_engine
+            from ict_core.evaluation import preload_engine
             from ict_core.stages import generate
 
             with loading(without=_common([generate.unused(model) for model in loaded.models.values()])):
-                import_engine(loaded.evaluation.engine)
+                preload_engine(loaded.evaluation.engine)
         else:
             from ict_core.stages import grade  # noqa: F401
 

@@ -2,8 +2,8 @@ from ._engine import Engine as Engine
 from ._engine import Request as Request
 from ._engine import Sampling as Sampling
 from ._engine import engine_version as engine_version
-from ._engine import import_engine as import_engine
 from ._engine import load_engine as load_engine
+from ._engine import preload_engine as preload_engine
 from ._generate import CachedEngine as CachedEngine
 from ._generate import context_length as context_length
 from ._generate import generate as generate

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,13 @@ def import_engine(name: str) -> Callable[..., Engine]:
     from ict_core.evaluation._transformers_engine import TransformersEngine
 
     return TransformersEngine
+
+
+def preload_engine(name: str) -> None:
+    """Import that engine and all that it imports on the CPU when it is made, so that forked processes have it."""
+    import_engine(name)
+    if name == "vllm":
+        from ict_core.evaluation.vllm_engine import OF_A_CPU_ENGINE
+
+        for module in OF_A_CPU_ENGINE:
+            import_module(module)

@@ -14,7 +14,7 @@ from ict_core.store import resolved
 vllm_environment.set_environment()
 
 import torch  # noqa: E402
-import vllm  # noqa: E402
+from vllm import LLM, CompletionOutput, RequestOutput, SamplingParams  # noqa: E402
 from vllm.inputs import tokens_input  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
@@ -30,6 +30,20 @@ _ON_CPU: dict[str, Any] = {
 }
 
 
+OF_A_CPU_ENGINE = (  # that vLLM imports when it makes an engine on the CPU
+    "vllm.v1.engine.core",
+    "vllm.v1.worker.cpu_worker",
+    "vllm.v1.worker.cpu_model_runner",
+    "vllm.v1.attention.backends.cpu_attn",
+    "vllm.v1.core.sched.scheduler",
+    "vllm.model_executor.layers.quantization.compressed_tensors.utils",
+    "vllm.model_executor.model_loader.default_loader",
+    "vllm.model_executor.models.qwen2",
+    "vllm.lora.resolver",
+    "vllm.utils.cpu_triton_utils",
+)
+
+
 class VllmEngine(Engine):
     """``vllm.LLM`` with one request a completion, so that every completion has a seed of its own."""
 
@@ -37,7 +51,7 @@ class VllmEngine(Engine):
 
     def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
-        self._llm = vllm.LLM(
+        self._llm = LLM(
             model=str(model),
             dtype=dtype,
             max_model_len=max_tokens,
@@ -76,13 +90,13 @@ class VllmEngine(Engine):
                 with nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager"):
                     outputs = engine.step()
                 for output in outputs:
-                    assert isinstance(output, vllm.RequestOutput)
+                    assert isinstance(output, RequestOutput)
                     yield int(output.request_id), self._completion(output.outputs[0])
         finally:  # of use where the caller stopped early
             engine.abort_request([str(position) for position in range(len(requests))])
 
-    def _parameters(self, request: Request, sampling: Sampling) -> vllm.SamplingParams:
-        return vllm.SamplingParams(
+    def _parameters(self, request: Request, sampling: Sampling) -> SamplingParams:
+        return SamplingParams(
             seed=request.seed,
             temperature=sampling.temperature,
             top_p=sampling.top_p,
@@ -95,7 +109,7 @@ class VllmEngine(Engine):
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
 
-    def _completion(self, output: "vllm.CompletionOutput") -> Completion:
+    def _completion(self, output: CompletionOutput) -> Completion:
         if output.finish_reason not in ("stop", "length") or output.cumulative_logprob is None:
             raise RuntimeError(f"vLLM ended a completion with finish_reason {output.finish_reason!r}")
         text = self._tokenizer.decode(output.token_ids, skip_special_tokens=True)

@@ -10,6 +10,7 @@ they are imported. Where there is no server and none can be started, a job start
 import atexit
 import contextlib
 import fcntl
+import gc
 import hashlib
 import json
 import os
@@ -32,7 +33,7 @@ ATTEMPTS = (
 )
 MASK = "CUDA_VISIBLE_DEVICES"
 FOLDER = "ICT_FORKSERVERS"
-"""Environment variable: where the servers' sockets lie. Without it, every job starts by itself."""
+"""Environment variable: where the servers' sockets lie. Without it, or where it is empty, a job starts by itself."""
 
 _EVIDENCE = ("statistics", "tables", "figure", "claims", "report")
 KINDS = {name: name for name in ("pretrain", "train", "generate", "grade")} | dict.fromkeys(_EVIDENCE, "evidence")
@@ -47,7 +48,12 @@ _LENGTH = struct.Struct("!I")
 
 
 def folder_for_jobs() -> None:
-    """Have the jobs that this process starts be forked; the servers end with it, once their jobs have."""
+    """Have the jobs that this process starts be forked; the servers end with it, once their jobs have.
+
+    Nothing where the variable is set already, also to nothing.
+    """
+    if FOLDER in os.environ:
+        return
     os.environ[FOLDER] = tempfile.mkdtemp(prefix="ict-")
     atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
 
@@ -174,6 +180,8 @@ def serve(address: Path, preload: Callable[[], None], run: Callable[[list[str]],
     listening.bind(str(address))
     listening.listen(128)
     preload()
+    gc.collect()
+    gc.freeze()  # the jobs share these pages, and neither look through what is here nor copy it
     threads = sorted((task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir())
     threads.remove(Path("/proc/self/comm").read_text().strip())
     if set(threads) - _SURVIVING:

@@ -18,6 +18,9 @@ from ict_core.problems import templated
 from ict_core.process import loading
 from ict_core.store import check_files, cost, manifest, records, remember_source, write_manifest
 
+_ENGINES: list[Engine] = []
+"""Keeps a job's engine until its process ends: vLLM ends one by a look through the whole heap, which takes seconds."""
+
 
 def run(
     study: Study, cell: Cell, checkpoint: Path, problems: Path, cache: Path | None, out: Path, manifest_file: Path
@@ -39,6 +42,7 @@ def run(
             return load_engine(evaluation.engine, checkpoint, length, evaluation.threads, model.dtype)
 
     engine = load() if cache is None else CachedEngine(load, cache, settings)
+    _ENGINES.append(engine)
     completions = generate(engine, asked, samples, cell.seed, sampling)
     reused = engine.reused if isinstance(engine, CachedEngine) else []
     tokens_reused = sum(completion.tokens for completion in reused)

@@ -22,7 +22,8 @@ INFRASTRUCTURE = (
 )
 """Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""
 _IMPORT = re.compile(  # from PACKAGE import NAMES, or import MODULES; at the beginning of a line
-    rf"^[ \t]*(?:from[ ]+({_NAME}(?:\.[\w.]+)?)[ ]+import[ ]+(\([^)]*\)|[^\n#]+)|import[ ]+({_NAME}\b[\w., ]*))", re.MULTILINE
+    rf"^[ \t]*(?:from[ ]+({_NAME}(?:\.[\w.]+)?)[ ]+import[ ]+(\([^)]*\)|[^\n#]+)|import[ ]+({_NAME}\b[\w., ]*))",
+    re.MULTILINE,
 )
 _NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")  # run by way of these, and do change numbers
 
