@@ -73,7 +73,7 @@ def settings(**changes) -> Settings:
         "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
     }
     mirrors, design = {"mini-word": "GSM8K"}, Design.of(whole)
-    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, design, whole)
+    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, 1, design, whole)
 
 
 def compute() -> pd.DataFrame:

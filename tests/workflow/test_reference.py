@@ -52,7 +52,7 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     manifest = json.loads((folder / "manifest.json").read_text())
     assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, nothing uncommitted
     assert {job["stage"] for job in manifest["jobs"]} >= {"pretrain", "train", "generate"}
-    assert stored.note == stored.settings.note  # not mixed
+    assert stored.mixed == ""
 
 
 def test_cells_that_two_stored_runs_share_have_the_same_scores():

@@ -76,7 +76,7 @@ def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(
     result = fresh.snakemake("base_models", *SMOKE)
     assert result.returncode == 1
     end = result.stdout[result.stdout.rindex("failed: ") :]
-    assert end.startswith("failed: pretrain of mini-xs: RuntimeError: no such luck\n")
+    assert end.startswith("failed: pretrain of mini-xs/0: RuntimeError: no such luck\n")
     assert "Study smoke: 1 failed job(s); logs in results/smoke/logs/. What is finished is kept" in end
     fresh.append("ict_core/process/failures.py", "\nLEAST_MIB = 10**9\n")
     result = fresh.snakemake(*SMOKE)
@@ -118,7 +118,7 @@ def test_no_manifest_names_a_place_a_machine_or_a_user(finished, uninterrupted):
 @pytest.mark.slow
 def test_a_job_loads_no_file_that_its_fingerprint_does_not_cover(finished):
     results, seen = finished.folder / "results/smoke", Counter()
-    manifests = [*results.glob("*/*/model/manifest.json"), *results.glob("*/*/seed-*/train/manifest.json")]
+    manifests = [*results.glob("*/base/seed-*/model/manifest.json"), *results.glob("*/*/seed-*/train/manifest.json")]
     for file in [*manifests, *results.glob("*/*/seed-*/generation.json"), *results.glob("*/*/seed-*/grading.json")]:
         said = read_manifest(file)
         modules = [f"stages.{said['stage']}"]

@@ -73,7 +73,7 @@ def test_a_contrast_of_the_stored_study_by_hand():
 
 
 def test_a_printed_number_that_its_runs_do_not_give_is_told(tmp_path, capsys):
-    for file in ("scores.parquet", "manifest.json"):
+    for file in ("scores.parquet", "manifest.json", "study.json"):
         shutil.copy(MINI / file, tmp_path)
     (tmp_path / "tables").mkdir()
     row = "mini-s,grpo,average,pass@1,0.5,0,1,2,two-way,0,1,3,250"
@@ -132,6 +132,7 @@ def study(tmp_path) -> Path:
     prompts = pd.DataFrame([("b", p, "?", "[]", "?", "4", "number") for p in "pq"], columns=list(records.PROBLEMS))
     for name in ("train", "eval"):
         records.write_frame(prompts, results / f"data/{name}.parquet", records.PROBLEMS)
+    write_manifest(results / "study.json", {"seeds_per_base": None})
     problems = records.frame_hash(prompts, records.PROBLEMS)
     base, folder = results / "m/base/seed-0/model", results / "m/ict-10/seed-3"
     (folder / "train/model").mkdir(parents=True)
