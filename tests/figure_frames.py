@@ -68,7 +68,7 @@ def contrasts(frame, baselines=synthetic.BASELINES, declared=(("ict-10", "grpo",
                 for metric in ("pass@1", "pass@4", "total"):
                     gaps = values[variant, benchmark, metric] - values[baseline, benchmark, metric]
                     mean, low, high, n = t_interval(gaps)
-                    verdict = "one seed" if n == 1 else "identical" if np.isnan(low) else "underpowered"
+                    verdict = "one seed" if n == 1 else "identical" if np.isnan(low) else "none seen"
                     verdict = "better" if low > 0 else verdict
                     family = (variant, baseline, metric) in declared and benchmark == "average"
                     row = dict.fromkeys(CONTRASTS, NAN) | {

@@ -61,6 +61,8 @@ class Claim(Section):
     """One entry of the ledger."""
 
     id: Name
+    family: Name  # the claims that answer one question: a correction runs over them
+    after: Name | None = None  # an earlier claim of the family, without whose p below 0.05 this one decides nothing
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
     paper: str | None = None  # the paper's own figure, in words; absent where it gives none
@@ -80,12 +82,16 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     mistakes = Mistakes()
     file: ClaimsFile | None = read_section(path, ClaimsFile, mistakes)
     claims = file.claims if file else ()
-    seen: set[str] = set()
+    seen: dict[str, str] = {}  # families by id
     for index, claim in enumerate(claims):
         key = f"claims[{index}]"
         if claim.id in seen:
             mistakes.refuse(path, f"{key}.id", claim.id, "each id once")
-        seen.add(claim.id)
+        if claim.after is not None and seen.get(claim.after) != claim.family:
+            allowed = [name for name, family in seen.items() if family == claim.family]
+            told = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
+            mistakes.refuse(path, f"{key}.after", claim.after, told)
+        seen[claim.id] = claim.family
         if (claim.test is None) == (claim.needs is None):
             mistakes.add(path, key, "needs either a test, or `needs`: what is missing to test it")
         _check_test(path, f"{key}.test", claim.test, mistakes)

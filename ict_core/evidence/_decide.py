@@ -13,8 +13,8 @@ from ict_core.statistics import (
     BETTER,
     EQUIVALENT,
     LEVEL,
+    NONE_SEEN,
     PREDICTED,
-    UNDERPOWERED,
     WORSE,
     Estimate,
     claim_verdict,
@@ -51,7 +51,7 @@ class Outcome:
 def no_value(seeds: int, strata: int) -> Outcome:
     """The outcome of a claim about a quantity that not every run has."""
     nan = math.nan
-    return Outcome(nan, nan, nan, nan, UNDERPOWERED, EQUIVALENT, nan, nan, nan, seeds, strata)
+    return Outcome(nan, nan, nan, nan, NONE_SEEN, EQUIVALENT, nan, nan, nan, seeds, strata)
 
 
 NO_OUTCOME = no_value(seeds=0, strata=0)  # of a claim that was not tested
@@ -144,6 +144,11 @@ def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: f
     return replace(result, p=p, searched=count), f"{model}, {benchmark}, over {baseline}"
 
 
+def found(result: Outcome, p_adjusted: float) -> str:
+    """What was found, given the p value corrected within the claim's family."""
+    return str(finding(result.finding, result.p, p_adjusted, result.p_equivalence))
+
+
 def verdict(result: Outcome, p_adjusted: float) -> str:
-    """The verdict, given the p value corrected for the number of claims."""
-    return claim_verdict(result.predicted, str(finding(result.finding, p_adjusted, result.p_equivalence)))
+    """The verdict, given the p value corrected within the claim's family."""
+    return claim_verdict(result.predicted, found(result, p_adjusted))

@@ -9,16 +9,20 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
-from ict_core.evidence._decide import NO_OUTCOME, Outcome, largest, no_value, outcome, verdict
+from ict_core.evidence._decide import NO_OUTCOME, Outcome, found, largest, no_value, outcome, verdict
+from ict_core.evidence._families import Correction, corrected
 from ict_core.evidence._measures import QUANTITIES, runs_of
 from ict_core.statistics import (
     ALPHA,
     AVERAGE,
     BASE,
     CONTRADICTED,
+    EQUIVALENT,
+    NOT_CONFIRMED,
+    NOT_RESOLVED,
     NOT_TESTED,
     Graded,
-    holm,
+    detectable,
     paired_differences,
     seeds_needed,
 )
@@ -53,8 +57,10 @@ class Entry:
     by_model: dict[str, float]  # each tested model's mean
     verdict: str  # supported, contradicted, not resolved or not tested in this study
     remark: str  # why it was not tested, or what else a reader must know; may be empty
-    p_adjusted: float = math.nan  # after Holm's correction over all tested claims
+    p_adjusted: float = math.nan  # corrected within the claim's family
     seeds_needed: float = math.nan
+    seeds_needed_seen: float = math.nan  # the same of the effect that was seen
+    detectable: float = math.nan  # the smallest effect that these runs would have found with the declared power
 
     @property
     def unit(self) -> str:
@@ -64,18 +70,17 @@ class Entry:
 
 
 def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
-    """Test every claim that the study can test; Holm's correction runs over all of these. One entry a claim.
+    """Test every claim that the study can test, corrected within its family (:func:`corrected`). One entry a claim.
 
-    `margin` is the smallest difference of interest, a share; `power` that of `seeds_needed`.
+    `margin` is the smallest difference of interest, a share; `power` that of `seeds_needed` and `detectable`.
     """
     tested = [_tested(claim, frames, margin) for claim in claims]
-    p_values = [result[0].p for result in tested if result is not None]
-    adjusted = iter(holm(p_values))
-    alpha = ALPHA / max(1, len(p_values))
+    outcomes = [(claim, result[0]) for claim, result in zip(claims, tested, strict=True) if result is not None]
+    corrections = corrected(outcomes)
     return [
         Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
         if result is None
-        else _entry(claim, result, float(next(adjusted)), alpha, margin, power)
+        else _entry(claim, result, corrections[claim.id], margin, power)
         for claim, result in zip(claims, tested, strict=True)
     ]
 
@@ -125,16 +130,34 @@ def _joined(*remarks: str) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def _entry(claim: Claim, tested: _Tested, p_adjusted: float, alpha: float, margin: float, power: float) -> Entry:
+def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float, power: float) -> Entry:
     result, by_model, remark = tested
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
     if claim.paper_points is not None and effect <= margin:  # the margin cannot tell the paper's figure from none
         result = replace(result, p_equivalence=math.nan)
-    told = verdict(result, p_adjusted)
-    if told == CONTRADICTED and result.p_equivalence < ALPHA <= p_adjusted:
+    told = verdict(result, correction.p)
+    if told == CONTRADICTED and result.p_equivalence < ALPHA <= correction.p:
         remark = _joined(remark, f"within {100 * margin:g} points of 0")
-    seeds = seeds_needed(effect, result.sd, power, alpha=alpha / result.searched, strata=result.strata)
-    return Entry(claim, result, by_model, told, remark, p_adjusted, float(seeds))
+    alpha, strata = correction.alpha / result.searched, result.strata
+    seeds = [float(seeds_needed(size, result.sd, power, alpha, strata)) for size in (effect, result.estimate)]
+    smallest = float(detectable(result.sd, result.seeds, power, alpha, strata))
+    against_zero = result.predicted != EQUIVALENT
+    if against_zero:
+        remark = _joined(remark, _seen(found(result, correction.p), smallest, told, claim))
+    same = f"the same runs as {correction.same}, counted once" if correction.same else ""
+    seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
+    return Entry(claim, result, by_model, told, _joined(remark, same), correction.p, seeds[0], seen, smallest)
+
+
+def _seen(finding: str, smallest: float, told: str, claim: Claim) -> str:
+    """What there is to say of a difference from 0 that was not found."""
+    if told != NOT_RESOLVED or math.isnan(smallest):
+        return ""
+    if finding == NOT_CONFIRMED:
+        return "seen, and not confirmed after the correction"
+    of_points = not isinstance(claim.test, Measure)
+    size = f"{100 * smallest:.1f} points" if of_points else f"{smallest:.2g}"
+    return f"none seen; {size} or more would have been found"
 
 
 def _absence(claim: Claim, frames: LedgerFrames) -> str:
@@ -192,6 +215,7 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "statement": entry.claim.statement,
             "source": entry.claim.source,
             "paper": entry.claim.paper,
+            "family": entry.claim.family,
             "test": describe(entry.claim),
             "verdict": entry.verdict,
             "remark": entry.remark,
@@ -202,6 +226,8 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "seeds": entry.outcome.seeds,
             "p_adjusted": number(entry.p_adjusted),
             "seeds_needed": number(entry.seeds_needed),
+            "seeds_needed_seen": number(entry.seeds_needed_seen),
+            "detectable": number(entry.detectable),
         }
         for entry in entries
     ]

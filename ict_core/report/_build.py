@@ -32,15 +32,16 @@ within a run (each weighs the same), and runs last. pass@k is the unbiased estim
 problems of these kinds. **A difference's interval** is Student's t over the paired differences of the runs; the \
 two-way interval stands beside it. Both are nominal 95 %; `docs/statistics.md` has their measured coverage.
 - **The deciding test** is the paired t over seeds (from 10 seeds the exact sign-flip). Holm's correction runs over \
-the declared contrasts, and again over the claims; Benjamini and Hochberg's over the exploratory contrasts of the \
-average, and apart from them over those of single benchmarks. No test here treats problems \
-or samples as independent observations of a method.
+the declared contrasts, and over the claims of each family; Benjamini and Hochberg's over the exploratory contrasts of \
+the average, and apart from them over those of single benchmarks. No test here treats problems or samples as \
+independent observations of a method.
 - **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests place the \
-difference within ±{margin:g} points. `underpowered`: neither. It says that the runs cannot tell, not that the methods \
-are equal; the columns beside it say which difference these runs could have found, and how many seeds would find \
-{margin:g} points. `identical`: every pair of runs gives the same value. `no spread`: all pairs differ by the \
-same amount, so that no t test can be made.
-- **What to expect.** At 3 seeds a t test has 2 degrees of freedom, and `underpowered` is the usual honest outcome.
+difference within ±{margin:g} points. `not confirmed`: p is below 0.05, and above it once corrected for the other \
+tests: seen here, to be shown by more seeds. `none seen`: neither. The runs cannot tell, which is not that the methods \
+are equal; the columns beside it say which difference these runs would have found, and how many seeds would find \
+{margin:g} points, or as much as was seen. `identical`: every pair of runs gives the same value. `no spread`: all \
+pairs differ by the same amount, so that no t test can be made.
+- **What to expect.** At 3 seeds a t test has 2 degrees of freedom, and `none seen` is the usual honest outcome.
 """
 
 

@@ -39,17 +39,18 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
     rows = [
         (
             f"**{claim['statement']}** {claim['source'][0].upper() + claim['source'][1:]}. *Test:* {claim['test']}.",
+            claim["family"],
             claim["paper"] or NONE,
             estimate_text(claim),
             *(NONE if p is None else p_value(p) for p in (claim["p"], claim["p_adjusted"])),
             claim["seeds"] or NONE,
-            _seeds_text(claim["seeds_needed"]),
+            _seeds_text(claim["seeds_needed"], claim["seeds_needed_seen"]),
             f"**{claim['verdict']}**" + (f" ({claim['remark']})" if claim["remark"] else ""),
         )
         for claim in claims
     ]
     tested = sum(1 for claim in claims if claim["seeds"])
-    heads = ("claim", "the paper", "this study", "p", "Holm p", "seeds", "seeds needed", "verdict")
+    heads = ("claim", "family", "the paper", "this study", "p", "adjusted p", "seeds", "seeds needed", "verdict")
     return "\n".join(
         [
             f"# Claims: {study}\n",
@@ -57,13 +58,16 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             "The claims of the ICT paper and the questions of its referee, each with the test and the decision rule "
             "that the ledger declares for every study (`configs/claims.yaml`). Estimates are percent points unless a "
             "unit is named, with 95 % intervals (Student's t over training runs, stratified by model): they speak for "
-            f"new runs of these models on these problems. Holm's correction runs over the {tested} claims that this "
-            "study tests. A verdict of `supported` or `contradicted` needs a corrected p below 0.05, or, to contradict,"
-            f" a difference that two one-sided tests place within ±{100 * margin:g} points.\n",
+            f"new runs of these models on these problems. Of the {tested} claims that this study tests, Holm's "
+            "correction runs over those of a family, which answer one question; in the family `headline` a claim "
+            "counts only once the one before it is decided. A verdict of `supported` or `contradicted` needs a "
+            "corrected p below 0.05, or, to contradict, a difference that two one-sided tests place within "
+            f"±{100 * margin:g} points.\n",
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
-            f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here.\n",
-            markdown_table(heads, rows, "lllrrrrl"),
+            f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here; in "
+            "parentheses, to find an effect as large as was seen.\n",
+            markdown_table(heads, rows, "llllrrrrl"),
         ]
     )
 
@@ -81,7 +85,6 @@ def estimate_text(claim: Mapping[str, Any]) -> str:
     return f"{number(claim['estimate'])}{interval}{'' if points else ' ' + claim['unit']}"
 
 
-def _seeds_text(seeds: float | str | None) -> str:
-    if seeds is None:
-        return NONE
-    return "over 10,000" if isinstance(seeds, str) else f"{int(seeds):,}"
+def _seeds_text(seeds: float | str | None, seen: float | str | None) -> str:
+    texts = ["over 10,000" if isinstance(n, str) else f"{int(n):,}" for n in (seeds, seen) if n is not None]
+    return NONE if seeds is None else " (".join(texts) + ")" * (len(texts) - 1)

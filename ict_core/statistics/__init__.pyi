@@ -5,12 +5,15 @@ from ._deciding import ALPHA as ALPHA
 from ._deciding import BETTER as BETTER
 from ._deciding import CONTRADICTED as CONTRADICTED
 from ._deciding import EQUIVALENT as EQUIVALENT
+from ._deciding import NONE_SEEN as NONE_SEEN
+from ._deciding import NOT_CONFIRMED as NOT_CONFIRMED
+from ._deciding import NOT_RESOLVED as NOT_RESOLVED
 from ._deciding import NOT_TESTED as NOT_TESTED
 from ._deciding import PREDICTED as PREDICTED
 from ._deciding import SIGN_FLIP_FROM as SIGN_FLIP_FROM
-from ._deciding import UNDERPOWERED as UNDERPOWERED
 from ._deciding import WORSE as WORSE
 from ._deciding import claim_verdict as claim_verdict
+from ._deciding import detectable as detectable
 from ._deciding import finding as finding
 from ._deciding import holm as holm
 from ._deciding import p_of_strata as p_of_strata

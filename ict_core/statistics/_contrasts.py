@@ -117,11 +117,10 @@ def _spread(frame: pd.DataFrame) -> Floats:
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
     """What was found, and where nothing was, the reason."""
     toward = np.where(frame["difference"] > 0, deciding.BETTER, deciding.WORSE)
-    verdict = deciding.finding(toward, frame["p_adjusted"], frame["p_equivalence"])
+    verdict = deciding.finding(toward, frame["p"], frame["p_adjusted"], frame["p_equivalence"])
     reasons = [deciding.ONE_SEED, deciding.IDENTICAL, deciding.NO_SPREAD]
     holds = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
-    reason = np.select(holds, reasons, default=deciding.UNDERPOWERED)
-    return np.where(verdict == deciding.UNDERPOWERED, reason, verdict)
+    return np.where(verdict == deciding.NONE_SEEN, np.select(holds, reasons, default=deciding.NONE_SEEN), verdict)
 
 
 def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> pd.DataFrame:
@@ -132,7 +131,7 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
     Benjamini and Hochberg's procedure. Which test decides, `_deciding.py` says. The first that holds of these is
     the verdict: "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at
     5 %, uncorrected; "one seed"; "identical", every paired difference 0 up to rounding; "no spread", all of them equal
-    and not 0, so that no t-test can be made; "underpowered".
+    and not 0, so that no t-test can be made; "not confirmed", p below 0.05 before the correction alone; "none seen".
 
     The frame is of `CONTRASTS`, from the arms of each metric: METRICS and the declared ones, as far as they are there.
 
@@ -161,5 +160,6 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
         p_equivalence=deciding.two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
         detectable=smallest,
         seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, deciding.ALPHA),
+        seeds_needed_seen=deciding.seeds_needed(frame["difference"], _spread(frame), power, deciding.ALPHA),
     )
     return frame.assign(verdict=_verdicts(frame))[list(CONTRASTS)]

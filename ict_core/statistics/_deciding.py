@@ -26,8 +26,10 @@ SIGN_FLIP_FROM = 10  # seeds from which the exact sign-flip decides; below, its 
 PAIRED_T, SIGN_FLIP = "paired t", "sign-flip"
 
 BETTER, WORSE, EQUIVALENT = "better", "worse", "equivalent"  # what is found
-UNDERPOWERED, NO_SPREAD, IDENTICAL, ONE_SEED = "underpowered", "no spread", "identical", "one seed"  # or why nothing is
-VERDICTS = (BETTER, WORSE, EQUIVALENT, UNDERPOWERED, NO_SPREAD, IDENTICAL, ONE_SEED)
+NOT_CONFIRMED = "not confirmed"  # or why nothing is: p is below 0.05, and above it once corrected
+NONE_SEEN = "none seen"  # neither; `detectable` says what would have been found
+NO_SPREAD, IDENTICAL, ONE_SEED = "no spread", "identical", "one seed"
+VERDICTS = (BETTER, WORSE, EQUIVALENT, NOT_CONFIRMED, NONE_SEEN, NO_SPREAD, IDENTICAL, ONE_SEED)
 
 SUPPORTED, CONTRADICTED = "supported", "contradicted"
 NOT_RESOLVED, NOT_TESTED = "not resolved", "not tested in this study"
@@ -107,13 +109,14 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return _adjusted(p, "fdr_bh")
 
 
-def finding(toward: ArrayLike, p_adjusted: ArrayLike, p_equivalence: ArrayLike) -> NDArray[np.str_]:
-    """What tests found: `toward`, else :data:`EQUIVALENT`, else nothing, which is :data:`UNDERPOWERED`.
+def finding(toward: ArrayLike, p: ArrayLike, p_adjusted: ArrayLike, p_equivalence: ArrayLike) -> NDArray[np.str_]:
+    """What tests found: `toward`, else :data:`EQUIVALENT`, else nothing: :data:`NOT_CONFIRMED` or :data:`NONE_SEEN`.
 
-    `toward` is what a small `p_adjusted`, of the deciding test corrected for its family, shows, such as :data:`BETTER`;
-    `p_equivalence` is of :func:`two_one_sided` for the margin. A NaN is no test; shapes broadcast.
+    `toward` is what a small p of the deciding test shows, such as :data:`BETTER`, if it is small after the correction
+    for its family too; `p_equivalence` is of :func:`two_one_sided` for the margin. NaN is no test; shapes broadcast.
     """
-    equivalent = np.where(np.less(p_equivalence, ALPHA), EQUIVALENT, UNDERPOWERED)
+    nothing = np.where(np.less(p, ALPHA), NOT_CONFIRMED, NONE_SEEN)
+    equivalent = np.where(np.less(p_equivalence, ALPHA), EQUIVALENT, nothing)
     return np.where(np.less(p_adjusted, ALPHA), toward, equivalent)
 
 

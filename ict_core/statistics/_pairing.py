@@ -68,7 +68,8 @@ def by_base(values: pd.DataFrame, seeds_per_base: int | None) -> pd.DataFrame:
     trained = values["variant"] != BASE
     numbered = values.assign(seed=values["seed"].where(~trained, values["seed"] // int(seeds_per_base or 1)))
     keys = [column for column in values.columns if column != "value"]
-    return numbered.groupby(keys, sort=False, as_index=False)["value"].mean()[list(values.columns)]
+    means = numbered.groupby(keys, sort=False)["value"].mean().reset_index()
+    return means[list(values.columns)]
 
 
 def both_ways(contrasts: pd.DataFrame) -> pd.DataFrame:

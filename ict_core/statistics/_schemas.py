@@ -39,6 +39,7 @@ CONTRASTS = {
     "p_equivalence": "float",  # the larger of two one-sided p values
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power
+    "seeds_needed_seen": "float",  # to find one as large as was seen
     "verdict": "str",  # one of deciding.VERDICTS
 }
 VIEWS = {

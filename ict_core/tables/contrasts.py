@@ -48,8 +48,13 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     shown["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
     shown["detectable"] = by_row(rows, ["detectable"], percent)
     shown["seeds"] = rows["seeds"].astype(str)
-    shown["seeds needed"] = rows["seeds_needed"].map(lambda n: f">{MANY_SEEDS}" if n > MANY_SEEDS else number(n, 0))
+    shown["seeds needed"] = rows["seeds_needed"].map(_seeds)
+    shown["for what was seen"] = rows["seeds_needed_seen"].map(_seeds)
     return Table("contrasts", numbers, shown, _caption(numbers, rows, settings), keys=3)
+
+
+def _seeds(needed: float) -> str:
+    return f">{MANY_SEEDS}" if needed > MANY_SEEDS else number(needed, 0)
 
 
 def _family(numbers: pd.DataFrame, family: str) -> str:
@@ -73,6 +78,8 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         f"{families} (adjusted p < {SIGNIFICANCE}). The rows of the single benchmarks are in the CSV. r: correlation "
         "of the paired run means. Detectable: the smallest true difference that these seeds would find with power "
         f"{number(settings.power, 2)}; seeds needed: to find one of {percent(settings.margin)} points with that power, "
-        f"given this spread. Equivalent: within ±{percent(settings.margin)} points by two one-sided tests; "
-        f"underpowered: neither different nor equivalent is shown.{no_spread}"
+        "given this spread; for what was seen: one as large as was seen. Equivalent: within "
+        f"±{percent(settings.margin)} points by two one-sided tests; "
+        "not confirmed: p is below 0.05, and above it once corrected; none seen: neither, a difference of `detectable` "
+        f"or more would have been found.{no_spread}"
     )

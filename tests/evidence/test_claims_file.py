@@ -11,6 +11,7 @@ LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
 GOOD = """\
 claims:
   - id: gain
+    family: gains
     statement: A gain.
     source: somewhere
     test: {kind: difference, ours: ict-10, against: [grpo], metric: pass@4, direction: higher}

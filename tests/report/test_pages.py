@@ -28,6 +28,8 @@ CLAIM = {
     "p": 0.0312,
     "p_adjusted": 0.4,
     "seeds_needed": 41.0,
+    "seeds_needed_seen": 5.0,
+    "family": "baselines",
 }
 JOB = {
     "model": "tiny",
@@ -138,6 +140,7 @@ def test_the_claims_page_carries_the_note_and_every_column():
         "remark": "without kl-10",
         "seeds": 0,
         "seeds_needed": None,
+        "seeds_needed_seen": None,
     }
     untested |= {"estimate": None, "p": None, "p_adjusted": None, "paper": None}
     text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)

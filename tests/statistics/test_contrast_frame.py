@@ -143,7 +143,7 @@ GRPO = [0.40, 0.44, 0.42]
         ([0.50, 0.545, 0.519], "better"),
         ([0.30, 0.345, 0.319], "worse"),
         ([0.401, 0.439, 0.4205], "equivalent"),
-        ([0.40, 0.60, 0.30], "underpowered"),
+        ([0.40, 0.60, 0.30], "none seen"),
         (GRPO, "identical"),
         ([g + 1e-15 for g in GRPO], "identical"),
         ([g + 0.1 for g in GRPO], "no spread"),  # equal differences: nothing says how they vary

@@ -13,8 +13,9 @@ from ict_core.statistics import (
     BETTER,
     CONTRADICTED,
     EQUIVALENT,
+    NONE_SEEN,
+    NOT_CONFIRMED,
     PREDICTED,
-    UNDERPOWERED,
     WORSE,
     Comparisons,
     claim_verdict,
@@ -74,8 +75,13 @@ def test_what_a_finding_says_of_a_claim(found, verdicts):
 
 
 def test_a_test_that_cannot_be_made_finds_nothing():
-    assert finding(BETTER, math.nan, math.nan) == UNDERPOWERED
-    assert finding([BETTER, WORSE], [0.04, 0.06], [0.9, 0.01]).tolist() == [BETTER, EQUIVALENT]
+    assert finding(BETTER, math.nan, math.nan, math.nan) == NONE_SEEN
+    assert finding([BETTER, WORSE], [0.02, 0.03], [0.04, 0.06], [0.9, 0.01]).tolist() == [BETTER, EQUIVALENT]
+
+
+def test_what_only_the_correction_hides_is_told_from_what_was_not_seen():
+    p, adjusted = [0.04, 0.06], [0.2, 0.3]
+    assert finding(BETTER, p, adjusted, 0.9).tolist() == [NOT_CONFIRMED, NONE_SEEN]
 
 
 def arm(name, values):

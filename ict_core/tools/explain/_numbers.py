@@ -150,7 +150,7 @@ def agrees(printed: str, value: float) -> bool:
         return False
 
 
-_NUMBERS = ("estimate", "low", "high", "p", "p_adjusted", "seeds_needed")
+_NUMBERS = ("estimate", "low", "high", "p", "p_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
 _ORIGIN = Origin(
     keys=("id",),
     made="the declared test of the claim over training runs; adjusted p by Holm over all claims tested",
