@@ -13,7 +13,7 @@ SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce figures reference test lint fast fuzz survive lock clean
+.PHONY: help env system reproduce figures reference test everything lint fast fuzz survive lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -52,8 +52,14 @@ reference:  ## store the finished run in results/mini (STUDY=mini), for `make fi
 	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md} results/reference/$(STUDY)/
 	cp results/$(STUDY)/tables/*.{csv,md,tex} results/reference/$(STUDY)/tables/
 
-test: env lint  ## all checks and all tests (in three processes, as some tests only wait; hundreds of jobs share bytecode)
-	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= pytest -n 3 --dist loadfile --no-loadscope-reorder
+# in three processes, as some tests only wait; hundreds of jobs share bytecode
+PYTEST = PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
+    pytest -n 3 --dist loadfile --no-loadscope-reorder
+test: env lint  ## all checks, and all tests but the long ones (kills, ranks, Slurm, other processors, benchmarks)
+	$(PYTEST) -m "not long"
+
+everything: env lint  ## all checks and all tests, as CI runs them
+	$(PYTEST)
 
 lint: env  ## formatting, types, the workflow's own checks
 	$(BIN)/ruff check .

@@ -54,6 +54,7 @@ def tables(text: str) -> list[list[list[str]]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_the_quick_form_prints_finite_figures_and_keeps_nothing(script):

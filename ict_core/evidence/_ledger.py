@@ -157,7 +157,7 @@ def _seen(finding: str, smallest: float, told: str, claim: Claim) -> str:
         return "seen, and not confirmed after the correction"
     of_points = not isinstance(claim.test, Measure)
     size = f"{100 * smallest:.1f} points" if of_points else f"{smallest:.2g}"
-    return f"none seen; {size} or more would have been found"
+    return f"none seen: {size} or more would have been found"
 
 
 def _absence(claim: Claim, frames: LedgerFrames) -> str:

@@ -144,11 +144,11 @@ def test_the_claims_page_carries_the_note_and_every_column():
     }
     untested |= {"estimate": None, "p": None, "p_adjusted": None, "paper": None}
     text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)
-    assert "**A study in miniature.**" in text and "over the 2 claims that this study tests" in text
+    assert "**A study in miniature.**" in text and "Of the 2 claims that this study tests" in text
     rows = [line for line in text.splitlines() if line.startswith("| **A gain.**")]
-    assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 | **not resolved** |")
+    assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 (5) | **not resolved** |")
     assert rows[1].endswith("| — | — | — | — | — | — | **not tested in this study** (without kl-10) |")
-    assert "| <0.001 |" in rows[2] and "| over 10,000 |" in rows[2]
+    assert "| <0.001 |" in rows[2] and "| over 10,000 (5) |" in rows[2]
 
 
 def test_the_manifests_page_has_a_row_a_job():

@@ -23,6 +23,7 @@ ROW = made.contrast(
     p_adjusted=0.0246,
     detectable=0.0456,
     seeds_needed=12.0,
+    seeds_needed_seen=1234.0,
     verdict="worse",
 )
 
@@ -44,6 +45,7 @@ def test_a_row_by_hand():
         "detectable": "4.6",
         "seeds": "3",
         "seeds needed": "12",
+        "for what was seen": ">1000",
         "verdict": "worse",
     }
 

@@ -167,7 +167,7 @@ def test_the_hub_matters_only_where_something_is_to_be_fetched(elsewhere, smoke,
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert "HF_HUB_OFFLINE is set" in finding_of("hub", elsewhere).text
     for model in elsewhere.study.models:
-        (elsewhere.results / model / "base" / "model").mkdir(parents=True)
+        (elsewhere.results / model / "base/seed-0/model").mkdir(parents=True)
     (elsewhere.results / "data").mkdir()
     for part in ("train", "eval"):
         (elsewhere.results / "data" / f"{part}.parquet").touch()

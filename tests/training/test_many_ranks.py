@@ -29,6 +29,7 @@ def runs(tmp_path_factory, tiny_checkpoint):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES)
 def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule):
     one, two = (of_ranks[rule] for of_ranks in runs)
@@ -46,12 +47,14 @@ def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule)
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ranks_sample_rollouts_of_their_own(runs):
     texts = runs[1]["own"].tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
     assert len(texts) == 2 * 2 * 4 and texts.is_unique
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_ranks_that_were_killed_resume_together(runs):
     for ranks, of_ranks in zip((1, 2), runs, strict=True):
         long, killed = of_ranks["long"], of_ranks["killed"]
@@ -62,6 +65,7 @@ def test_ranks_that_were_killed_resume_together(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_statistics_and_gradients_of_a_model_that_is_sharded_over_two_ranks(tmp_path, tiny_checkpoint):
     (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
     arguments = (str(tiny_checkpoint), str(tmp_path / "recipe.json"), str(tmp_path))

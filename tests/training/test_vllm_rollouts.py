@@ -51,6 +51,7 @@ def rollouts(run, step):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_vllm_samples_from_the_trained_weights(runs):
     run, _ = runs
     assert run.stopped == ""
@@ -63,6 +64,7 @@ def test_vllm_samples_from_the_trained_weights(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_rollout_has_a_seed_of_its_own_run_and_step(runs):
     drawn = [rollouts(runs[0], 0), rollouts(runs[0], 1), rollouts(runs[1], 0)]
     assert [len(texts) for texts in drawn] == [3 * 4] * 3
@@ -70,6 +72,7 @@ def test_every_rollout_has_a_seed_of_its_own_run_and_step(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_transfer_that_loses_the_head_stops_the_run(runs):
     _, tied = runs
     assert tied.stopped.startswith("step 1: vLLM's log-probs of 4 fixed prompts differ from the trainer's by")

@@ -89,6 +89,7 @@ FRAGMENTS = {"ict generate --cache", "cp -a", "snakemake --touch"}
 MADE = {  # what stands among the commands that make would run
     "make env": "",
     "make env LOCK=gpu": "requirements/gpu.lock",
+    "make everything": "pytest -n 3",
     "make fast": 'pytest -m "not slow"',
     "make figures": "stored=results/reference/mini results=results/rebuilt/mini",
     "make figures LOCK=evidence": "requirements/evidence.lock",
@@ -102,17 +103,17 @@ MADE = {  # what stands among the commands that make would run
     "make reproduce": "snakemake --cores all",
     "make survive": "--kills 30",
     "make system": "tests/system.py",
-    "make test": "pytest",
+    "make test": '-m "not long"',
 }
 OTHERS = {  # and why nothing runs them here; what they name is looked for
-    ".ci/run": "make system and make test",
+    ".ci/run": "make system and make everything",
     "cp -r results/smoke/mini-xs/base/seed-0/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
     "pip install": "of the Kubernetes executor, in its pods",
     "pre-commit install": "of a tool that the environment does not hold",
     "pytest tests/contamination/test_audit.py": "make test runs it",
     "pytest tests/selection": "make test runs it",
     "pytest tests/workflow/test_kubernetes.py": "make test runs it",
-    "pytest tests/workflow/test_slurm.py": "make test runs it where Slurm is installed",
+    "pytest tests/workflow/test_slurm.py": "make everything runs it where Slurm is installed",
     "python -m ict_core.calibration.measure --repetitions 4000": "an hour; tests/statistics has few repetitions",
     "python -m ict_core.calibration.tables": "tests/statistics holds the page's tables against it",
     "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",

@@ -82,6 +82,7 @@ def test_a_deleted_base_model_and_training_are_told_alike(uninterrupted, tmp_pat
     assert explained.endswith("NOT SOUND: a link is broken; run snakemake again, which makes it anew\n")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_one_plain_run_makes_a_spoilt_study_whole(uninterrupted, tmp_path):
     copy = Copy(tmp_path, uninterrupted)

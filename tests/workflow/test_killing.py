@@ -12,6 +12,7 @@ from repository_copy import Copy
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrupted, tmp_path):
     """One cell of a finished study, made anew; `make survive` kills a whole one."""
@@ -29,6 +30,7 @@ def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrup
     assert half_written(trial.results) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("nolock", [False, True], ids=["as usual", "with --nolock"])
 def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):

@@ -83,6 +83,7 @@ def test_portable_numerics_give_the_same_bits_on_other_cpus_and_native_ones_do_n
     assert {"exp", "7 x 33 x 5"} <= differ  # of one instruction set, by the vendor alone
 
 
+@pytest.mark.long
 def test_a_cell_is_the_same_bytes_on_another_cpu(library, uninterrupted, tmp_path):
     copy = Copy(tmp_path / "copy", uninterrupted)
     copy.environment |= preloaded(library, "amd-avx2")
@@ -92,6 +93,7 @@ def test_a_cell_is_the_same_bytes_on_another_cpu(library, uninterrupted, tmp_pat
     assert made["process"]["numerics"]["vllm"] == "_C_AVX2"
 
 
+@pytest.mark.long
 def test_it_is_the_pin_that_makes_the_bytes(uninterrupted, tmp_path):
     copy = Copy(tmp_path / "copy", uninterrupted)
     study = (copy.folder / "configs/studies/smoke.yaml").read_text()

@@ -95,6 +95,7 @@ def finished(tmp_path_factory) -> Copy:
     return copy
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_model_with_the_vocabulary_of_05b_goes_through_train_generate_grade_and_table(finished):
     results = finished.folder / "results/cpu"

@@ -15,7 +15,7 @@ from ict_core.problems.mini import train_tokenizer, training_problems
 from ict_core.store import file_hashes, hash_file, hash_weights, read_manifest, records, write_manifest
 from ict_core.training.pretrain import build_model, save_checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 NEARLY_EVEN = 0.0028  # an untrained model gives each of its 352 tokens about 1 / 352
 
