@@ -52,8 +52,8 @@ def test_a_claim_by_hand():
     assert adjusted is not None and float(adjusted[1]) == pytest.approx(holm, rel=1e-8)
     assert text.splitlines()[-1] == (
         "sound as far as it could be checked: 12 runs, test, estimate, low, high, p, p_adjusted, seeds_needed, "
-        "seeds_needed_seen, detectable, verdict as printed, 36 links hold; not checked: verdicts, completions, weights and "
-        "training files (of 12 runs; not here)"
+        "seeds_needed_seen, detectable, verdict as printed, 36 links hold; not checked: verdicts, completions, weights "
+        "and training files (of 12 runs; not here)"
     )
 
 
