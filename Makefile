@@ -55,7 +55,7 @@ reference:  ## store the finished run in results/mini (STUDY=mini), for `make fi
 # in three processes, as some tests only wait; hundreds of jobs share bytecode
 PYTEST = PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
     pytest -n 3 --dist loadfile --no-loadscope-reorder
-test: env lint  ## all checks, and all tests but the long ones (kills, ranks, Slurm, other processors, benchmarks)
+test: env lint  ## all checks, and all tests but the long ones (kills, ranks, clusters, other processors, benchmarks)
 	$(PYTEST) -m "not long"
 
 everything: env lint  ## all checks and all tests, as CI runs them

@@ -144,6 +144,7 @@ def real():
     return audit(training, held_out, GRADING)
 
 
+@pytest.mark.long
 @real_rows
 @pytest.mark.slow
 def test_the_real_rows(real):

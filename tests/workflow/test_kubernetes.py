@@ -15,7 +15,7 @@ from kubernetes.client import ApiClient, V1Job
 from repository_copy import REPOSITORY, Copy
 from system import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
 IMAGE = "registry.example/ict:0123abc"
 AUDIT = "results/smoke/contamination.parquet"  # of a rule that reads what others made
