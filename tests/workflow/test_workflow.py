@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from recipes import follow, steps
-from repository_copy import REPOSITORY, Copy
+from repository_copy import REPOSITORY, Copy, jobs
 
 from ict_core.figures import FIGURES
 from ict_core.selection import rule_files
@@ -88,6 +88,19 @@ def test_values_on_the_command_line_are_refused(fresh):
     result = fresh.snakemake("--dry-run", "--config", "study=other")
     assert result.returncode != 0
     assert "--config is not supported" in result.stdout
+
+
+@pytest.mark.slow
+def test_every_training_seed_begins_with_a_base_model_of_its_own(fresh):
+    study = fresh.folder / "configs/studies/smoke.yaml"
+    study.write_text(study.read_text().replace("baselines:", "seeds_per_base: 1\nbaselines:"))
+    plan = fresh.snakemake("--dry-run", "-p", *SMOKE)
+    assert plan.returncode == 0, plan.stdout
+    assert jobs(plan.stdout) >= Counter(pretrain=2, train=4, generate=6, grade=6)
+    began = re.findall(r"ict train .* --seed (\d) --base \S+/base/seed-(\d)/model", plan.stdout)
+    assert Counter(began) == {("0", "0"): 2, ("1", "1"): 2}
+    made = re.findall(r"ict pretrain .* --seed (\d) .* --out \S+/base/seed-(\d)/model", plan.stdout)
+    assert sorted(made) == [("0", "0"), ("1", "1")]
 
 
 @pytest.mark.slow
