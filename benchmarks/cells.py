@@ -28,21 +28,15 @@ from ict_core.config import load_study
 from ict_core.store import COMPLETIONS_CACHE, StudyFiles, hash_weights, study_folder
 from ict_core.store.records import content_hash
 
-_REPOSITORY = Path(__file__).resolve().parents[1]
-_PARTS = ("workflow", "ict_core", "configs", "notebooks", "requirements")
 _BECOME_SUBREAPER = 36  # prctl(2): orphans of our children become ours, so that their seconds are counted
 _WAYS = {"forked": None, "by itself": ""}  # with the variable that Snakemake finds
 
 
 def copy(folder: Path, study: str, method: str, seeds: int, pretraining: int | None) -> None:
     """All that a run reads, and the study with the cells of one model, pretrained so many steps, and method."""
-    for part in _PARTS:
-        shutil.copytree(_REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("Snakefile", "environment.yml", "pyproject.toml"):
-        shutil.copy2(_REPOSITORY / part, folder / part)
-    (folder / "profiles").symlink_to("workflow/profiles")
+    report.copy_workflow(folder)
     text = (folder / f"configs/studies/{study}.yaml").read_text()
-    model = next(iter(load_study(_REPOSITORY / f"configs/studies/{study}.yaml").models))
+    model = next(iter(load_study(report.REPOSITORY / f"configs/studies/{study}.yaml").models))
     if pretraining is not None:
         file = folder / f"configs/models/{model}.yaml"
         file.write_text(re.sub(r"^  steps: \d+", f"  steps: {pretraining}", file.read_text(), flags=re.MULTILINE))

@@ -26,9 +26,7 @@ import report
 from ict_core.config import Cell, Study, load_study
 from ict_core.store import MANIFEST, StudyFiles, read_manifest, records, write_manifest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-REFERENCE = REPOSITORY / "results/reference/mini"
-PARTS = ("workflow", "ict_core", "configs", "notebooks", "requirements")
+REFERENCE = report.REPOSITORY / "results/reference/mini"
 STUDY = "configs/studies/mini.yaml"
 STORED_SEEDS = 3
 
@@ -53,18 +51,9 @@ class Run(NamedTuple):
     memory: float
 
 
-def copy(folder: Path) -> None:
-    """All that a dry run reads."""
-    for part in PARTS:
-        shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("Snakefile", "environment.yml", "pyproject.toml"):
-        shutil.copy2(REPOSITORY / part, folder / part)
-    (folder / "profiles").symlink_to("workflow/profiles")
-
-
 def with_seeds(folder: Path, seeds: int) -> Study:
     """Write the study with that many seeds in every block."""
-    text = (REPOSITORY / STUDY).read_text()
+    text = (report.REPOSITORY / STUDY).read_text()
     study, blocks = re.subn(r"seeds: \[.*\]", f"seeds: {list(range(seeds))}", text)
     if not blocks:
         raise SystemExit(f"{STUDY} has no line `seeds: [...]`")
@@ -223,7 +212,7 @@ def main() -> None:
     cells, runs = [], []
     for size in sorted(options.cells):
         with tempfile.TemporaryDirectory() as temporary:
-            copy(Path(temporary))
+            report.copy_workflow(Path(temporary))
             number, found = measure(Path(temporary), size)
         cells.append(number)
         runs.append(found)

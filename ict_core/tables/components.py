@@ -1,10 +1,10 @@
-"""Where the variance of a level comes from: runs, problems, both together, sampling."""
+"""Where the variance of a level comes from: base models, runs, problems, both together, sampling."""
 
 import math
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, BASE, RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics import AVERAGE, BASE, BASE_MODEL, RERUN, SOURCES_OF_VARIANCE
 from ict_core.tables._frames import METRICS, PASS_METRICS, Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, percent
 from ict_core.tables._registry import TableDeclaration
@@ -31,13 +31,12 @@ def _text(sd: float, contribution: float, total: float) -> str:
 def components_table(components: pd.DataFrame, settings: TableSettings) -> Table:
     """The components of the average, a column a source of variance."""
     orders = {"variant": [BASE, *settings.variants], "benchmark": [AVERAGE, *settings.mirrors]}
-    numbers = in_order(
-        components, model=list(components["model"]), metric=METRICS, **orders, source=SOURCES_OF_VARIANCE
-    )
+    orders["source"] = [BASE_MODEL, *SOURCES_OF_VARIANCE]
+    numbers = in_order(components, model=list(components["model"]), metric=METRICS, **orders)
     chosen = numbers[(numbers["benchmark"] == AVERAGE) & numbers["metric"].isin(PASS_METRICS)]
     key = ["model", "metric", "variant"]
-    again = (chosen["source"] == RERUN).any()
-    sources = [*SOURCES_OF_VARIANCE, *([RERUN] if again else [])]
+    nested, again = ((chosen["source"] == source).any() for source in (BASE_MODEL, RERUN))
+    sources = [*([BASE_MODEL] if nested else []), *SOURCES_OF_VARIANCE, *([RERUN] if again else [])]
     rows = []
     for level, parts in chosen.groupby(key, sort=False):
         by_source = parts.set_index("source")[["sd", "contribution"]].reindex(sources)
@@ -54,6 +53,11 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
         f"{NONE}: not estimable, as with one run, or the sampling of few answers, which then stays within "
         "seed × problem. Single benchmarks are in the CSV."
     )
+    if nested:
+        caption += (
+            " Base model: between base models, each with several training seeds; the seed's is then what lies between "
+            "trainings of one base model, and the base model's is not estimable with one of them."
+        )
     if again:
         caption += (
             f" Rerun: between two trainings with the same random numbers, {NONE} where there were none; it lies within "

@@ -9,7 +9,7 @@ import synthetic
 from ict_core.errors import UserError
 from ict_core.figures import components, forest, thresholds
 from ict_core.figures._panels import style
-from ict_core.statistics import RERUN
+from ict_core.statistics import BASE_MODEL, RERUN
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +169,18 @@ def test_a_rerun_is_hatched_within_the_seeds_part(frames):
     assert hatched.get_hatch() and hatched.get_x() == 0
     assert hatched.get_width() == pytest.approx(before[2].get_width() / 4)  # base has two parts, no seed's
     assert len(drawn.legends[0].get_texts()) == len(plain.legends[0].get_texts()) + 1
+
+
+def test_base_models_that_are_told_apart_come_first_and_move_the_seeds_and_their_rerun(frames):
+    rows = frames["components"]
+    seeds = rows[(rows["source"] == "seed") & (rows["variant"] == "grpo")]
+    base = seeds.assign(source=BASE_MODEL, contribution=seeds["contribution"] * 2)
+    again = seeds.assign(source=RERUN, contribution=seeds["contribution"] / 4)
+    figure = components.draw(pd.concat([rows, again, base]), ["grpo"])
+    first, second, *_, hatched = figure.axes[0].patches[2:]  # base, the untrained model, has two parts
+    assert first.get_width() == pytest.approx(2 * second.get_width()) and first.get_x() == 0
+    assert second.get_x() == pytest.approx(first.get_width()) == hatched.get_x()
+    assert "base models" in [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_components_without_a_part_have_no_bar(frames):

@@ -1,7 +1,7 @@
 import pandas as pd
 import table_frames as made
 
-from ict_core.statistics import RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics import BASE_MODEL, RERUN, SOURCES_OF_VARIANCE
 from ict_core.statistics._schemas import COMPONENTS
 from ict_core.tables.components import components_table
 
@@ -53,3 +53,13 @@ def test_a_rerun_has_a_column_of_its_own_and_no_part_in_the_sum():
     assert table.shown[HEADS].drop_duplicates().shape[0] == 1  # as without the rerun
     assert table.shown.set_index("variant")[RERUN].to_dict() == {"ict-10": "1.0 (10 %)", "grpo": "—"}
     assert "within the seed's" in table.caption and "Rerun" not in components_table(ICT, made.settings()).caption
+
+
+def test_base_models_that_are_told_apart_have_the_first_column_and_a_part_of_the_sum():
+    base = pd.DataFrame([("tiny", "ict-10", "average", "pass@1", BASE_MODEL, 0.04, 0.0004)], columns=list(COMPONENTS))
+    table = components_table(pd.concat([ICT, base]), made.settings())
+    assert list(table.shown.columns[3:]) == [BASE_MODEL, *HEADS]
+    by_hand = ["4.0 (50 %)", "2.0 (12 %)", "30.0 (25 %)", "10.0 (0 %)", "15.0 (12 %)", "2.8"]  # of 0.0008
+    assert table.shown.iloc[0, 3:].tolist() == by_hand
+    assert "Base model: between" in table.caption
+    assert "Base model: between" not in components_table(ICT, made.settings()).caption

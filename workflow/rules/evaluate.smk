@@ -57,7 +57,7 @@ rule grade:
 
 rule collect:
     input:
-        base=[FILES.base_model(base.model, base.seed) for base in STUDY.base_cells()],
+        base=BASE_MODELS,
         training=[FILES.cell(cell.folder).train for cell in CELLS],
         generation=[FILES.cell(cell.folder).generation for cell in EVALUATED],
         grades=[FILES.cell(cell.folder).grades for cell in EVALUATED],

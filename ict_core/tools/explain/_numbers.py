@@ -153,7 +153,7 @@ def agrees(printed: str, value: float) -> bool:
 _NUMBERS = ("estimate", "low", "high", "p", "p_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
 _ORIGIN = Origin(
     keys=("id",),
-    made="the declared test of the claim over training runs; adjusted p by Holm over all claims tested",
+    made="the declared test of the claim over training runs; adjusted p by Holm over the tested claims of its family",
     module="evidence/_ledger.py",
     doc="docs/statistics.md#families",
     runs=(),
