@@ -61,12 +61,12 @@ class OneCell:
     variant: Name
     seed: Annotated[int, Option()]
 
-    def of(self, loaded: "Study") -> "Cell":
-        """The cell; an error if the study has no such cell."""
+    def of(self, loaded: "Study", trained: bool = False) -> "Cell":
+        """The cell, one that answers the benchmarks or else one that is `trained`; an error if there is no such."""
         from ict_core.config import Cell
 
         cell = Cell(self.model, self.variant, self.seed)
-        known = loaded.evaluated_cells()
+        known = loaded.trained_cells() if trained else loaded.evaluated_cells()
         if cell not in known:
             seeds = [c.seed for c in known if c[:2] == cell[:2]]
             hint = f"its seeds there: {seeds}" if seeds else "see the study's grid"

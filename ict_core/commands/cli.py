@@ -30,7 +30,9 @@ def forkserver(
             with loading(without=UNUSED_IN_PRETRAINING):
                 from ict_core.stages import pretrain  # noqa: F401
         elif kind == "train":
-            cells = [unused_in_training(loaded.training_of(cell.model, cell.variant)) for cell in loaded.cells()]
+            cells = [
+                unused_in_training(loaded.training_of(cell.model, cell.variant)) for cell in loaded.trained_cells()
+            ]
             with loading(without=_common(cells)):
                 from ict_core.stages import train  # noqa: F401
         elif kind == "generate":

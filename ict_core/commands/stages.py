@@ -52,7 +52,9 @@ def check(study: AnyStudy) -> None:
     process.check_trackers(loaded.trackers)
     root = repository(study.file)
     config.check_sources(loaded, root, root / study_folder(loaded.name))
-    print(f"{loaded.name}: {len(loaded.cells())} cells to train, {len(loaded.base_cells())} base model(s)")
+    trained = loaded.trained_cells()
+    tuned = f", {len(loaded.tuning_cells())} of them to choose learning rates by" if loaded.tuning else ""
+    print(f"{loaded.name}: {len(trained)} cells to train{tuned}, {len(loaded.base_cells(trained))} base model(s)")
 
 
 @command("data", writes="held_out")
@@ -119,18 +121,31 @@ def train(
         int | None, Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
     ] = None,
     trackers: Annotated[Path | None, Option(help="a folder for the files of the trackers that the study names")] = None,
+    rate: Annotated[Path | None, Option(help="rate.json of the cell's variant, where the study tunes it")] = None,
+    twin: Annotated[
+        Path | None, Option(help="the training at the recipe's rate, taken over if that is chosen (default: train)")
+    ] = None,
 ) -> None:
     """Train one cell."""
     loaded = study_to_run(cell.study)
     prepare()
-    chosen = cell.of(loaded)
+    chosen = cell.of(loaded, trained=True)
     process.check_trackers(loaded.trackers)
     if loaded.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(loaded.trackers)} need a folder; give --trackers FOLDER")
     with loading(without=unused_in_training(loaded.training_of(chosen.model, chosen.variant))):
         from ict_core.stages import train
 
-    train.run(loaded, chosen, base, problems, out, trackers if loaded.trackers else None, stop_after)
+    train.run(loaded, chosen, base, problems, out, rate, twin, trackers if loaded.trackers else None, stop_after)
+
+
+@command("tune")
+def tune(study: StudyFile, model: Name, variant: Name, results: Results, out: Given) -> None:
+    """Choose the learning rate of a variant."""
+    loaded = study_to_run(study)
+    from ict_core.stages import tune
+
+    tune.run(loaded, model, variant, results, out)
 
 
 def unused_in_training(training: "config.Training") -> tuple[str, ...]:
@@ -207,7 +222,7 @@ def collect(study: StudyFile, results: Results) -> None:
     loaded = study_to_run(study)
     from ict_core.evidence import collect
 
-    collect(results, loaded.base_cells(), loaded.cells(), list(loaded.benchmarks), loaded.seeds_per_base)
+    collect(results, loaded)
 
 
 @command("shadow-study", writes="shadow")

@@ -153,7 +153,7 @@ def plan(
     if results is not None and not results.is_dir():
         raise UserError(f"--results {results}: no such folder")
     measured = results or root / study_folder(loaded.name)
-    faults = damaged(root, outputs.all_jobs(measured, loaded.base_cells(), loaded.cells()))
+    faults = damaged(root, outputs.all_jobs(measured, loaded))
     rates = measured_rates(measured, faults)
     rules = None if no_dag else rule_runs(file, root)
     print(plan_page(loaded, assumptions, device, measured, rates, rules, faults), end="")
@@ -173,7 +173,7 @@ def status(
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
     marked = begun(root)
-    faults = damaged(root, outputs.all_jobs(folder, loaded.base_cells(), loaded.cells()))
+    faults = damaged(root, outputs.all_jobs(folder, loaded))
     statuses = [status(folder, cell, loaded.base_of(cell), marked, faults) for cell in loaded.evaluated_cells()]
     statuses += study_status(folder, outputs.study_jobs(folder), marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -247,6 +247,7 @@ def verify(
     if against is not None:
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])
+    from ict_core.store import StudyFiles, read_manifest
     from ict_core.tools import verify as tool
 
     if cell is None:
@@ -254,8 +255,11 @@ def verify(
     place = tool.place_of(cell)
     file = study or study_file(place.results.name)
     loaded = study_to_run(file)
-    if place.cell not in loaded.evaluated_cells():
+    if place.cell not in {*loaded.evaluated_cells(), *loaded.trained_cells()}:
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
+    if loaded.is_tuned(place.cell):
+        rate = StudyFiles(place.results).chosen_rate(place.cell.model, place.cell.variant)
+        loaded = loaded.with_rate(place.cell, read_manifest(rate)["learning_rate"])
     place = replace(place, base_number=loaded.base_of(place.cell).seed)
     chosen = tool.chosen_stages(place, loaded, stages, steps)
     if keep is not None and keep.exists() and any(keep.iterdir()):

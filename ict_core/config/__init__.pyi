@@ -1,3 +1,4 @@
+from ._comparison import compare as compare
 from ._inputs import READERS as READERS
 from ._inputs import Architecture as Architecture
 from ._inputs import Dtype as Dtype
@@ -28,8 +29,10 @@ from ._section import Name as Name
 from ._section import Section as Section
 from ._section import read_section as read_section
 from ._study import BASE_VARIANT as BASE_VARIANT
-from ._study import Cell as Cell
-from ._study import Data as Data
-from ._study import Grading as Grading
 from ._study import Study as Study
-from ._study import compare as compare
+from ._study_file import Cell as Cell
+from ._study_file import Data as Data
+from ._study_file import Grading as Grading
+from ._tuning import Tuning as Tuning
+from ._tuning import at_rate as at_rate
+from ._tuning import rate_of as rate_of

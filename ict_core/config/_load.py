@@ -11,11 +11,12 @@ from typing import Any
 from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training, method_schema
 from ict_core.config._section import read_section
-from ict_core.config._study import BASE_VARIANT, Data, Study, StudyFile
+from ict_core.config._study import Study
+from ict_core.config._study_file import Data, StudyFile
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
-from ict_core.store import StudyFiles
+from ict_core.store import BASE_VARIANT, StudyFiles
 
 # what a file of each folder of `configs` holds that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
@@ -23,7 +24,7 @@ _SCHEMAS["methods"] = method_schema()
 # what a study holds as its file says it
 _AS_WRITTEN = (
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
-    *("grid", "baselines", "seeds_per_base", "shown"),
+    *("grid", "baselines", "seeds_per_base", "tuning", "shown"),
 )
 
 
@@ -83,6 +84,7 @@ def load_study(path: Path) -> Study:
             folders["models"].note(name, _check_model(model, training, file.training))
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_bases(file, models))
+    mistakes.add_all(path, _check_tuning(file, models, training))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
@@ -158,6 +160,19 @@ def _check_bases(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault
     if file.seeds_per_base is not None and fetched:
         allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
         yield refused("seeds_per_base", file.seeds_per_base, allowed)
+
+
+def _check_tuning(file: StudyFile, models: Mapping[str, Model], training: Training | None) -> Iterator[Fault]:
+    """The recipe's rate is tried too, and base models that are pretrained here are others than those evaluated."""
+    if file.tuning is None:
+        return
+    if training is not None and training.learning_rate not in file.tuning.rates:
+        allowed = f"a list with {training.learning_rate:g}, the rate of the training {file.training!r}"
+        yield refused("tuning.rates", list(file.tuning.rates), allowed)
+    scratch = [name for name, model in models.items() if isinstance(model, ScratchModel)]
+    if scratch and file.seeds_per_base is None:
+        text = f"missing; allowed: a whole number >= 1, so that {', '.join(scratch)} is tuned on base models of its own"
+        yield Fault("seeds_per_base", text)
 
 
 def _check_method(method: Method, training: Training, recipe: str) -> Iterator[Fault]:

@@ -1,236 +1,24 @@
-"""`configs/studies/<study>.yaml` and the :class:`Study` that it resolves to."""
+"""The :class:`Study` that `configs/studies/<study>.yaml` resolves to."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from pydantic import Field
-
+from ict_core.config._comparison import Comparison, compare
 from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training
-from ict_core.config._section import Count, Name, Section, Seed
-from ict_core.config.mistakes import Fault, closest, refused, repeated
+from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceBounds, Grading, Tracker
+from ict_core.config._tuning import Tuning, at_rate, rate_of
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
-from ict_core.store import BASE_VARIANT, base_number, cell_folder
-
-
-class Comparison(NamedTuple):
-    """What two resolved configurations differ in: the proof that two arms differ in what they declare alone."""
-
-    different: list[tuple[str, Any, Any]]  # each key, dotted, with its value in both; "—" where one lacks it
-    equal: int  # how many other keys there are
-
-
-def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
-    """Compare every value of two nested mappings, in the order of the first, then of the second."""
-    ours, theirs = dict(_flat(first)), dict(_flat(second))
-    pairs = [(key, ours.get(key, "—"), theirs.get(key, "—")) for key in ours | theirs]
-    different = [(key, one, other) for key, one, other in pairs if one != other]
-    return Comparison(different, len(pairs) - len(different))
-
-
-def _flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in section.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
+from ict_core.store import BASE_VARIANT, base_number
 
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 _NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "hardware": _OF_THE_SCHEDULER}
 
-_MOST_CELLS = 20_000
-_LARGEST_K = 4  # of the tables
-
-Tracker = Literal["tensorboard", "trackio", "wandb"]
-Stage = Literal["train_data", "eval_data", "base", "train", "generate", "grade", "shadow", "evidence"]
-
-
-class Data(Section):
-    """The problems that a study generates or reads."""
-
-    seed: Seed
-    train_problems: Count | None = None  # to generate, or to draw from the training sets; absent: all of these
-    train_sets: tuple[Name, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="a list of one or more names of files in configs/data (absent: generated problems)",
-    )
-    problems_per_benchmark: Count | None = None  # in place of each benchmark's own number; a published set has its rows
-    mirror: str | None = Field(
-        default=None,
-        min_length=1,
-        description="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl (from the repository's folder; absent: the hub)",
-    )
-
-    def faults(self) -> Iterator[Fault]:
-        if self.train_sets is None and self.train_problems is None:
-            yield Fault("train_problems", "missing; allowed: a whole number >= 1, or data.train_sets")
-        yield from repeated("train_sets", self.train_sets or ())
-
-
-class Evaluation(Section):
-    """How the trained models answer the benchmarks."""
-
-    engine: Literal["vllm", "transformers"]
-    samples: Count  # completions a problem
-    samples_of: dict[Name, Count] | None = None  # of single benchmarks, in place of `samples`
-    temperature: float = Field(gt=0)
-    top_p: float = Field(gt=0, le=1)
-    max_new_tokens: Count
-    threads: Count  # CPU threads of one engine
-
-    def faults(self) -> Iterator[Fault]:
-        counts = {f"samples_of.{name}": samples for name, samples in (self.samples_of or {}).items()}
-        for key, samples in {"samples": self.samples, **counts}.items():
-            if samples < _LARGEST_K:
-                allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
-                yield refused(key, samples, allowed)
-
-    def samples_for(self, benchmark: str) -> int:
-        """Completions of each problem of a benchmark."""
-        return (self.samples_of or {}).get(benchmark, self.samples)
-
-
-class Grading(Section):
-    """What one answer may cost the grader."""
-
-    seconds: float = Field(gt=0)
-    memory_mib: int = Field(ge=256)
-
-
-class Cell(NamedTuple):
-    """One run of the grid. Cells sort by model, variant, seed."""
-
-    model: str
-    variant: str
-    seed: int
-
-    @property
-    def folder(self) -> str:
-        """Its place in a study's results."""
-        return cell_folder(*self)
-
-
-class EvidenceBounds(Section):
-    """What counts as a difference worth finding, declared before the runs."""
-
-    margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
-    power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
-
-
-class Block(Section):
-    """A part of the grid: every model with every method and every seed."""
-
-    models: tuple[Name, ...] = Field(min_length=1)
-    methods: tuple[Name, ...] = Field(min_length=1)
-    seeds: tuple[Seed, ...] = Field(
-        min_length=1, description="a list of at least one seed, each a whole number >= 0 and < 2147483648"
-    )
-
-    def faults(self) -> Iterator[Fault]:
-        for key in ("models", "methods", "seeds"):
-            yield from repeated(key, getattr(self, key))
-
-    def cells(self) -> list[Cell]:
-        """Its cells, in the order in which it names them."""
-        return [Cell(model, variant, seed) for model in self.models for variant in self.methods for seed in self.seeds]
-
-
-class StudyFile(Section):
-    """A study as it is written: with the names of the other files."""
-
-    study: Name
-    note: str = Field(min_length=1)
-    scale: Literal["mini", "paper"]
-    training: Name
-    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = None  # of the methods that have one and do not say it
-    data: Data
-    benchmarks: tuple[Name, ...] = Field(min_length=1)
-    evaluation: Evaluation
-    grading: Grading
-    evidence: EvidenceBounds
-    grid: tuple[Block, ...] = Field(min_length=1)
-    baselines: tuple[Name, ...] = Field(min_length=1)
-    seeds_per_base: Count | None = None  # training seeds that begin with one base model; absent: all of them
-    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
-    trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
-    shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
-
-    def faults(self) -> Iterator[Fault]:
-        yield from repeated("benchmarks", self.benchmarks)
-        yield from repeated("baselines", self.baselines)
-        for name in (self.evaluation.samples_of or {}).keys() - set(self.benchmarks):
-            yield Fault(f"evaluation.samples_of.{name}", f"no such benchmark; {closest(name, self.benchmarks)}")
-        size = sum(len(block.models) * len(block.methods) * len(block.seeds) for block in self.grid)
-        if size > _MOST_CELLS:
-            yield Fault("grid", f"has {size:,} cells; allowed: at most {_MOST_CELLS:,}")
-            return
-        yield from self._repeated_cells()
-        yield from self._broken_bases()
-        yield from self._lacking_baselines()
-        variants = self.variants()
-        for index, variant in enumerate(self.shown or ()):
-            if variant not in variants:
-                yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {closest(variant, variants)}")
-
-    def names(self) -> Iterator[tuple[str, str, str]]:
-        """Every other file that it names: its folder in `configs`, the key that names it, the name."""
-        yield "training", "training", self.training
-        for index, name in enumerate(self.benchmarks):
-            yield "benchmarks", f"benchmarks[{index}]", name
-        for number, block in enumerate(self.grid):
-            for kind in ("models", "methods"):
-                for index, name in enumerate(getattr(block, kind)):
-                    yield kind, f"grid[{number}].{kind}[{index}]", name
-        for index, name in enumerate(self.data.train_sets or ()):
-            yield "data", f"data.train_sets[{index}]", name
-
-    def variants(self) -> list[str]:
-        """The variants of the grid, each once."""
-        return list(dict.fromkeys(variant for block in self.grid for variant in block.methods))
-
-    def _repeated_cells(self) -> Iterator[Fault]:
-        blocks: dict[Cell, int] = {}  # the first with each cell
-        for index, block in enumerate(self.grid):
-            again = [cell for cell in block.cells() if blocks.setdefault(cell, index) != index]
-            if again:
-                names = ", ".join(f"{cell.model}/{cell.variant}/seed {cell.seed}" for cell in again[:5])
-                more = f" and {len(again) - 5} more" if len(again) > 5 else ""
-                yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
-
-    def _broken_bases(self) -> Iterator[Fault]:
-        """Every base model has all of its seeds: levels and differences are means over them."""
-        per_base = self.seeds_per_base or 1
-        for index, block in enumerate(self.grid):
-            seeds = Counter(base_number(seed, per_base) for seed in block.seeds)
-            broken = [base for base, number in seeds.items() if number != per_base]
-            if broken:
-                first = broken[0] * per_base
-                whole = f"{first} to {first + per_base - 1}, as seeds_per_base is {per_base}"
-                yield refused(f"grid[{index}].seeds", list(block.seeds), f"whole groups of seeds, such as {whole}")
-
-    def _lacking_baselines(self) -> Iterator[Fault]:
-        seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
-        for block in self.grid:
-            for cell in block.cells():
-                seeds.setdefault(cell.model, {}).setdefault(cell.variant, set()).add(cell.seed)
-        for index, baseline in enumerate(self.baselines):
-            for model, variants in seeds.items():
-                others = set().union(*(own for variant, own in variants.items() if variant != baseline))
-                lacking = sorted(others - variants.get(baseline, set()))
-                if lacking:
-                    text = (
-                        f"{baseline!r} is not in the grid for model {model} with the seeds {lacking}, where other "
-                        "methods are compared with it; allowed: a method that the grid runs for every model with "
-                        f"every seed of the others (here: {', '.join(variants)})"
-                    )
-                    yield Fault(f"baselines[{index}]", text)
+Stage = Literal["train_data", "eval_data", "base", "tune", "train", "generate", "grade", "shadow", "evidence"]
 
 
 @dataclass(frozen=True)
@@ -252,13 +40,57 @@ class Study:
     grid: tuple[Block, ...]  # as written
     baselines: tuple[str, ...]  # the variants that every other one is compared with
     seeds_per_base: int | None  # training seeds that begin with one base model; None: all of them
+    tuning: Tuning | None  # None: every variant trains at the recipe's learning rate
     numerics: Numerics  # what the CPU's libraries are held to
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
     shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
+    tuned: Mapping[tuple[str, str], float] = field(
+        default_factory=dict
+    )  # the learning rate of a model's variant, chosen
 
     def cells(self) -> list[Cell]:
-        """Every trained cell once, in the grid's order."""
+        """Every cell of the grid once, in its order: trained and evaluated, at its own rate where there is a tuning."""
         return [cell for block in self.grid for cell in block.cells()]
+
+    def shared_rate_cells(self) -> list[Cell]:
+        """Where there is a tuning, every cell of the grid again at the recipe's rate: trained and evaluated too."""
+        return [self.at_shared_rate(cell) for cell in self.cells()] if self.tuning else []
+
+    def at_shared_rate(self, cell: Cell) -> Cell:
+        """A cell of the grid at the learning rate of the recipe, which all variants share."""
+        return cell._replace(variant=at_rate(cell.variant, self.training.learning_rate))
+
+    def tuning_cells(self, model: str | None = None, variant: str | None = None) -> list[Cell]:
+        """The trainings that a variant's rate is chosen by: of all variants of all models, or of these alone."""
+        if self.tuning is None:
+            return []
+        return [
+            Cell(arm[0], at_rate(arm[1], rate), seed)
+            for arm in self.tuned_arms()
+            if arm == (model or arm[0], variant or arm[1])
+            for rate in self.tuning.rates
+            for seed in self.tuning.seeds
+        ]
+
+    def tuned_arms(self) -> list[tuple[str, str]]:
+        """The (model, variant) whose learning rate the study chooses."""
+        return list(dict.fromkeys((cell.model, cell.variant) for cell in self.cells())) if self.tuning else []
+
+    def trained_cells(self) -> list[Cell]:
+        """Every cell that is trained."""
+        return [*self.cells(), *self.shared_rate_cells(), *self.tuning_cells()]
+
+    def is_tuned(self, cell: Cell) -> bool:
+        """Whether a cell trains at a rate that the study chooses."""
+        return self.tuning is not None and cell.variant != BASE_VARIANT and rate_of(cell.variant)[1] is None
+
+    def with_rate(self, cell: Cell, rate: float) -> "Study":
+        """The study with the learning rate that was chosen for a cell's variant."""
+        return replace(self, tuned={**self.tuned, (cell.model, cell.variant): rate})
+
+    def method_of(self, variant: str) -> Method:
+        """The method of a variant of the grid, at whatever rate."""
+        return self.methods[rate_of(variant)[0]]
 
     def base_of(self, cell: Cell) -> Cell:
         """The untrained model that a cell's training begins with, the same for every variant; its seed is a number."""
@@ -266,10 +98,14 @@ class Study:
             return cell
         return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, self.seeds_per_base))
 
-    def base_cells(self) -> list[Cell]:
-        """The untrained models that the grid's trainings begin with, models in the study's order."""
+    def base_cells(self, of: Iterable[Cell] | None = None) -> list[Cell]:
+        """The untrained models that the trainings of these cells begin with, by default those of the grid.
+
+        Models stand in the study's order.
+        """
         order = list(self.models)
-        return sorted({self.base_of(cell) for cell in self.cells()}, key=lambda base: (order.index(base.model), base))
+        bases = {self.base_of(cell) for cell in (self.cells() if of is None else of)}
+        return sorted(bases, key=lambda base: (order.index(base.model), base))
 
     def base_model(self, base: Cell) -> Model:
         """The model of one of :meth:`base_cells`: where it is pretrained, with the seed of that base model."""
@@ -281,7 +117,7 @@ class Study:
 
     def evaluated_cells(self) -> list[Cell]:
         """Every cell that answers the benchmarks: the base models first, then the trained ones."""
-        return [*self.base_cells(), *self.cells()]
+        return [*self.base_cells(), *self.cells(), *self.shared_rate_cells()]
 
     def answers(self) -> int:
         """How many answers one cell gives to all benchmarks."""
@@ -290,18 +126,26 @@ class Study:
     def training_of(self, model: str, variant: str | None = None) -> Training:
         """The recipe as a model's hardware runs it: one recipe for all, but for the micro-batches.
 
-        A variant that has a group size of its own makes as many rollouts a step, of more or fewer prompts.
+        A variant that has a group size of its own makes as many rollouts a step, of more or fewer prompts. The learning
+        rate is that of a variant's name, else that which was chosen for it, else the recipe's.
         """
         training, hardware = self.training, self.models[model].hardware
-        size = None if variant is None else self.methods[variant].group_size
-        changed = {} if hardware is None else {"micro_batch_sequences": hardware.micro_batch_sequences}
+        changed: dict[str, Any] = {}
+        if hardware is not None:
+            changed["micro_batch_sequences"] = hardware.micro_batch_sequences
+        if variant is None:
+            return training.changed(**changed)
+        name, rate = rate_of(variant)
+        if rate := rate or self.tuned.get((model, name)):
+            changed["learning_rate"] = rate
+        size = self.methods[name].group_size
         if size is not None:
             changed |= {"group_size": size, "prompts_per_step": training.sequences_per_step // size}
         return training.changed(**changed)
 
     def training_seed(self, cell: Cell) -> int:
         """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
-        replica = self.methods[cell.variant].replica
+        replica = self.method_of(cell.variant).replica
         return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
 
     def shared_methods(self) -> list[str]:
@@ -315,13 +159,19 @@ class Study:
         """All that determines one cell's training beside its input files, as JSON-able values.
 
         Two cells of one model differ in `method` and `seed` only, and where a variant's factor is the group size in
-        this. Nothing of the evaluation is in it, so that a change there retrains nothing.
+        this. Nothing of the evaluation is in it, so that a change there retrains nothing. A learning rate that is not
+        yet chosen is None.
         """
+        training = self.training_of(cell.model, cell.variant).dump()
+        if self.tuning and self.is_tuned(cell):
+            training["tuning"] = self.tuning.dump()
+            if (cell.model, cell.variant) not in self.tuned:
+                training["learning_rate"] = None  # known once it is chosen
         return {
             "seed": cell.seed,
             "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
-            "method": {"name": cell.variant, **self.methods[cell.variant].settings()},
-            "training": self.training_of(cell.model, cell.variant).dump(),
+            "method": {"name": cell.variant, **self.method_of(cell.variant).settings()},
+            "training": training,
             "data": self._train_data(),
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
@@ -364,6 +214,8 @@ class Study:
             made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
             model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
             return model | {"numerics": self.numerics} if made_here else model
+        if stage == "tune":
+            return {"rates": self.tuning and self.tuning.dump(), "recipe": self.training.learning_rate}
         if stage == "generate" and cell:
             return {
                 "seed": cell.seed,
@@ -396,6 +248,7 @@ class Study:
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
             "seeds_per_base": self.seeds_per_base,
+            "tuning": self.tuning and self.tuning.dump(),
             "shown": self.shared_methods(),
         }
 

@@ -31,3 +31,6 @@ from ._stored import Stored as Stored
 from ._stored import kinds as kinds
 from ._stored import mixture_note as mixture_note
 from ._stored import words as words
+from ._tuning import best_rate as best_rate
+from ._tuning import last_reward as last_reward
+from ._tuning import mean_reward as mean_reward

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ict_core.config import rate_of
 from ict_core.errors import UserError
+from ict_core.evidence._tuning import tuning_frame
 from ict_core.statistics import BASE
 from ict_core.store import (
     MANIFEST,
@@ -20,27 +22,21 @@ from ict_core.store import (
 )
 
 if TYPE_CHECKING:
-    from ict_core.config import Cell
+    from ict_core.config import Cell, Study
 
 # keys of a job's manifest that the study's has otherwise, or not at all
 _APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
 
 
-def collect(
-    results: Path,
-    base: Sequence["Cell"],
-    trained: Sequence["Cell"],
-    benchmarks: Sequence[str],
-    seeds_per_base: int | None,
-    regraded: Path | None = None,
-) -> None:
-    """Gather a study's cells into five files: scores, log, tokens, compute and the manifest (:func:`merge_manifests`).
+def collect(results: Path, of: "Study", regraded: Path | None = None) -> None:
+    """Gather what a study's cells left into a few files, its manifest (:func:`merge_manifests`) among them.
+
+    The scores of the cells at the shared learning rate stand apart, under their variants' names; log and tokens are of
+    the grid's cells alone.
 
     Args:
         results: the study's folder.
-        base, trained: the untrained models' cells, and all other ones.
-        benchmarks: the order of a cell's rows in the scores.
-        seeds_per_base: as in the study's file.
+        of: the study.
         regraded: a folder of other grades of the same cells, taken in place of the study's; it receives the files.
 
     Raises:
@@ -48,39 +44,49 @@ def collect(
         Damaged: a cell's file does not hold what was written.
     """
     study, graded = StudyFiles(results), StudyFiles(results if regraded is None else regraded)
-    order = {name: position for position, name in enumerate(benchmarks)}
-    scores = []
-    for cell in [*base, *trained]:
-        scored = score_grades(records.read_frame(graded.cell(cell.folder).grades, records.GRADES), cell)
-        scores.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
+    order = {name: position for position, name in enumerate(of.benchmarks)}
+
+    def scores(cells: Sequence["Cell"]) -> pd.DataFrame:
+        frames = [pd.DataFrame(columns=list(records.SCORES))] if not cells else []
+        for cell in cells:
+            scored = score_grades(records.read_frame(graded.cell(cell.folder).grades, records.GRADES), cell)
+            frames.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
+        return pd.concat(frames)
+
     logs, tokens = [], []
-    for cell in trained:
+    for cell in of.cells():
         train = TrainFiles(study.cell(cell.folder).train)
         log = records.read_frame(train.log, records.LOG, train.folder)
         sample = records.read_frame(train.tokens, records.TOKENS, train.folder)
         logs.append(log.assign(**cell._asdict()))
         selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
         tokens.append(selected.assign(**cell._asdict()))
-    manifests = [*_manifests(study, graded, base, trained)]
-    check_chain(manifests, seeds_per_base)
-    records.write_frame(pd.concat(scores), graded.frame("scores"), records.SCORES)
+    manifests = [*_manifests(study, graded, of)]
+    check_chain(manifests, of.seeds_per_base)
+    shared = scores(of.shared_rate_cells())
+    shared["variant"] = shared["variant"].map(lambda variant: rate_of(variant)[0])
+    records.write_frame(scores([*of.base_cells(), *of.cells()]), graded.frame("scores"), records.SCORES)
+    records.write_frame(shared, graded.frame("shared_rate_scores"), records.SCORES)
+    records.write_frame(tuning_frame(manifests), graded.frame("tuning"), records.TUNING)
     records.write_frame(pd.concat(logs), graded.frame("log"), records.STUDY_LOG)
     records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
     records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
     write_manifest(graded.manifest, merge_manifests(manifests))
 
 
-def _manifests(
-    study: StudyFiles, graded: StudyFiles, base: Sequence["Cell"], trained: Sequence["Cell"]
-) -> Iterable[dict[str, Any]]:
+def _manifests(study: StudyFiles, graded: StudyFiles, of: "Study") -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    folders = [(cell, study.base_model(cell.model, cell.seed)) for cell in base]
+    trained = of.trained_cells()
+    folders = [(cell, study.base_model(cell.model, cell.seed)) for cell in of.base_cells(trained)]
     folders += [(cell, study.cell(cell.folder).train) for cell in trained]
     for cell, folder in folders:
         yield cell._asdict() | read_manifest(folder / MANIFEST, folder)
-    for cell in [*base, *trained]:
+    for model, variant in of.tuned_arms():
+        arm = {"model": model, "variant": variant, "seed": min(cell.seed for cell in of.tuning_cells(model, variant))}
+        yield arm | read_manifest(study.chosen_rate(model, variant))
+    for cell in of.evaluated_cells():
         yield cell._asdict() | read_manifest(study.cell(cell.folder).generation)
-    for cell in [*base, *trained]:
+    for cell in of.evaluated_cells():
         yield cell._asdict() | read_manifest(graded.cell(cell.folder).grading)
 
 
@@ -119,8 +125,8 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ``jobs`` is a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
     (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded`` (the
     library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of that name.
-    TRL's seed, which differs between cells, stays in the job; its configuration and its files' hashes are in the cell's
-    own manifest alone.
+    TRL's seed, which differs between cells, stays in the job, and so does a learning rate that was chosen; its
+    configuration and its files' hashes are in the cell's own manifest alone.
     """
     kinds = ("environments", "processes", "sources", "loaded", "trl", "engines")
     shared: dict[str, list[Any]] = {kind: [] for kind in kinds}
@@ -138,6 +144,8 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
         job["source"] = number("sources", source)
         job["environment"] = number("environments", {key: manifest[key] for key in ("packages", "python", "platform")})
         job["process"] = number("processes", manifest["process"])
+        if "tuning" in manifest["config"].get("training", {}):
+            job["learning_rate"] = manifest["config"]["training"]["learning_rate"]
         if "trl" in manifest:
             settings = dict(manifest["trl"])
             job["trl_seed"] = settings.pop("seed")

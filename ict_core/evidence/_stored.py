@@ -16,6 +16,8 @@ from ict_core.store import StudyFiles, read_manifest, records
 
 MEASURED = {
     "scores": records.SCORES,
+    "shared_rate_scores": records.SCORES,  # of the cells again at one learning rate for all; empty without a tuning
+    "tuning": records.TUNING,
     "log": records.STUDY_LOG,
     "tokens": records.STUDY_TOKENS,
     "shadow": records.STUDY_SHADOW,
@@ -75,6 +77,11 @@ class Settings:
         if self.seeds_per_base is None or min(bases.values()) == 1:
             return ONE_BASE
         return "" if self.seeds_per_base == 1 else SEVERAL_SEEDS.format(self.seeds_per_base)
+
+    @property
+    def recipe_rate(self) -> float:
+        """The learning rate of the recipe, which all variants share but for their own."""
+        return float(self.whole["training"]["learning_rate"])
 
     def reruns(self) -> dict[str, str]:
         """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""

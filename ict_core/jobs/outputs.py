@@ -10,7 +10,10 @@ from ict_core.store import FIGURE_KINDS, TABLE_KINDS, StudyFiles
 from ict_core.tables import TABLES
 
 if TYPE_CHECKING:
-    from ict_core.config import Cell
+    from ict_core.config import Cell, Study
+
+
+COLLECTED = ("scores", "shared_rate_scores", "tuning", "log", "tokens", "compute")  # the frames of that stage
 
 
 class Stage(NamedTuple):
@@ -29,6 +32,18 @@ def base_job(results: Path, base: "Cell") -> Stage:
     return Stage(rule, (files.base_model(base.model, base.seed),), files.log_of(rule, base.folder))
 
 
+def train_job(results: Path, cell: "Cell") -> Stage:
+    """The job that trains a cell."""
+    files = StudyFiles(results)
+    return Stage("train", (files.cell(cell.folder).train,), files.log_of("train", cell.folder))
+
+
+def tune_job(results: Path, model: str, variant: str) -> Stage:
+    """The job that chooses a variant's learning rate."""
+    files = StudyFiles(results)
+    return Stage("tune", (files.chosen_rate(model, variant),), files.log_of("tune", f"{model}/{variant}"))
+
+
 def cell_jobs(results: Path, cell: "Cell", base: bool) -> list[Stage]:
     """The jobs of one of a study's cells in their order; `base`: of an untrained model."""
     study = StudyFiles(results)
@@ -38,7 +53,7 @@ def cell_jobs(results: Path, cell: "Cell", base: bool) -> list[Stage]:
         return Stage(rule, outputs, study.log_of(rule, cell.folder))
 
     return [
-        base_job(results, cell) if base else stage("train", files.train),
+        base_job(results, cell) if base else train_job(results, cell),
         stage("generate", files.completions, files.generation),
         stage("grade", files.grades, files.grading),
     ]
@@ -60,7 +75,7 @@ def study_jobs(results: Path) -> list[Stage]:
     return [
         data_job(results),
         stage("contamination", map(files.frame, ("contamination", "near_duplicates"))),
-        stage("collect", [*map(files.frame, ("scores", "log", "tokens", "compute")), files.manifest]),
+        stage("collect", [*map(files.frame, COLLECTED), files.manifest]),
         stage("shadow", map(files.frame, ("shadow", "overlap"))),
         stage("study_settings", [files.settings], "settings"),
         stage("statistics", map(files.statistics, STATISTICS)),
@@ -72,7 +87,14 @@ def study_jobs(results: Path) -> list[Stage]:
     ]
 
 
-def all_jobs(results: Path, base: Iterable["Cell"], trained: Iterable["Cell"]) -> list[Stage]:
-    """Every job of a study, of its untrained models' cells (`base`) and of all others."""
-    cells = [*((cell, True) for cell in base), *((cell, False) for cell in trained)]
-    return [*study_jobs(results), *(stage for cell, is_base in cells for stage in cell_jobs(results, cell, is_base))]
+def all_jobs(results: Path, study: "Study") -> list[Stage]:
+    """Every job of a study."""
+    bases = study.base_cells()
+    tuning = study.tuning_cells()
+    return [
+        *study_jobs(results),
+        *(base_job(results, base) for base in study.base_cells(tuning) if base not in bases),
+        *(train_job(results, cell) for cell in tuning),
+        *(tune_job(results, *arm) for arm in study.tuned_arms()),
+        *(stage for cell in study.evaluated_cells() for stage in cell_jobs(results, cell, cell in bases)),
+    ]

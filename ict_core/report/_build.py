@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from ict_core.config import rate_of
 from ict_core.errors import UserError
 from ict_core.evidence import Settings, Stored, mixture_note, words
 from ict_core.figures import FIGURES
@@ -71,13 +72,20 @@ def overview(
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
     whole = settings.whole
     trained = compute[compute["stage"] == "train"]
+    tuned = trained["seed"].isin((whole.get("tuning") or {}).get("seeds", []))
+    shared = trained["variant"].map(lambda variant: rate_of(variant)[1] is not None) & ~tuned
+    apart = (
+        f" ({tuned.sum()} of them to choose learning rates by, {shared.sum()} at the rate that all share)"
+        if tuned.any()
+        else ""
+    )
     blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in whole["grid"]]
     sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in whole["benchmarks"])
     commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
     mixed = mixture_note(manifest)
     lines = [
         markdown_table(["models", "methods", "seeds"], blocks),
-        f"{len(trained)} training runs of {whole['training']['steps']} optimiser steps on "
+        f"{len(trained)} training runs{apart} of {whole['training']['steps']} optimiser steps on "
         f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
         f"benchmarks with {whole['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",

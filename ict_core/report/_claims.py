@@ -68,8 +68,33 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here; in "
             "parentheses, to find an effect as large as was seen.\n",
             markdown_table(heads, rows, "llllrrrrl"),
+            *_at_shared_rate(claims),
         ]
     )
+
+
+def _at_shared_rate(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the claims on scores come to at one learning rate for all, those with another verdict first."""
+    both = [claim for claim in claims if claim.get("at_shared_rate")]
+    both.sort(key=lambda claim: claim["verdict"] == claim["at_shared_rate"]["verdict"])
+    if not both:
+        return []
+    other = sum(claim["verdict"] != claim["at_shared_rate"]["verdict"] for claim in both)
+    rows = [
+        (
+            claim["statement"],
+            *(text for seen in (claim, claim["at_shared_rate"]) for text in (estimate_text(seen), seen["verdict"])),
+        )
+        for claim in both
+    ]
+    heads = ("claim", "own rates", "verdict", "shared rate", "verdict there")
+    return [
+        "## The same claims at one learning rate for all\n",
+        "Above, every method trains at the learning rate that suits it best, chosen with the same budget for each. "
+        f"Here all train at the recipe's. {other} of {len(both)} claims on scores have another verdict then"
+        f"{'; they stand first' if other else ''}.\n",
+        markdown_table(heads, rows, "lrlrl"),
+    ]
 
 
 def estimate_text(claim: Mapping[str, Any]) -> str:

@@ -1,22 +1,37 @@
 """The verdict on every claim of the ledger."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from ict_core.evidence import LedgerFrames, Stored, as_json, ledger, read_claims
+from ict_core.evidence import LedgerFrames, Measure, Stored, as_json, ledger, read_claims
 from ict_core.report import claims_page, page
-from ict_core.statistics import Graded, by_base
+from ict_core.statistics import SHARED_RATE, Graded, by_base
 from ict_core.store import StudyFiles, write_json, write_text
+
+_AT_SHARED_RATE = ("estimate", "low", "high", "p_adjusted", "unit", "verdict")
 
 
 def run(stored: Path, results: Path, claims: Path) -> None:
-    """Test every claim of the ledger `claims` on what was measured (`stored`) and its statistics, in `results`."""
+    """Test every claim of the ledger `claims` on what was measured (`stored`) and its statistics, in `results`.
+
+    Where the study tunes the learning rates, claims on scores are tested a second time, at the rate that all share.
+    """
     study = Stored(stored, results)
     settings = study.settings
     graded = Graded(study.frame("scores"))
     per_base = settings.seeds_per_base
     runs, quantities = (by_base(study.frame(name), per_base) for name in ("runs", "quantities"))
     frames = LedgerFrames(runs, quantities, settings.mirrors, graded)
-    tested = as_json(ledger(read_claims(claims), frames, settings.margin, settings.power))
+    ledger_claims = read_claims(claims)
+    tested = as_json(ledger(ledger_claims, frames, settings.margin, settings.power))
+    again = study.frame("shared_rate_scores")
+    if len(again):
+        shared = replace(frames, runs=by_base(study.frame(f"{SHARED_RATE}runs"), per_base), graded=Graded(again))
+        of_scores = [claim for claim in ledger_claims if not isinstance(claim.test, Measure)]
+        other = {entry["id"]: entry for entry in as_json(ledger(of_scores, shared, settings.margin, settings.power))}
+        for entry in tested:
+            seen = other.get(entry["id"], {})
+            entry["at_shared_rate"] = {key: seen[key] for key in _AT_SHARED_RATE} if seen.get("seeds") else None
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
     files = StudyFiles(results)
     write_text(files.claims_text, text)

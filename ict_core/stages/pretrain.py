@@ -16,8 +16,9 @@ def run(study: Study, base: Cell, held_out: Path, out: Path) -> None:
     No prompt of the problems `held_out` may be in the text. UserError: the study has no such base model, or it is one
     that is fetched.
     """
-    if base not in study.base_cells():
-        allowed = ", ".join(str(cell.seed) for cell in study.base_cells() if cell.model == base.model)
+    known = study.base_cells(study.trained_cells())
+    if base not in known:
+        allowed = ", ".join(str(cell.seed) for cell in known if cell.model == base.model)
         raise UserError(f"--seed {base.seed}: no base model of {base.model} in {study.name}; allowed: {allowed}")
     model = study.base_model(base)
     prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])

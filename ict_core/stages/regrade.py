@@ -99,9 +99,7 @@ def _bring_over(study: "Study", before: StudyFiles, after: StudyFiles) -> None:
     settings = read_manifest(before.settings)
     note = f"{settings['note']} {NOTE}"
     write_manifest(after.settings, settings | {"note": note, "grading": study.grading.dump()})
-    collect(
-        before.results, study.base_cells(), study.cells(), list(study.benchmarks), study.seeds_per_base, after.results
-    )
+    collect(before.results, study, after.results)
 
 
 def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: str, files: StudyFiles) -> None:

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
+
 from ict_core.evidence import Stored, declared_pairs, read_claims, token_frames
 from ict_core.seeding import generator
-from ict_core.statistics import STATISTICS, Comparisons, analyse, check_scores
+from ict_core.statistics import BASE, SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, check_scores
 from ict_core.store import StudyFiles, records
 
 
@@ -20,10 +22,15 @@ def run(stored: Path, results: Path, claims: Path) -> None:
         settings.margin,
         settings.power,
     )
-    analysis = analyse(
-        scores, settings.variants, comparisons, generator(0, "second views"), settings.reruns(), settings.seeds_per_base
-    )
+    reruns, per_base = settings.reruns(), settings.seeds_per_base
+    analysis = analyse(scores, settings.variants, comparisons, generator(0, "second views"), reruns, per_base)
+    again, shared = study.frame("shared_rate_scores"), Analysis.empty()
+    if len(again):
+        base = scores[scores["variant"] == BASE]
+        draws = generator(0, "second views at the shared rate")
+        shared = analyse(pd.concat([base, again]), settings.variants, comparisons, draws, reruns, per_base)
+    at_shared_rate = {SHARED_RATE + name: getattr(shared, name) for name in ("runs", "levels", "contrasts")}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
-    for name, frame in (vars(analysis) | of_tokens).items():
+    for name, frame in (vars(analysis) | at_shared_rate | of_tokens).items():
         records.write_frame(frame, StudyFiles(results).statistics(name), STATISTICS[name])

@@ -11,6 +11,8 @@ def run(stored: Path, results: Path, paper: Path) -> None:
     """Make every table of what was measured (`stored`), its statistics in `results`, and the `paper`'s own figures."""
     study = Stored(stored, results)
     s = study.settings
-    shown = TableSettings(s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(paper), s.arms)
+    shown = TableSettings(
+        s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(paper), s.arms, s.recipe_rate
+    )
     frames = {name: study.frame(name) for name in INPUTS}
     build_tables(frames, shown, study.note, StudyFiles(results).tables, study.mixed)

@@ -1,3 +1,4 @@
+from ._analysis import Analysis as Analysis
 from ._analysis import analyse as analyse
 from ._arms import run_frame as run_frame
 from ._contrasts import Comparisons as Comparisons
@@ -56,6 +57,7 @@ from ._schemas import CURVES as CURVES
 from ._schemas import FACTORS as FACTORS
 from ._schemas import FAMILIES as FAMILIES
 from ._schemas import RERUN as RERUN
+from ._schemas import SHARED_RATE as SHARED_RATE
 from ._schemas import SINGLE_LOGIT as SINGLE_LOGIT
 from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS
 from ._schemas import SOURCES_OF_VARIANCE as SOURCES_OF_VARIANCE

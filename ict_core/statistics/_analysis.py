@@ -1,7 +1,7 @@
 """The statistics stage: from a study's scores to the frames that tables, figures and claims read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from ict_core.statistics._contrasts import Comparisons, contrast_frame
 from ict_core.statistics._levels import component_frame, level_frame, sampling_of
 from ict_core.statistics._metrics import metrics_of
 from ict_core.statistics._pairing import shown_variants
-from ict_core.statistics._schemas import AVERAGE, BASE, VIEWS
+from ict_core.statistics._schemas import AVERAGE, BASE, STATISTICS, VIEWS
 from ict_core.statistics._views import Contrast, second_views
 
 
@@ -25,6 +25,11 @@ class Analysis:
     contrasts: pd.DataFrame
     views: pd.DataFrame
     components: pd.DataFrame
+
+    @classmethod
+    def empty(cls) -> "Analysis":
+        """Of no run."""
+        return cls(**{field.name: pd.DataFrame(columns=list(STATISTICS[field.name])) for field in fields(cls)})
 
 
 def _view_frame(

@@ -63,12 +63,17 @@ SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", 
 SINGLE_LOGIT_BINS = {**_STATES, "measure": "str", "start": "float", "end": "float", **_OVER_SEEDS}  # of theory.BINNED
 RULE_MEANS = {**_columns("str", "model", "rollouts", "rule", "quantity"), **_OVER_SEEDS}  # of evidence.rules
 FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"), **_OVER_SEEDS}
+SHARED_RATE = "shared_rate_"
+"""Before the name of a frame: of the variants again, all at the recipe's learning rate; empty without a tuning."""
 STATISTICS = {
     "runs": RUNS,
     "levels": LEVELS,
     "contrasts": CONTRASTS,
     "views": VIEWS,
     "components": COMPONENTS,
+    f"{SHARED_RATE}runs": RUNS,
+    f"{SHARED_RATE}levels": LEVELS,
+    f"{SHARED_RATE}contrasts": CONTRASTS,
     "quantities": QUANTITIES,
     "quantity_means": QUANTITY_MEANS,
     "curves": CURVES,

@@ -8,7 +8,10 @@ CLAIMS = REPOSITORY / "configs" / "claims.yaml"
 COMPLETIONS_CACHE = Path("results/cache/completions")  # of all studies of a repository
 MANIFEST = "manifest.json"  # in the folder of what it describes
 BASE_VARIANT = "base"  # of the untrained model: evaluated, never trained, and no method's name
-FRAMES = ("scores", "log", "tokens", "compute", "shadow", "overlap", "contamination", "near_duplicates")  # measured
+FRAMES = (  # measured
+    *("scores", "shared_rate_scores", "tuning", "log", "tokens", "compute"),
+    *("shadow", "overlap", "contamination", "near_duplicates"),
+)
 TABLE_KINDS = ("csv", "md", "tex", "html")
 FIGURE_KINDS = ("pdf", "png")
 _SEED = "seed-"
@@ -103,6 +106,10 @@ class StudyFiles:
     def base_model(self, model: str, number: int | str = 0) -> Path:
         """A base checkpoint; the number is its cell's seed."""
         return self.results / cell_folder(model, BASE_VARIANT, number) / "model"
+
+    def chosen_rate(self, model: str, variant: str) -> Path:
+        """The learning rate that the study's tuning chose for a variant of a model, and what it was chosen by."""
+        return self.results / model / variant / "rate.json"
 
     def completion_probe(self, model: str) -> Path:
         """``records.COMPLETION_PROBE`` of a base model."""

@@ -47,6 +47,10 @@ COMPLETIONS = (
     _PROBLEM | _whole("sample seed") | _texts("text") | _whole("tokens") | _texts("finish_reason") | _floats("logprob")
 )
 GRADES = _PROBLEM | _whole("sample") | _texts("status extracted finish_reason") | _whole("tokens")
+TUNING = _texts("model variant") | _floats("rate") | _whole("seed") | _floats("reward") | _flags("chosen")
+"""A row a training that a variant's learning rate was chosen by, ``reward``: its mean over the last quarter of the
+steps."""
+
 SCORES = _CELL | _PROBLEM | _whole(f"sampled n {' '.join(STATUSES)} truncated tokens")
 
 _STEP_MEANS = (
@@ -82,7 +86,7 @@ OVERLAP = _whole("step") | _texts("rule other") | _floats("jaccard rank_correlat
 GRADIENTS = _texts("rule") | _floats("norm_share cosine")  # `shadow.checkpoint`
 STUDY_SHADOW = _CELL | SHADOW  # the cell is that of the rollouts, whatever rule trained it
 STUDY_OVERLAP = _CELL | OVERLAP
-STAGES = ("pretrain", "fetch", "train", "generate", "grade")
+STAGES = ("pretrain", "fetch", "tune", "train", "generate", "grade")
 COMPUTE = _CELL | _texts("stage") | _whole("tokens") | _floats("seconds peak_memory_mib peak_gpu_memory_mib")
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}

@@ -108,6 +108,7 @@ class TableSettings:
     power: float
     paper: Paper
     arms: Mapping[str, ArmVariation]
+    recipe_rate: float  # the learning rate of the recipe
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

@@ -11,7 +11,7 @@ from ict_core.tables._frames import Table, TableSettings
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=5,
+    place=7,
     title="Ablations and controls",
     inputs=("levels", "contrasts"),
     keys=("model", "factor", "variant", "metric"),

@@ -10,7 +10,7 @@ from ict_core.tables._layout import NONE, number, percent
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=14,
+    place=16,
     title="Variance components",
     inputs=("components",),
     keys=("model", "variant", "benchmark", "metric", "source"),

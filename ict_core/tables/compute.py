@@ -11,7 +11,7 @@ from ict_core.tables._layout import NONE, number, whole_range
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=12,
+    place=14,
     title="Compute",
     inputs=("compute", "levels"),
     keys=("model", "variant", "seed", "stage"),

@@ -8,7 +8,7 @@ from ict_core.tables._layout import by_row, number, rare_percent
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=15,
+    place=17,
     title="Overlap with the training data",
     inputs=("contamination",),
     keys=("benchmark",),

@@ -9,7 +9,7 @@ from ict_core.tables._layout import by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=7,
+    place=9,
     title="Known forks among the kept tokens",
     inputs=("fork_means",),
     keys=("model", "rollouts", "rule", "when", "measure"),

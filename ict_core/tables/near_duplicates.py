@@ -8,7 +8,7 @@ from ict_core.tables._layout import number
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=16,
+    place=18,
     title="Near-duplicates in the training data",
     inputs=("near_duplicates",),
     keys=("benchmark", "problem", "training_set", "training_problem"),

@@ -10,7 +10,7 @@ from ict_core.tables._layout import NONE, by_row, number, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=11,
+    place=13,
     title="Beside the paper's figures",
     inputs=("levels",),
     keys=("benchmark", "metric", "variant", "source", "model"),

@@ -9,7 +9,7 @@ from ict_core.tables._layout import by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=6,
+    place=8,
     title="Rules on the same rollouts",
     inputs=("rule_means",),
     keys=("model", "rollouts", "rule", "quantity"),

@@ -9,7 +9,7 @@ from ict_core.tables._registry import TableDeclaration
 from ict_core.theory import DRAWS
 
 TABLE = TableDeclaration(
-    place=9,
+    place=11,
     title="One logit's change and the entropies",
     inputs=("single_logit",),
     keys=("states", "regime", "shift", "measure"),

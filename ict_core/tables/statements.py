@@ -9,7 +9,7 @@ from ict_core.tables._layout import NONE, with_half
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=8,
+    place=10,
     title="What the paper says of kept tokens and of entropy",
     inputs=("quantity_means",),
     keys=("model", "variant", "quantity"),

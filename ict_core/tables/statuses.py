@@ -11,7 +11,7 @@ from ict_core.tables._layout import by_row, rare_percent
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
-    place=13,
+    place=15,
     title="Answer statuses",
     inputs=("scores",),
     keys=("model", "variant", "seed"),

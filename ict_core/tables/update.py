@@ -9,7 +9,7 @@ from ict_core.tables._registry import TableDeclaration
 from ict_core.theory import LEAST, LESS_CHANCE
 
 TABLE = TableDeclaration(
-    place=10,
+    place=12,
     title="An update's change of the entropies",
     inputs=("agreement_means",),
     keys=("model", "variant", "set", "regime", "measure"),

@@ -164,7 +164,7 @@ def disk(patient: Patient) -> str:
     results, study = patient.results, patient.study
     check_room(results)
     assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
-    faults = damaged(patient.root, outputs.all_jobs(results, study.base_cells(), study.cells()))
+    faults = damaged(patient.root, outputs.all_jobs(results, study))
     stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
     there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
     needed = max(0.0, sum(item.bytes for item in stored) - there) / 1e9

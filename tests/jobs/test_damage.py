@@ -5,6 +5,7 @@ import os
 import shutil
 from base64 import urlsafe_b64encode
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,6 +15,12 @@ from ict_core.jobs import damaged, lost, mend, outputs
 from ict_core.store import file_hashes, read_manifest, records, write_manifest
 
 BASE, CELL = Cell("m", "base", 0), Cell("m", "ict-10", 3)
+STUDY = SimpleNamespace(  # without a tuning
+    base_cells=lambda of=None: [BASE] if of is None else [],
+    evaluated_cells=lambda: [BASE, CELL],
+    tuning_cells=list,
+    tuned_arms=list,
+)
 HERE = "results/s"
 TRAIN = f"{HERE}/m/ict-10/seed-3/train"
 ANSWERS = f"{HERE}/m/ict-10/seed-3/completions.parquet"
@@ -55,7 +62,7 @@ def write_frames(stage: outputs.Stage) -> None:
 def study(tmp_path, monkeypatch) -> list[outputs.Stage]:
     """The jobs of a finished study of a base model and one cell; the working folder is that of its repository."""
     monkeypatch.chdir(tmp_path)
-    stages = outputs.all_jobs(Path(HERE), [BASE], [CELL])
+    stages = outputs.all_jobs(Path(HERE), STUDY)
     for stage in stages:
         if stage.name in ("data", "generate", "grade"):
             write_frames(stage)
@@ -121,7 +128,7 @@ def test_whatever_is_not_what_its_job_left_is_found(study, file, spoil, told):
     assert output in Path(file).parents or output == Path(file)
     assert any(output in stage.outputs for stage in study)
     assert damaged(Path.cwd(), study).keys() == {output}
-    assert lost(Path(HERE).absolute(), outputs.all_jobs(Path(HERE).absolute(), [BASE], [CELL])).keys() == {
+    assert lost(Path(HERE).absolute(), outputs.all_jobs(Path(HERE).absolute(), STUDY)).keys() == {
         output.absolute()
     }
     assert mend(output) == "run snakemake again, which makes it anew"

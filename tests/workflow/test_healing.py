@@ -58,7 +58,7 @@ def test_a_complete_study_is_what_the_rules_write(tmp_path):
     printed = copy.snakemake("--dry-run", *SMOKE).stdout
     jobs = re.findall(r"rule (\w+):\n(?:    input: .*\n)?    output: (.*)\n    log: (.*)\n", printed)
     study = load_study(copy.folder / SMOKE[1])
-    stages = outputs.all_jobs(Path(RESULTS), study.base_cells(), study.cells())
+    stages = outputs.all_jobs(Path(RESULTS), study)
     assert {(s.name, frozenset(map(str, s.outputs)), str(s.log)) for s in stages} == {
         (rule, frozenset(files.split(", ")), log) for rule, files, log in jobs
     }

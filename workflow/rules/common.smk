@@ -110,7 +110,7 @@ def launch(wildcards):
 
 def selector(variant):
     """The library's module that registers a variant's selector."""
-    return f"selection.{rule_files()[STUDY.methods[variant].selector]}"
+    return f"selection.{rule_files()[STUDY.method_of(variant).selector]}"
 
 
 def parent_of_output(wildcards, output):
@@ -155,7 +155,7 @@ def local_weights(wildcards):
 
 def first_base(wildcards):
     """The first of a model's base models."""
-    base = next(b for b in STUDY.base_cells() if b.model == wildcards.model)
+    base = next(b for b in BASES if b.model == wildcards.model)
     return FILES.base_model(base.model, base.seed)
 
 
@@ -163,6 +163,30 @@ def base_of(wildcards):
     """The base model with which a cell's training begins."""
     base = STUDY.base_of(cell_of(wildcards))
     return FILES.base_model(base.model, base.seed)
+
+
+def chosen_rate(wildcards):
+    """The choice of the rate at which a cell trains, where the study tunes it."""
+    tuned = STUDY.is_tuned(cell_of(wildcards))
+    return [FILES.chosen_rate(wildcards.model, wildcards.variant)] if tuned else []
+
+
+def at_shared_rate(wildcards):
+    """The training of the same seed at the recipe's rate, where the study tunes it."""
+    cell = cell_of(wildcards)
+    twin = STUDY.at_shared_rate(cell)
+    return [FILES.cell(twin.folder).train] if STUDY.is_tuned(cell) else []
+
+
+def rate_options(wildcards, input):
+    """What says both to a training."""
+    return f"--rate {input.rate} --twin {input.twin}" if input.rate else ""
+
+
+def tried(wildcards):
+    """The trainings by which a variant's rate is chosen."""
+    cells = STUDY.tuning_cells(wildcards.model, wildcards.variant)
+    return [FILES.cell(cell.folder).train for cell in cells]
 
 
 def trained(wildcards):

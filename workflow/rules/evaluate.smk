@@ -58,12 +58,15 @@ rule grade:
 rule collect:
     input:
         base=BASE_MODELS,
-        training=[FILES.cell(cell.folder).train for cell in CELLS],
+        training=[FILES.cell(cell.folder).train for cell in TRAINED],
+        rates=RATES,
         generation=[FILES.cell(cell.folder).generation for cell in EVALUATED],
         grades=[FILES.cell(cell.folder).grades for cell in EVALUATED],
         grading=[FILES.cell(cell.folder).grading for cell in EVALUATED],
     output:
         scores=FILES.frame("scores"),
+        shared_rate_scores=FILES.frame("shared_rate_scores"),
+        tuning=FILES.frame("tuning"),
         log=FILES.frame("log"),
         tokens=FILES.frame("tokens"),
         compute=FILES.frame("compute"),

@@ -12,6 +12,7 @@ EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 rule statistics:
     input:
         scores=MEASURED.frame("scores"),
+        shared_rate_scores=MEASURED.frame("shared_rate_scores"),
         log=MEASURED.frame("log"),
         tokens=MEASURED.frame("tokens"),
         shadow=MEASURED.frame("shadow"),
@@ -92,10 +93,10 @@ for figure in FIGURES:
 
 rule claims:
     input:
-        scores=MEASURED.frame("scores"),
+        scores=frames(["scores", "shared_rate_scores"]),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
-        runs=SHOWN.statistics("runs"),
+        runs=frames(["runs", "shared_rate_runs"]),
         quantities=SHOWN.statistics("quantities"),
         claims=local("configs/claims.yaml"),
     output:

@@ -2,6 +2,8 @@ rule train:
     input:
         base=base_of,
         problems=FILES.train_problems,
+        rate=chosen_rate,
+        twin=at_shared_rate,
     output:
         directory(CELL.train),
     log:
@@ -16,6 +18,7 @@ rule train:
     params:
         launch=launch,
         study=STUDY_FILE,
+        rate=rate_options,
         trackers=lambda w: str(FILES.trackers(cell_of(w).folder)),
         config=lambda w: settings("train", cell_of(w)),
         code=lambda w: fingerprint("stages.train", selector(w.variant)),
@@ -23,4 +26,24 @@ rule train:
         "ict lease --gpus {resources.gpu} --"
         " {params.launch} train --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --base {input.base} --problems {input.problems} --out {output}"
-        " --trackers {params.trackers} &> {log}"
+        " --trackers {params.trackers} {params.rate} &> {log}"
+
+
+# The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has.
+rule tune:
+    input:
+        tried,
+    output:
+        FILES.chosen_rate("{model}", "{variant}"),
+    log:
+        FILES.log_of("tune", "{model}/{variant}"),
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        results=RESULTS,
+        config=lambda w: settings("tune"),
+        code=fingerprint("stages.tune"),
+    shell:
+        "ict tune --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
+        " --results {params.results} --out {output} &> {log}"

@@ -7,10 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.config import BASE_VARIANT, Cell
+from ict_core.config import BASE_VARIANT, Cell, at_rate
 from ict_core.errors import UserError
-from ict_core.evidence import score_grades
-from ict_core.store import MANIFEST, StudyFiles, base_number, check_files, hash_weights, read_manifest, records
+from ict_core.evidence import best_rate, last_reward, mean_reward, score_grades
+from ict_core.store import (
+    MANIFEST,
+    StudyFiles,
+    TrainFiles,
+    base_number,
+    check_files,
+    hash_weights,
+    read_manifest,
+    records,
+)
 from ict_core.tools.verify import Place
 
 _DIGITS = 16  # of a hash that is shown
@@ -112,9 +121,35 @@ def _training(seen: Walk, place: Place, _: pd.DataFrame) -> None:
         seen.links.append(("every file of the training is what its manifest says", True))
         seen.hold_problems("trained on", StudyFiles(place.results).train_problems, manifest)
         seen.hold("it began with this base model", manifest["base_sha256"], hash_weights(place.base))
+        if "tuning" in config["training"]:
+            _tuning(seen, place, config["training"]["learning_rate"])
     base = check_files(place.base)
     seen.step(place.base / MANIFEST, f"base model, weights {_hash(base['model_sha256'])}; {_code(base)}")
     seen.hold("the base model is what its manifest says", hash_weights(place.base), base["model_sha256"])
+
+
+def _tuning(seen: Walk, place: Place, rate: float) -> None:
+    """How the learning rate of a training was chosen, and that the rewards of those trainings choose it again."""
+    study = StudyFiles(place.results)
+    file = study.chosen_rate(place.cell.model, place.cell.variant)
+    choice = read_manifest(file)
+    seen.step(file, f"{_rewards(choice)}; {_code(choice)}")
+    seen.hold("it trained at the learning rate that was chosen", f"{rate:g}", f"{choice['learning_rate']:g}")
+    for tried, of_rate in choice["rewards"].items():
+        for seed, reward in of_rate.items():
+            cell = Cell(place.cell.model, at_rate(place.cell.variant, float(tried)), int(seed))
+            train = TrainFiles(study.cell(cell.folder).train)
+            log = records.read_frame(train.log, records.LOG, train.folder)
+            if last_reward(log) != reward:
+                seen.links.append((f"{file.name}: the reward of {cell.folder} is that of its log", False))
+    means = {float(tried): mean_reward(of_rate) for tried, of_rate in choice["rewards"].items()}
+    again = best_rate(means, choice["config"]["recipe"])
+    seen.hold("the rewards choose this learning rate", f"{choice['learning_rate']:g}", f"{again:g}")
+
+
+def _rewards(choice: Mapping[str, Any]) -> str:
+    means = {tried: f"{mean_reward(of_rate):.4f}" for tried, of_rate in choice["rewards"].items()}
+    return f"learning rate {choice['learning_rate']:g}, chosen by the mean reward at each: {_pairs(means)}"
 
 
 def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> Walk:
@@ -130,6 +165,11 @@ def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> Walk:
     if made and "generate" in jobs:
         answered = jobs["generate"]["model_sha256"]
         seen.hold("the weights that answered are those that were made", answered, made["model_sha256"])
+    tuned = [j for j in manifest["jobs"] if (j["stage"], j["model"], j["variant"]) == ("tune", *cell[:2])]
+    if tuned and "train" in jobs:
+        seen.steps.append((f"{file.name}: tune", _rewards(tuned[0])))
+        rates = [f"{job['learning_rate']:g}" for job in (jobs["train"], tuned[0])]
+        seen.hold("it trained at the learning rate that was chosen", *rates)
     if "train" in jobs and base:
         seen.hold("it began with this base model", jobs["train"]["base_sha256"], base[0]["model_sha256"])
     key = "completions_sha256"

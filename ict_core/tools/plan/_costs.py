@@ -89,7 +89,8 @@ class Work:
 
 def cells_of(study: Study, model: str) -> tuple[int, int]:
     """How many cells of a model are trained, and how many evaluated (the base models too)."""
-    trained, evaluated = (sum(cell.model == model for cell in of) for of in (study.cells(), study.evaluated_cells()))
+    cells = study.trained_cells(), study.evaluated_cells()
+    trained, evaluated = (sum(cell.model == model for cell in of) for of in cells)
     return trained, evaluated
 
 
@@ -249,7 +250,7 @@ def study_costs(study: Study, plan: PlanFile, gpu: str, rates: Rates) -> list[Co
     for name, model in study.models.items():
         device = cpu_device(plan) if model.hardware is None else gpu_device(plan, gpu)
         if isinstance(model, ScratchModel):
-            bases = sum(base.model == name for base in study.base_cells())
+            bases = sum(base.model == name for base in study.base_cells(study.trained_cells()))
             costs.append(_pretraining(name, model, bases, plan, device, rates.get(("pretrain", name))))
         generation = _generation(study, name, plan, device, rates.get(("generate", name)))
         grading = evaluation_work(study, name, plan.assumptions).answers * plan.assumptions.grading_seconds.value

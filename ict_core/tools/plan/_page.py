@@ -119,7 +119,7 @@ def _number(value: float) -> str:
 
 def _cells(study: Study) -> list[str]:
     rows = [(model, *cells_of(study, model)) for model in study.models]
-    total = ("total", len(study.cells()), len(study.evaluated_cells()))
+    total = ("total", len(study.trained_cells()), len(study.evaluated_cells()))
     return ["## Cells\n", _table(["model", "to train", "to evaluate"], [*rows, total])]
 
 

@@ -71,6 +71,8 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     given the training alone. A fetched model has no `pretrain`.
     """
     known: tuple[str, ...] = ("train", "generate", "grade")
+    if place.cell in study.tuning_cells():  # which answer no benchmark
+        known = known[:1]
     if place.is_base:  # pretrained, or fetched and not made
         made = isinstance(study.models[place.cell.model], ScratchModel)
         known = ("pretrain", *known[1:]) if made else known[1:]
@@ -108,6 +110,9 @@ def rerun(
         arguments = _arguments(stage, place, again, study_file, stages)
         if stage == "train" and steps is not None:
             arguments += ["--stop-after", str(steps)]
+        if stage == "train" and study.is_tuned(place.cell):
+            rate = StudyFiles(place.results).chosen_rate(place.cell.model, place.cell.variant)
+            arguments += ["--rate", str(rate)]
         if stage == "train" and study.trackers:
             arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
         command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]

@@ -1,0 +1,213 @@
+"""`configs/studies/<study>.yaml` as it is written."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from ict_core.config._section import Count, Name, Section, Seed
+from ict_core.config._tuning import Tuning
+from ict_core.config.mistakes import Fault, closest, refused, repeated
+from ict_core.process.numerics import Numerics
+from ict_core.store import base_number, cell_folder
+
+_MOST_CELLS = 20_000
+_LARGEST_K = 4  # of the tables
+
+Tracker = Literal["tensorboard", "trackio", "wandb"]
+
+
+class Data(Section):
+    """The problems that a study generates or reads."""
+
+    seed: Seed
+    train_problems: Count | None = None  # to generate, or to draw from the training sets; absent: all of these
+    train_sets: tuple[Name, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="a list of one or more names of files in configs/data (absent: generated problems)",
+    )
+    problems_per_benchmark: Count | None = None  # in place of each benchmark's own number; a published set has its rows
+    mirror: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl (from the repository's folder; absent: the hub)",
+    )
+
+    def faults(self) -> Iterator[Fault]:
+        if self.train_sets is None and self.train_problems is None:
+            yield Fault("train_problems", "missing; allowed: a whole number >= 1, or data.train_sets")
+        yield from repeated("train_sets", self.train_sets or ())
+
+
+class Evaluation(Section):
+    """How the trained models answer the benchmarks."""
+
+    engine: Literal["vllm", "transformers"]
+    samples: Count  # completions a problem
+    samples_of: dict[Name, Count] | None = None  # of single benchmarks, in place of `samples`
+    temperature: float = Field(gt=0)
+    top_p: float = Field(gt=0, le=1)
+    max_new_tokens: Count
+    threads: Count  # CPU threads of one engine
+
+    def faults(self) -> Iterator[Fault]:
+        counts = {f"samples_of.{name}": samples for name, samples in (self.samples_of or {}).items()}
+        for key, samples in {"samples": self.samples, **counts}.items():
+            if samples < _LARGEST_K:
+                allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
+                yield refused(key, samples, allowed)
+
+    def samples_for(self, benchmark: str) -> int:
+        """Completions of each problem of a benchmark."""
+        return (self.samples_of or {}).get(benchmark, self.samples)
+
+
+class Grading(Section):
+    """What one answer may cost the grader."""
+
+    seconds: float = Field(gt=0)
+    memory_mib: int = Field(ge=256)
+
+
+class Cell(NamedTuple):
+    """One run of the grid. Cells sort by model, variant, seed."""
+
+    model: str
+    variant: str
+    seed: int
+
+    @property
+    def folder(self) -> str:
+        """Its place in a study's results."""
+        return cell_folder(*self)
+
+
+class EvidenceBounds(Section):
+    """What counts as a difference worth finding, declared before the runs."""
+
+    margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
+    power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
+
+
+class Block(Section):
+    """A part of the grid: every model with every method and every seed."""
+
+    models: tuple[Name, ...] = Field(min_length=1)
+    methods: tuple[Name, ...] = Field(min_length=1)
+    seeds: tuple[Seed, ...] = Field(
+        min_length=1, description="a list of at least one seed, each a whole number >= 0 and < 2147483648"
+    )
+
+    def faults(self) -> Iterator[Fault]:
+        for key in ("models", "methods", "seeds"):
+            yield from repeated(key, getattr(self, key))
+
+    def cells(self) -> list[Cell]:
+        """Its cells, in the order in which it names them."""
+        return [Cell(model, variant, seed) for model in self.models for variant in self.methods for seed in self.seeds]
+
+
+class StudyFile(Section):
+    """A study as it is written: with the names of the other files."""
+
+    study: Name
+    note: str = Field(min_length=1)
+    scale: Literal["mini", "paper"]
+    training: Name
+    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = None  # of the methods that have one and do not say it
+    data: Data
+    benchmarks: tuple[Name, ...] = Field(min_length=1)
+    evaluation: Evaluation
+    grading: Grading
+    evidence: EvidenceBounds
+    grid: tuple[Block, ...] = Field(min_length=1)
+    baselines: tuple[Name, ...] = Field(min_length=1)
+    seeds_per_base: Count | None = None  # training seeds that begin with one base model; absent: all of them
+    tuning: Tuning | None = None  # absent: every variant trains at the recipe's learning rate
+    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
+    trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
+    shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
+
+    def faults(self) -> Iterator[Fault]:
+        yield from repeated("benchmarks", self.benchmarks)
+        yield from repeated("baselines", self.baselines)
+        for name in (self.evaluation.samples_of or {}).keys() - set(self.benchmarks):
+            yield Fault(f"evaluation.samples_of.{name}", f"no such benchmark; {closest(name, self.benchmarks)}")
+        size = sum(len(block.models) * len(block.methods) * len(block.seeds) for block in self.grid)
+        if size > _MOST_CELLS:
+            yield Fault("grid", f"has {size:,} cells; allowed: at most {_MOST_CELLS:,}")
+            return
+        yield from self._repeated_cells()
+        yield from self._broken_bases()
+        yield from self._lacking_baselines()
+        yield from self._seeds_that_tune_and_evaluate()
+        variants = self.variants()
+        for index, variant in enumerate(self.shown or ()):
+            if variant not in variants:
+                yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {closest(variant, variants)}")
+
+    def names(self) -> Iterator[tuple[str, str, str]]:
+        """Every other file that it names: its folder in `configs`, the key that names it, the name."""
+        yield "training", "training", self.training
+        for index, name in enumerate(self.benchmarks):
+            yield "benchmarks", f"benchmarks[{index}]", name
+        for number, block in enumerate(self.grid):
+            for kind in ("models", "methods"):
+                for index, name in enumerate(getattr(block, kind)):
+                    yield kind, f"grid[{number}].{kind}[{index}]", name
+        for index, name in enumerate(self.data.train_sets or ()):
+            yield "data", f"data.train_sets[{index}]", name
+
+    def variants(self) -> list[str]:
+        """The variants of the grid, each once."""
+        return list(dict.fromkeys(variant for block in self.grid for variant in block.methods))
+
+    def _repeated_cells(self) -> Iterator[Fault]:
+        blocks: dict[Cell, int] = {}  # the first with each cell
+        for index, block in enumerate(self.grid):
+            again = [cell for cell in block.cells() if blocks.setdefault(cell, index) != index]
+            if again:
+                names = ", ".join(f"{cell.model}/{cell.variant}/seed {cell.seed}" for cell in again[:5])
+                more = f" and {len(again) - 5} more" if len(again) > 5 else ""
+                yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
+
+    def _broken_bases(self) -> Iterator[Fault]:
+        """Every base model has all of its seeds: levels and differences are means over them."""
+        per_base = self.seeds_per_base or 1
+        for index, block in enumerate(self.grid):
+            seeds = Counter(base_number(seed, per_base) for seed in block.seeds)
+            broken = [base for base, number in seeds.items() if number != per_base]
+            if broken:
+                first = broken[0] * per_base
+                whole = f"{first} to {first + per_base - 1}, as seeds_per_base is {per_base}"
+                yield refused(f"grid[{index}].seeds", list(block.seeds), f"whole groups of seeds, such as {whole}")
+
+    def _seeds_that_tune_and_evaluate(self) -> Iterator[Fault]:
+        """No seed tunes and evaluates, and no base model does."""
+        if self.tuning is None:
+            return
+        per_base = self.seeds_per_base or 1  # where a model has one base model alone, seeds are held apart
+        bases = {base_number(seed, per_base) for block in self.grid for seed in block.seeds}
+        for index, seed in enumerate(self.tuning.seeds):
+            if base_number(seed, per_base) in bases:
+                allowed = "a seed whose base model no cell of the grid begins with, such as one from 900 on"
+                yield refused(f"tuning.seeds[{index}]", seed, allowed)
+
+    def _lacking_baselines(self) -> Iterator[Fault]:
+        seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
+        for block in self.grid:
+            for cell in block.cells():
+                seeds.setdefault(cell.model, {}).setdefault(cell.variant, set()).add(cell.seed)
+        for index, baseline in enumerate(self.baselines):
+            for model, variants in seeds.items():
+                others = set().union(*(own for variant, own in variants.items() if variant != baseline))
+                lacking = sorted(others - variants.get(baseline, set()))
+                if lacking:
+                    text = (
+                        f"{baseline!r} is not in the grid for model {model} with the seeds {lacking}, where other "
+                        "methods are compared with it; allowed: a method that the grid runs for every model with "
+                        f"every seed of the others (here: {', '.join(variants)})"
+                    )
+                    yield Fault(f"baselines[{index}]", text)

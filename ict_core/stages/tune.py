@@ -1,0 +1,29 @@
+"""The choice of a variant's learning rate."""
+
+import time
+from pathlib import Path
+
+from ict_core.config import Study, rate_of
+from ict_core.errors import UserError
+from ict_core.evidence import best_rate, last_reward, mean_reward
+from ict_core.store import StudyFiles, TrainFiles, cost, manifest, records, remember_source, write_manifest
+
+
+def run(study: Study, model: str, variant: str, results: Path, out: Path) -> None:
+    """Choose the rate of a variant by the trainings in the folder `results`, and write it with their rewards."""
+    started = time.perf_counter()
+    remember_source()
+    if study.tuning is None:
+        raise UserError(f"{study.name}: tuning: missing; allowed: rates and seeds, else no variant is tuned")
+    rewards: dict[str, dict[str, float]] = {}
+    for cell in study.tuning_cells(model, variant):
+        train = TrainFiles(StudyFiles(results).cell(cell.folder).train)
+        log = records.read_frame(train.log, records.LOG, train.folder)
+        rate = rate_of(cell.variant)[1]
+        rewards.setdefault(f"{rate:g}", {})[str(cell.seed)] = last_reward(log)
+    means = {float(rate): mean_reward(of_rate) for rate, of_rate in rewards.items()}
+    chosen = best_rate(means, study.training.learning_rate)
+    facts = {"stage": "tune", "rewards": rewards, "learning_rate": chosen, **cost(started, 0)}
+    write_manifest(out, manifest(study.stage_config("tune")) | facts)
+    shown = ", ".join(f"{rate:g}: {mean:.4f}" for rate, mean in means.items())
+    print(f"{model}/{variant}: mean reward over the last quarter of the steps {shown}; chosen: {chosen:g}")

@@ -1,0 +1,79 @@
+"""What equal tuning changes: every variant at its own learning rate beside all at one."""
+
+from functools import partial
+
+import pandas as pd
+
+from ict_core.statistics import AVERAGE, BASE, both_ways
+from ict_core.tables._frames import PASS_METRICS, Table, TableSettings, in_order
+from ict_core.tables._layout import NONE, by_row, percent_interval
+from ict_core.tables._registry import TableDeclaration
+
+TABLE = TableDeclaration(
+    place=6,
+    title="Own rates and one for all",
+    inputs=("tuning", "levels", "contrasts", "shared_rate_levels", "shared_rate_contrasts"),
+    keys=("model", "variant", "metric", "rates"),
+    made="the mean over runs on the average, and its difference from the first baseline",
+    compared=True,
+    module="tables/rates.py",
+    doc="docs/statistics.md#equal-tuning",
+)
+
+OWN, SHARED = "own", "shared"
+_KEY = ["model", "variant", "metric"]
+
+
+def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Levels of the average, and each variant's difference from the reference; NaN where there is none."""
+    pairs = both_ways(contrasts)
+    pairs = pairs[(pairs["baseline"] == reference) & pairs["metric"].isin(PASS_METRICS)]
+    pairs = pairs.rename(columns={"low": "difference_low", "high": "difference_high"})
+    pairs = pairs[[*_KEY, "difference", "difference_low", "difference_high", "p_adjusted", "verdict"]]
+    average = levels[
+        (levels["benchmark"] == AVERAGE) & levels["metric"].isin(PASS_METRICS) & (levels["variant"] != BASE)
+    ]
+    numbers = average[[*_KEY, "mean", "low", "high", "seeds"]].merge(pairs, on=_KEY, how="left")
+    return numbers.assign(verdict=numbers["verdict"].fillna("reference"))
+
+
+def rates_table(
+    tuning: pd.DataFrame,
+    levels: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    shared_levels: pd.DataFrame,
+    shared_contrasts: pd.DataFrame,
+    settings: TableSettings,
+) -> Table:
+    """A row a model, metric and variant: level and difference from the first baseline at both rates."""
+    reference = settings.baselines[0]
+    views = {OWN: (levels, contrasts), SHARED: (shared_levels, shared_contrasts)}
+    frames = [_numbers(*frames, reference).assign(rates=name) for name, frames in views.items() if len(tuning)]
+    chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first().rename("rate").reset_index()
+    columns = [*_KEY, "rates", "rate", "mean", "low", "high", "seeds"]
+    columns += ["difference", "difference_low", "difference_high", "p_adjusted", "verdict"]
+    if not frames:
+        caption = "The study chooses no learning rate: there is one comparison, at the recipe's."
+        empty = pd.DataFrame(columns=columns)
+        return Table("rates", empty, empty, caption, keys=0)
+    numbers = pd.concat(frames, ignore_index=True).merge(chosen, on=["model", "variant"], how="left")
+    numbers.loc[numbers["rates"] == SHARED, "rate"] = settings.recipe_rate
+    orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}
+    numbers = in_order(numbers, model=list(levels["model"]), **orders)[columns]
+    by_view = {name: numbers[numbers["rates"] == name].reset_index(drop=True) for name in (OWN, SHARED)}
+    shown = by_view[OWN][["model", "metric", "variant"]].astype(str)
+    shown["own rate"] = by_view[OWN]["rate"].map("{:g}".format)
+    for name, rows in by_view.items():
+        limits = ["difference", "difference_low", "difference_high"]
+        shown[name] = by_row(rows, ["mean", "low", "high"], percent_interval)
+        shown[f"Δ {name}"] = by_row(rows, limits, partial(percent_interval, signed=True))
+        shown[f"{name} verdict"] = rows["verdict"]
+    same = (by_view[OWN]["verdict"] == by_view[SHARED]["verdict"]).map({True: NONE, False: "another verdict"})
+    shown["changed"] = same
+    caption = (
+        "Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
+        f"difference (Δ) from `{reference}` in points ± half the 95 % t-interval, paired by seed: every variant at its "
+        f"own learning rate (the primary comparison), and all at the recipe's, {settings.recipe_rate:g}. The same "
+        "seeds and base models in both; the tests and their correction are those of the contrasts."
+    )
+    return Table("rates", numbers, shown, caption, keys=2)
