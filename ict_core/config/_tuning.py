@@ -19,13 +19,13 @@ class Tuning(Section):
     equal ones that nearest to the recipe's, then the lower one.
     """
 
-    rates: tuple[Rate, ...] = Field(min_length=2)  # learning rates, the recipe's among them
+    rates: tuple[Rate, ...] = Field(min_length=1)  # learning rates, the recipe's among them
     seeds: tuple[Seed, ...] = Field(min_length=1)  # that no cell of the grid has, nor a base model of the grid
 
     def faults(self) -> Iterator[Fault]:
         yield from repeated("seeds", self.seeds)
-        if list(self.rates) != sorted(set(self.rates)):
-            yield refused("rates", list(self.rates), "different rates, the lowest first")
+        if len(self.rates) < 2 or list(self.rates) != sorted(set(self.rates)):
+            yield refused("rates", list(self.rates), "at least 2 different rates, the lowest first")
         for index, rate in enumerate(self.rates):
             if float(f"{rate:g}") != rate:
                 yield refused(f"rates[{index}]", rate, "at most six digits, as folders are named by it")

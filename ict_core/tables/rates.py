@@ -48,14 +48,14 @@ def rates_table(
     """A row a model, metric and variant: level and difference from the first baseline at both rates."""
     reference = settings.baselines[0]
     views = {OWN: (levels, contrasts), SHARED: (shared_levels, shared_contrasts)}
-    frames = [_numbers(*frames, reference).assign(rates=name) for name, frames in views.items() if len(tuning)]
-    chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first().rename("rate").reset_index()
     columns = [*_KEY, "rates", "rate", "mean", "low", "high", "seeds"]
     columns += ["difference", "difference_low", "difference_high", "p_adjusted", "verdict"]
-    if not frames:
+    if tuning.empty:
         caption = "The study chooses no learning rate: there is one comparison, at the recipe's."
         empty = pd.DataFrame(columns=columns)
         return Table("rates", empty, empty, caption, keys=0)
+    chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first().reset_index()
+    frames = [_numbers(*frames, reference).assign(rates=name) for name, frames in views.items()]
     numbers = pd.concat(frames, ignore_index=True).merge(chosen, on=["model", "variant"], how="left")
     numbers.loc[numbers["rates"] == SHARED, "rate"] = settings.recipe_rate
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}

@@ -11,6 +11,7 @@ ICT20 = "methods/ict-20.yaml"
 PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchmarks/gsm8k.yaml"
 TRAIN_SET, HUB, VLLM = "data/gsm8k-train.yaml", "models/hub-m.yaml", "training/vllm.yaml"
 OF_PAPER = (PAPER, GSM8K, TRAIN_SET, HUB, VLLM)
+TUNED = "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900]}\n"
 BLOCK_2 = "models: [mini-s]\n    methods: [ict-5, ict-20, ict-30]\n    seeds: [0, 1, 2]"
 
 CASES = {
@@ -55,6 +56,13 @@ CASES = {
     "seed twice": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [0, 1, 1]", ["grid[1].seeds", "[0, 1, 1]", "each entry once"]),
     "part of a base model's seeds": (MINI, "baselines:", "seeds_per_base: 2\nbaselines:", ["grid[0].seeds", "[0, 1, 2]", "whole groups of seeds, such as 2 to 3"]),
     "base models of a checkpoint": (PAPER, "baselines:", "seeds_per_base: 1\nbaselines:", ["seeds_per_base", "1", "absent, as hub-m is a checkpoint"]),
+    "tunes on a seed that evaluates": (MINI, "baselines:", f"{TUNED.replace('900', '2')}baselines:", ["tuning.seeds[0]", "2", "whose base model no cell of the grid begins with"]),
+    "tunes without base models of its own": (MINI, "baselines:", f"{TUNED.replace('seeds_per_base: 1', '')}baselines:", ["seeds_per_base", "missing", "mini-s, mini-m is tuned on base models of its own"]),
+    "tunes without the recipe's rate": (MINI, "baselines:", f"{TUNED.replace('3.0e-4', '2.0e-4')}baselines:", ["tuning.rates", "[0.0001, 0.0002]", "a list with 0.0003, the rate of the training 'mini'"]),
+    "one rate": (MINI, "baselines:", f"{TUNED.replace('1.0e-4, ', '')}baselines:", ["tuning.rates", "[0.0003]", "at least 2"]),
+    "rates in disorder": (MINI, "baselines:", f"{TUNED.replace('1.0e-4', '9.0e-4')}baselines:", ["tuning.rates", "[0.0009, 0.0003]", "the lowest first"]),
+    "a rate of many digits": (MINI, "baselines:", f"{TUNED.replace('1.0e-4', '1.2345678e-4')}baselines:", ["tuning.rates[0]", "0.00012345678", "at most six digits"]),
+    "a variant at a rate": (MINI, "ict-10,", "ict-10@0.0001,", ["grid[0].methods[3]", "'ict-10@0.0001'", "a-z, 0-9"]),
     "negative seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [-1]", ["grid[1].seeds[0]", "-1", ">= 0"]),
     "cell twice": (MINI, BLOCK_2, BLOCK_2.replace("ict-5", "ict-10"), ["grid[1]", "mini-s/ict-10/seed 0", "each cell once"]),
     "baseline not in the grid": (MINI, "baselines: [grpo,", "baselines: [ict-5,", ["baselines[0]", "'ict-5'", "model mini-m", "[0, 1, 2]"]),

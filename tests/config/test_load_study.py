@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.config import Cell, load_study
+from ict_core.config import Cell, compare, load_study
 from ict_core.config._methods import TopScore
 
 PROJECT = Path(__file__).parents[2] / "configs"
@@ -26,8 +26,11 @@ def test_a_study_of_the_project_loads_and_its_variants_differ_in_method_and_seed
         resolved, reference = study.resolve(cell), references[cell.model]
         assert resolved["method"]["name"] == cell.variant and resolved["seed"] == cell.seed
         assert resolved.keys() == reference.keys()
-        own_groups = {"training"} if study.methods[cell.variant].group_size else set()
-        assert {key for key in reference if reference[key] != resolved[key]} <= {"method", "seed"} | own_groups
+        different = {key for key, *_ in compare(reference, resolved).different if not key.startswith("method.")}
+        groups = (
+            {"training.group_size", "training.prompts_per_step"} if study.methods[cell.variant].group_size else set()
+        )
+        assert different <= {"seed", "model.pretraining.seed"} | groups  # a base model's own seed follows the run's
 
 
 def test_every_file_of_the_project_is_used_and_names_its_origin():
@@ -86,6 +89,47 @@ def test_trainings_of_a_seed_begin_with_one_base_model_whatever_the_method(confi
     assert study.resolve(other)["model"]["pretraining"]["seed"] == seeds[-1]
     for base, seed in zip(study.base_cells(), seeds, strict=False):
         assert study.stage_config("base", base)["model"]["pretraining"]["seed"] == seed
+
+
+TUNED = "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900, 901]}\nbaselines:"
+
+
+def test_every_variant_is_tuned_by_the_same_trainings_whose_seeds_and_base_models_nothing_else_has(configs):
+    plain, study = load(configs), edited(configs, "studies/mini.yaml", "baselines:", TUNED)
+    tuning = study.tuning_cells()
+    arms = {(cell.model, cell.variant) for cell in study.cells()}
+    assert len(tuning) == len(set(tuning)) == len(arms) * 2 * 2
+    per_arm = {arm: {(c.variant.split("@")[1], c.seed) for c in study.tuning_cells(*arm)} for arm in arms}
+    assert all(
+        of_arm == {(rate, seed) for rate in ("0.0001", "0.0003") for seed in (900, 901)} for of_arm in per_arm.values()
+    )
+    assert not {cell.seed for cell in tuning} & {cell.seed for cell in study.evaluated_cells()}
+    assert not set(study.base_cells(tuning)) & set(study.base_cells([*study.cells(), *study.shared_rate_cells()]))
+    assert plain.tuning_cells() == plain.shared_rate_cells() == plain.tuned_arms() == []
+
+
+def test_seeds_that_tune_never_evaluate_in_a_study_of_the_project():
+    tuned = [study for study in map(load_study, STUDIES) if study.tuning]
+    assert {"mini", "mini-20", "mini-again", "mini-sizes"} <= {study.name for study in tuned}
+    evaluated = {cell.seed for study in map(load_study, STUDIES) for cell in study.cells()}
+    assert not evaluated & {seed for study in tuned for seed in study.tuning.seeds}
+    assert {study.tuning.rates for study in tuned} == {(1e-4, 3e-4, 9e-4)}  # a third, one and three times the recipe's
+
+
+def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twin_in_nothing_else(configs):
+    study = edited(configs, "studies/mini.yaml", "baselines:", TUNED)
+    cell = Cell("mini-s", "ict-10", 2)
+    twin = study.at_shared_rate(cell)
+    assert twin == Cell("mini-s", "ict-10@0.0003", 2) and twin in study.evaluated_cells()
+    assert study.is_tuned(cell) and not study.is_tuned(twin) and not study.is_tuned(study.base_of(cell))
+    assert study.resolve(cell)["training"]["learning_rate"] is None  # not chosen yet
+    chosen = study.with_rate(cell, 1e-4)
+    assert chosen.training_of("mini-s", "ict-10").learning_rate == 1e-4
+    assert chosen.training_of("mini-s", "grpo").learning_rate == 3e-4  # of another variant nothing is known
+    different, _ = compare(study.resolve(twin), chosen.resolve(cell))
+    keys = {key for key, *_ in different}
+    assert keys == {"method.name", "training.learning_rate", "training.tuning.rates", "training.tuning.seeds"}
+    assert study.training_seed(cell) == study.training_seed(twin) and study.base_of(cell) == study.base_of(twin)
 
 
 def test_the_configuration_of_every_stage_is_json(configs):

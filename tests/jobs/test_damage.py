@@ -128,9 +128,7 @@ def test_whatever_is_not_what_its_job_left_is_found(study, file, spoil, told):
     assert output in Path(file).parents or output == Path(file)
     assert any(output in stage.outputs for stage in study)
     assert damaged(Path.cwd(), study).keys() == {output}
-    assert lost(Path(HERE).absolute(), outputs.all_jobs(Path(HERE).absolute(), STUDY)).keys() == {
-        output.absolute()
-    }
+    assert lost(Path(HERE).absolute(), outputs.all_jobs(Path(HERE).absolute(), STUDY)).keys() == {output.absolute()}
     assert mend(output) == "run snakemake again, which makes it anew"
 
 

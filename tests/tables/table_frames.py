@@ -8,9 +8,9 @@ import synthetic
 
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.seeding import generator
-from ict_core.statistics import Comparisons, analyse
+from ict_core.statistics import SHARED_RATE, Analysis, Comparisons, analyse
 from ict_core.statistics._schemas import CONTRASTS, LEVELS
-from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS
+from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
 from ict_core.tables import INPUTS, TableSettings, read_paper
 
 NAN = float("nan")
@@ -109,7 +109,9 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     of_tokens = token_frames(log, sample, shadow(cells, variants), variants, variants, baselines[0])
     measured = {"scores": scores, "compute": compute(cells), "near_duplicates": near_duplicates()}
     measured["contamination"] = contamination(scores["benchmark"].unique())
-    frames = {**vars(found), **of_tokens, **measured}
+    at_shared_rate = {SHARED_RATE + name: getattr(Analysis.empty(), name) for name in ("levels", "contrasts")}
+    measured["tuning"] = pd.DataFrame(columns=list(TUNING))
+    frames = {**vars(found), **at_shared_rate, **of_tokens, **measured}
     return {name: frames[name] for name in INPUTS}
 
 

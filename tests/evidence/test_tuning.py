@@ -1,0 +1,55 @@
+"""The choice of a learning rate, by hand."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from ict_core.errors import UserError
+from ict_core.evidence import best_rate, last_reward, mean_reward
+from ict_core.evidence._tuning import tuning_frame
+from ict_core.store import records
+
+
+def test_the_reward_is_that_of_the_last_quarter_of_the_steps_rounded_up():
+    log = pd.DataFrame({"step": [3, 0, 1, 2], "reward": [0.8, 0.0, 0.2, 0.4]})
+    assert last_reward(log) == 0.8
+    five = pd.DataFrame({"step": range(5), "reward": [0.0, 0.0, 0.0, 0.2, 0.6]})
+    assert last_reward(five) == pytest.approx(0.4)
+
+
+def test_the_mean_is_over_the_seeds():
+    assert mean_reward({"900": 0.25, "901": 0.75}) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("means", "chosen"),
+    [
+        ({1e-4: 0.1, 3e-4: 0.3, 9e-4: 0.2}, 3e-4),
+        ({1e-4: 0.4, 3e-4: 0.3, 9e-4: 0.2}, 1e-4),
+        ({1e-4: 0.3, 3e-4: 0.3, 9e-4: 0.3}, 3e-4),  # the nearest to the recipe's
+        ({1e-4: 0.3, 3e-4: 0.2, 9e-4: 0.3}, 1e-4),  # as near: the lower
+        ({1e-4: math.nan, 3e-4: math.nan, 9e-4: 0.0}, 9e-4),  # what diverged is never chosen
+    ],
+)
+def test_the_highest_reward_chooses(means, chosen):
+    assert best_rate(means, 3e-4) == chosen
+
+
+def test_rates_at_which_nothing_trains_are_refused():
+    with pytest.raises(UserError, match="at no rate"):
+        best_rate({1e-4: math.nan, 3e-4: math.nan}, 3e-4)
+
+
+def test_a_row_a_training(tmp_path):
+    rewards = {"0.0001": {"900": 0.1, "901": 0.3}, "0.0003": {"900": 0.2, "901": 0.0}}
+    job = {"model": "m", "variant": "grpo", "seed": 900, "stage": "tune", "rewards": rewards, "learning_rate": 1e-4}
+    frame = tuning_frame([job, {"stage": "train"}])
+    assert frame.values.tolist() == [
+        ["m", "grpo", 1e-4, 900, 0.1, True],
+        ["m", "grpo", 1e-4, 901, 0.3, True],
+        ["m", "grpo", 3e-4, 900, 0.2, False],
+        ["m", "grpo", 3e-4, 901, 0.0, False],
+    ]
+    records.write_frame(tuning_frame([]), tmp_path / "none.parquet", records.TUNING)  # of a study without a tuning
+    assert records.read_frame(tmp_path / "none.parquet", records.TUNING).empty

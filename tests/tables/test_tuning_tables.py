@@ -1,0 +1,65 @@
+"""The tables of equal tuning."""
+
+import pandas as pd
+import pytest
+import table_frames as made
+
+from ict_core.statistics._schemas import CONTRASTS, LEVELS
+from ict_core.store.records import TUNING
+from ict_core.tables.rates import rates_table
+from ict_core.tables.tuning import tuning_table
+
+TUNED = pd.DataFrame(
+    [
+        ("tiny", "ict-10", 1e-4, 900, 0.2, True),
+        ("tiny", "ict-10", 1e-4, 901, 0.4, True),
+        ("tiny", "ict-10", 3e-4, 900, 0.1, False),
+        ("tiny", "ict-10", 3e-4, 901, 0.2, False),
+        ("tiny", "grpo", 1e-4, 900, 0.5, False),
+        ("tiny", "grpo", 1e-4, 901, 0.5, False),
+        ("tiny", "grpo", 3e-4, 900, 0.6, True),
+        ("tiny", "grpo", 3e-4, 901, 0.7, True),
+    ],
+    columns=list(TUNING),
+)
+SETTINGS = made.settings(variants=("grpo", "ict-10"), baselines=("grpo",))
+
+
+def test_the_mean_reward_at_each_rate_and_the_rate_chosen_by_hand():
+    table = tuning_table(TUNED, SETTINGS)
+    assert table.shown.values.tolist() == [
+        ["tiny", "grpo", "0.500", "0.650", "0.0003", "the highest tried"],
+        ["tiny", "ict-10", "0.300", "0.150", "0.0001", "the lowest tried"],
+    ]
+    assert "(900, 901)" in table.caption and len(table.numbers) == len(TUNED)
+
+
+def levels(grpo, ict):
+    rows = [
+        ("tiny", v, "average", "pass@1", mean, mean - 0.1, mean + 0.1) for v, mean in (("grpo", grpo), ("ict-10", ict))
+    ]
+    return made.levels(*rows)
+
+
+def contrasts(difference, verdict):
+    row = made.contrast("ict-10", "grpo", difference=difference, low=difference - 0.05, high=difference + 0.05)
+    return made.contrasts(row | {"verdict": verdict, "p_adjusted": 0.01})
+
+
+def test_both_rates_stand_side_by_side_and_another_verdict_is_named():
+    own, shared = (levels(0.4, 0.35), contrasts(-0.05, "none seen")), (levels(0.4, 0.1), contrasts(-0.3, "worse"))
+    table = rates_table(TUNED, *own, *shared, SETTINGS)
+    first, second = table.shown.to_dict("records")
+    assert first["variant"] == "grpo" and first["own verdict"] == first["shared verdict"] == "reference"
+    assert second["own rate"] == "0.0001" and second["changed"] == "another verdict" and first["changed"] == "—"
+    assert (second["own"], second["Δ own"]) == ("35.0 ± 10.0", "−5.0 ± 5.0")
+    assert (second["shared"], second["Δ shared"], second["shared verdict"]) == ("10.0 ± 10.0", "−30.0 ± 5.0", "worse")
+    assert table.numbers.query("rates == 'shared'")["rate"].unique().tolist() == [SETTINGS.recipe_rate]
+
+
+@pytest.mark.parametrize("table", [tuning_table, rates_table])
+def test_without_a_tuning_the_tables_are_empty_and_say_so(table):
+    nothing = [pd.DataFrame(columns=list(columns)) for columns in (TUNING, LEVELS, CONTRASTS, LEVELS, CONTRASTS)]
+    frames = nothing[:1] if table is tuning_table else nothing
+    empty = table(*frames, SETTINGS)
+    assert empty.shown.empty and empty.numbers.empty and "chooses no learning rate" in empty.caption
