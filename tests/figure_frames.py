@@ -13,7 +13,7 @@ from scipy.special import entr
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics import SOURCES_OF_VARIANCE
+from ict_core.statistics import SOURCES_OF_VARIANCE, STABILITY
 from ict_core.statistics._schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS
 from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
@@ -187,6 +187,17 @@ def of_tokens(log, sample, rules=None):
     return token_frames(log, sample, rules, variants, variants, "grpo")
 
 
+def stability():
+    """A frame of schemas.STABILITY: two claims, in smaller studies of two sizes."""
+    rows = [
+        ("gain-over-grpo", "contradicted", 20, 3, 500, 0.25, 0.74, 0.01),
+        ("beats-random", "not resolved", 20, 3, 500, 0.98, 0.02, 0.0),
+        ("gain-over-grpo", "contradicted", 20, 6, 500, 0.9, 0.1, 0.0),
+        ("beats-random", "not resolved", 20, 6, 500, 0.97, 0.03, 0.0),
+    ]
+    return pd.DataFrame(rows, columns=list(STABILITY))
+
+
 def frames(**study):
     """All frames by the registry's names, of a study with the given models, variants and seeds."""
     of_runs, log, sample, rules = runs(**study), synthetic.log(**study), tokens(**study), shadow(**study)
@@ -198,6 +209,7 @@ def frames(**study):
         "levels": levels(of_runs),
         "contrasts": contrasts(of_runs),
         "components": components(of_runs),
+        "stability": stability(),
         "shadow": rules,
         "overlap": overlap(**study),
     }

@@ -19,6 +19,7 @@ except UserError as error:
 STORED = config.get("stored", "results/reference/mini")
 RESULTS = config.get("results", "results/rebuilt/mini")
 config |= json.loads(StudyFiles(Path(STORED)).settings.read_text())
+BESIDE = config.get("beside", [])
 
 
 include: "rules/evidence.smk"

@@ -16,7 +16,7 @@ from ict_core.config._study_file import Data, StudyFile
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
-from ict_core.store import BASE_VARIANT, StudyFiles
+from ict_core.store import BASE_VARIANT, StudyFiles, stored_folder
 
 # what a file of each folder of `configs` holds that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
@@ -24,7 +24,7 @@ _SCHEMAS["methods"] = method_schema()
 # what a study holds as its file says it
 _AS_WRITTEN = (
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
-    *("grid", "baselines", "seeds_per_base", "tuning", "shown"),
+    *("grid", "baselines", "seeds_per_base", "tuning", "shown", "beside"),
 )
 
 
@@ -85,6 +85,7 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_bases(file, models))
     mistakes.add_all(path, _check_tuning(file, models, training))
+    mistakes.add_all(path, _check_beside(path, file))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
@@ -160,6 +161,15 @@ def _check_bases(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault
     if file.seeds_per_base is not None and fetched:
         allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
         yield refused("seeds_per_base", file.seeds_per_base, allowed)
+
+
+def _check_beside(path: Path, file: StudyFile) -> Iterator[Fault]:
+    """What stands beside a study is stored."""
+    for index, name in enumerate(file.beside):
+        claims = StudyFiles(repository(path) / stored_folder(name)).claims
+        if not claims.is_file():
+            known = sorted(folder.name for folder in claims.parents[1].glob("*") if folder.is_dir())
+            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {closest(name, known)}")
 
 
 def _check_tuning(file: StudyFile, models: Mapping[str, Model], training: Training | None) -> Iterator[Fault]:

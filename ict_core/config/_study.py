@@ -44,6 +44,7 @@ class Study:
     numerics: Numerics  # what the CPU's libraries are held to
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
     shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
+    beside: tuple[str, ...]  # stored studies whose verdicts stand beside this one's
     tuned: Mapping[tuple[str, str], float] = field(
         default_factory=dict
     )  # the learning rate of a model's variant, chosen
@@ -248,6 +249,7 @@ class Study:
             "grid": [block.dump() for block in self.grid],
             "baselines": list(self.baselines),
             "seeds_per_base": self.seeds_per_base,
+            "beside": list(self.beside),
             "tuning": self.tuning and self.tuning.dump(),
             "shown": self.shared_methods(),
         }

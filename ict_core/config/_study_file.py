@@ -130,7 +130,10 @@ class StudyFile(Section):
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
 
+    beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
+
     def faults(self) -> Iterator[Fault]:
+        yield from repeated("beside", self.beside)
         yield from repeated("benchmarks", self.benchmarks)
         yield from repeated("baselines", self.baselines)
         for name in (self.evaluation.samples_of or {}).keys() - set(self.benchmarks):

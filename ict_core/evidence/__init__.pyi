@@ -11,11 +11,8 @@ from ._declarations import Shown as Shown
 from ._declarations import read_declarations as read_declarations
 from ._ledger import LedgerFrames as LedgerFrames
 from ._ledger import as_json as as_json
-from ._ledger import benchmarks_of as benchmarks_of
 from ._ledger import describe as describe
 from ._ledger import ledger as ledger
-from ._ledger import searched as searched
-from ._ledger import values_of as values_of
 from ._ledger import variants_of as variants_of
 from ._measures import CHANCE as CHANCE
 from ._measures import OWN as OWN
@@ -25,6 +22,7 @@ from ._measures import WHEN as WHEN
 from ._measures import run_quantities as run_quantities
 from ._measures import runs_of as runs_of
 from ._measures import token_frames as token_frames
+from ._stability import stability as stability
 from ._stored import ArmVariation as ArmVariation
 from ._stored import Settings as Settings
 from ._stored import Stored as Stored
@@ -34,3 +32,6 @@ from ._stored import words as words
 from ._tuning import best_rate as best_rate
 from ._tuning import last_reward as last_reward
 from ._tuning import mean_reward as mean_reward
+from ._values import benchmarks_of as benchmarks_of
+from ._values import searched as searched
+from ._values import values_of as values_of

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ict_core.evidence._claims import Claim
@@ -49,4 +50,4 @@ def corrected(tested: Sequence[tuple[Claim, Outcome]]) -> dict[str, Correction]:
 
 def _key(claim: Claim, result: Outcome) -> str:
     """The same of two claims whose tests are of the same runs; a test that could not be made is like no other."""
-    return claim.id if math.isnan(result.p) else repr(result)
+    return claim.id if math.isnan(result.p) else repr(replace(result, p_equivalence=math.nan))

@@ -11,24 +11,21 @@ import pandas as pd
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
 from ict_core.evidence._decide import NO_OUTCOME, Outcome, found, largest, no_value, outcome, verdict
 from ict_core.evidence._families import Correction, corrected
-from ict_core.evidence._measures import QUANTITIES, runs_of
+from ict_core.evidence._measures import QUANTITIES
+from ict_core.evidence._values import benchmarks_of, searched, values_of
 from ict_core.statistics import (
     ALPHA,
     AVERAGE,
-    BASE,
     CONTRADICTED,
     EQUIVALENT,
     NOT_CONFIRMED,
     NOT_RESOLVED,
     NOT_TESTED,
+    Floats,
     Graded,
     detectable,
-    paired_differences,
     seeds_needed,
 )
-
-Strata = dict[str, pd.Series]
-"""For each model that ran what a test compares: one value a run, indexed by seed, rising."""
 
 _Tested = tuple[Outcome, dict[str, float], str]  # of a claim's test, each model's mean, and a remark
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
@@ -92,7 +89,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
         if not gains:
             return None
-        result, place = largest(gains, margin)
+        result, place = decided(claim, gains, margin)
         by_model: dict[str, float] = {}
         for (model, _, _), values in gains.items():
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
@@ -103,13 +100,11 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         return None
     arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
     by_model = {model: float(array.mean()) for model, array in arrays.items()}
-    seeds = min(map(len, arrays.values()))
+    result, _ = decided(claim, arrays, margin)
     if any(np.isnan(array).any() for array in arrays.values()):
-        remark = "not every run has a value, as where the token sample holds no selecting step"
-        return no_value(seeds, len(arrays)), by_model, remark
-    result = outcome(test, arrays, margin)
+        return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
     remark = "all paired values are equal: there is no test" if math.isnan(result.p) else ""
-    remark = "one seed: there is no test" if seeds == 1 else remark
+    remark = "one seed: there is no test" if result.seeds == 1 else remark
     return result, by_model, _joined(remark, _notice(test, by_model, frames))
 
 
@@ -126,6 +121,20 @@ def _notice(test: Test, models: Iterable[str], frames: LedgerFrames) -> str:
     return "; ".join(f"{model}: {text}" for model, text in notices.items() if text)
 
 
+def decided(claim: Claim, values: Mapping[Any, Floats], margin: float) -> tuple[Outcome, str]:
+    """What a claim's test makes of the values of every model, or of all that it searches; and where the largest is."""
+    assert claim.test is not None
+    if any(np.isnan(array).any() for array in values.values()):
+        return no_value(min(map(len, values.values())), len(values)), ""
+    if isinstance(claim.test, Largest):
+        result, place = largest(values, margin)
+    else:
+        result, place = outcome(claim.test, values, margin), ""
+    if claim.paper_points is not None and claim.paper_points / 100 <= margin:
+        result = replace(result, p_equivalence=math.nan)  # the margin cannot tell the paper's figure from none
+    return result, place
+
+
 def _joined(*remarks: str) -> str:
     return "; ".join(filter(None, remarks))
 
@@ -133,8 +142,6 @@ def _joined(*remarks: str) -> str:
 def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float, power: float) -> Entry:
     result, by_model, remark = tested
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
-    if claim.paper_points is not None and effect <= margin:  # the margin cannot tell the paper's figure from none
-        result = replace(result, p_equivalence=math.nan)
     told = verdict(result, correction.p)
     if told == CONTRADICTED and result.p_equivalence < ALPHA <= correction.p:
         remark = _joined(remark, f"within {100 * margin:g} points of 0")
@@ -231,79 +238,3 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         }
         for entry in entries
     ]
-
-
-def values_of(
-    test: DifferenceTest | Measure, runs: pd.DataFrame, quantities: pd.DataFrame, mirrors: Mapping[str, str]
-) -> Strata:
-    """The values that a test is about (see :class:`LedgerFrames`); empty where its variants or benchmarks never ran."""
-    if isinstance(test, Measure):
-        values = _by_model(runs_of(quantities, test.quantity, test.of))
-        if test.minus is None:
-            return values
-        less = _by_model(runs_of(quantities, test.quantity, test.minus))
-        return _not_empty({m: paired_differences(values[m], less[m]) for m in values if m in less})
-    benchmarks = benchmarks_of(test, mirrors)
-    values = _gains(test, runs, benchmarks, test.metric)
-    if test.minus_metric is not None:
-        less = _gains(test, runs, benchmarks, test.minus_metric)
-        values = {model: values[model] - less[model] for model in values}
-    return values
-
-
-def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:
-    """The study's benchmarks that a difference is a mean over: the average, or those in the place of the paper's."""
-    if test.benchmarks is None:
-        return [AVERAGE]
-    return [name for name, paper in mirrors.items() if paper in test.benchmarks]
-
-
-def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
-    """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches."""
-    gains = {}
-    for benchmark in runs.loc[runs["benchmark"] != AVERAGE, "benchmark"].unique():
-        levels = _levels(runs, [benchmark], test.metric)
-        for baseline in test.against:
-            for model, gain in _paired(levels, test.ours, baseline).items():
-                gains[model, baseline, str(benchmark)] = gain
-    return gains
-
-
-def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Series:
-    """The mean over the benchmarks, indexed by (model, variant, seed)."""
-    rows = runs[runs["benchmark"].isin(benchmarks) & (runs["metric"] == metric)]
-    return rows.groupby(["model", "variant", "seed"], sort=False)["value"].mean()
-
-
-def _by_model(values: pd.Series) -> Strata:
-    """Of each model the values, indexed by seed alone; those of a variant, indexed by (model, seed)."""
-    return {str(model): of_model.droplevel("model") for model, of_model in values.groupby(level="model", sort=False)}
-
-
-def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
-    """ours - baseline of the seeds that both ran; the base model, evaluated once, stands against each of them."""
-    variants = levels.index.get_level_values("variant")
-    mine, other = (_by_model(levels[variants == name].droplevel("variant")) for name in (ours, baseline))
-    gains = {}
-    for model in [model for model in mine if model in other]:
-        values, theirs = mine[model], other[model]
-        if baseline == BASE and len(theirs) == 1:
-            theirs = pd.Series(theirs.iloc[0], index=values.index)
-        gains[model] = paired_differences(values, theirs)
-    return _not_empty(gains)
-
-
-def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
-    """The gain over one baseline, over the mean of several, or over the one of them with the highest mean."""
-    levels = _levels(runs, benchmarks, metric)
-    over = [_paired(levels, test.ours, baseline) for baseline in test.against]
-    combined = {}
-    for model in over[0]:
-        if all(model in gains for gains in over):
-            table = pd.concat([gains[model] for gains in over], axis=1, join="inner", keys=test.against)
-            combined[model] = table[table.mean().idxmin()] if test.combine == "strongest" else table.mean(axis=1)
-    return _not_empty(combined)
-
-
-def _not_empty(values: Strata) -> Strata:
-    return {model: runs for model, runs in values.items() if len(runs)}

@@ -7,6 +7,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from ict_core.markdown import markdown_table
+from ict_core.statistics import CONTRADICTED, SUPPORTED
 from ict_core.tables import NONE, p_value
 
 STYLE = """\
@@ -95,6 +96,35 @@ def _at_shared_rate(claims: Sequence[Mapping[str, Any]]) -> list[str]:
         f"{'; they stand first' if other else ''}.\n",
         markdown_table(heads, rows, "lrlrl"),
     ]
+
+
+def claims_beside(
+    study: str, claims: Sequence[Mapping[str, Any]], others: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> str:
+    """What stored studies say of the claims that this one tests, as Markdown; empty where it names none."""
+    if not others:
+        return ""
+    tested = [claim for claim in claims if claim["seeds"]]
+    by_id = {name: {claim["id"]: claim for claim in of_study if claim["seeds"]} for name, of_study in others.items()}
+    rows, counts = [], []
+    for claim in tested:
+        row = [claim["statement"], estimate_text(claim), claim["verdict"]]
+        for found in by_id.values():
+            other = found.get(claim["id"])
+            row += [estimate_text(other), other["verdict"]] if other else [NONE, "not tested"]
+        rows.append(row)
+    for name, found in by_id.items():
+        pairs = [(claim["verdict"], found[claim["id"]]["verdict"]) for claim in tested if claim["id"] in found]
+        same, opposite = sum(a == b for a, b in pairs), sum({a, b} == {SUPPORTED, CONTRADICTED} for a, b in pairs)
+        counts.append(f"`{name}`: {same} of {len(pairs)} verdicts are the same, {opposite} the opposite")
+    heads = ["claim", study, "verdict", *(head for name in by_id for head in (name, f"verdict of {name}"))]
+    return "\n".join(
+        [
+            "\n## The same claims in other studies\n",
+            f"Stored studies of the same design with other seeds. {'; '.join(counts)}.\n",
+            markdown_table(heads, rows, "l" + "rl" * (1 + len(by_id))),
+        ]
+    )
 
 
 def estimate_text(claim: Mapping[str, Any]) -> str:

@@ -1,12 +1,15 @@
 """The verdict on every claim of the ledger."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from ict_core.errors import UserError
 from ict_core.evidence import LedgerFrames, Measure, Stored, as_json, ledger, read_claims
-from ict_core.report import claims_page, page
+from ict_core.report import claims_beside, claims_page, page
 from ict_core.statistics import SHARED_RATE, Graded, by_base
-from ict_core.store import StudyFiles, write_json, write_text
+from ict_core.store import REPOSITORY, StudyFiles, stored_folder, write_json, write_text
 
 _AT_SHARED_RATE = ("estimate", "low", "high", "p_adjusted", "unit", "verdict")
 
@@ -32,8 +35,20 @@ def run(stored: Path, results: Path, claims: Path) -> None:
         for entry in tested:
             seen = other.get(entry["id"], {})
             entry["at_shared_rate"] = {key: seen[key] for key in _AT_SHARED_RATE} if seen.get("seeds") else None
+    beside = {name: _stored_claims(name) for name in settings.whole.get("beside", [])}
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
+    text += claims_beside(settings.name, tested, beside)
     files = StudyFiles(results)
     write_text(files.claims_text, text)
     write_text(files.claims_page, page(f"{settings.name}: claims", text))
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})
+
+
+def _stored_claims(name: str) -> list[dict[str, Any]]:
+    """The claims of a study that the repository stores."""
+    file = StudyFiles(REPOSITORY / stored_folder(name)).claims
+    try:
+        claims: list[dict[str, Any]] = json.loads(file.read_bytes())["claims"]
+    except FileNotFoundError as error:
+        raise UserError(f"{file}: no such file; `make reference STUDY={name}`, or take it out of `beside`") from error
+    return claims

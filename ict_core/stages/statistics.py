@@ -4,9 +4,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.evidence import Stored, declared_pairs, read_claims, token_frames
+from ict_core.evidence import LedgerFrames, Stored, declared_pairs, read_claims, stability, token_frames
 from ict_core.seeding import generator
-from ict_core.statistics import BASE, SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, check_scores
+from ict_core.statistics import (
+    BASE,
+    SHARED_RATE,
+    STATISTICS,
+    Analysis,
+    Comparisons,
+    Graded,
+    analyse,
+    by_base,
+    check_scores,
+)
 from ict_core.store import StudyFiles, records
 
 
@@ -15,9 +25,10 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     study = Stored(stored)
     settings, scores = study.settings, study.frame("scores")
     check_scores(scores, settings.design, StudyFiles(stored).frame("scores"))
+    ledger = read_claims(claims)
     comparisons = Comparisons(
         settings.baselines,
-        declared_pairs(read_claims(claims)),
+        declared_pairs(ledger),
         [(variant, arm.of) for variant, arm in settings.arms.items() if arm.factor is not None],
         settings.margin,
         settings.power,
@@ -32,5 +43,8 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     at_shared_rate = {SHARED_RATE + name: getattr(shared, name) for name in ("runs", "levels", "contrasts")}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
-    for name, frame in (vars(analysis) | at_shared_rate | of_tokens).items():
+    runs, quantities = (by_base(frame, per_base) for frame in (analysis.runs, of_tokens["quantities"]))
+    frames = LedgerFrames(runs, quantities, settings.mirrors, Graded(scores))
+    drawn = {"stability": stability(ledger, frames, settings.margin, generator(0, "stability"))}
+    for name, frame in (vars(analysis) | at_shared_rate | of_tokens | drawn).items():
         records.write_frame(frame, StudyFiles(results).statistics(name), STATISTICS[name])

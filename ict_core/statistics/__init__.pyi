@@ -12,6 +12,7 @@ from ._deciding import NOT_RESOLVED as NOT_RESOLVED
 from ._deciding import NOT_TESTED as NOT_TESTED
 from ._deciding import PREDICTED as PREDICTED
 from ._deciding import SIGN_FLIP_FROM as SIGN_FLIP_FROM
+from ._deciding import SUPPORTED as SUPPORTED
 from ._deciding import WORSE as WORSE
 from ._deciding import claim_verdict as claim_verdict
 from ._deciding import detectable as detectable
@@ -61,6 +62,7 @@ from ._schemas import SHARED_RATE as SHARED_RATE
 from ._schemas import SINGLE_LOGIT as SINGLE_LOGIT
 from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS
 from ._schemas import SOURCES_OF_VARIANCE as SOURCES_OF_VARIANCE
+from ._schemas import STABILITY as STABILITY
 from ._schemas import STATISTICS as STATISTICS
 from ._schemas import VARIANTS as VARIANTS
 from ._views import Bootstrapped as Bootstrapped

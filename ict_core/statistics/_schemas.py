@@ -63,6 +63,11 @@ SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", 
 SINGLE_LOGIT_BINS = {**_STATES, "measure": "str", "start": "float", "end": "float", **_OVER_SEEDS}  # of theory.BINNED
 RULE_MEANS = {**_columns("str", "model", "rollouts", "rule", "quantity"), **_OVER_SEEDS}  # of evidence.rules
 FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"), **_OVER_SEEDS}
+STABILITY = {
+    **_columns("str", "claim", "verdict"),  # the verdict of all seeds
+    **_columns("int", "all_seeds", "seeds", "draws"),  # of the study, of each smaller one, and how many were drawn
+    **_columns("float", "same", "other", "opposite"),  # shares of the drawn studies by their verdict
+}
 SHARED_RATE = "shared_rate_"
 """Before the name of a frame: of the variants again, all at the recipe's learning rate; empty without a tuning."""
 STATISTICS = {
@@ -74,6 +79,7 @@ STATISTICS = {
     f"{SHARED_RATE}runs": RUNS,
     f"{SHARED_RATE}levels": LEVELS,
     f"{SHARED_RATE}contrasts": CONTRASTS,
+    "stability": STABILITY,
     "quantities": QUANTITIES,
     "quantity_means": QUANTITY_MEANS,
     "curves": CURVES,

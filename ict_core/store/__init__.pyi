@@ -22,6 +22,7 @@ from ._layout import base_number as base_number
 from ._layout import cell_folder as cell_folder
 from ._layout import checkpoints_folder as checkpoints_folder
 from ._layout import seed_of as seed_of
+from ._layout import stored_folder as stored_folder
 from ._layout import study_file as study_file
 from ._layout import study_folder as study_folder
 from ._layout import study_of as study_of

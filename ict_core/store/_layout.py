@@ -30,6 +30,11 @@ def study_folder(name: str) -> Path:
     return Path("results", name)
 
 
+def stored_folder(name: str) -> Path:
+    """The folder of a study that the repository stores, from that of the repository."""
+    return Path("results", "reference", name)
+
+
 def cell_folder(model: str, variant: str, seed: int | str) -> str:
     """A cell's folder, from that of the study."""
     return f"{model}/{variant}/{_SEED}{seed}"

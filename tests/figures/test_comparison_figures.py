@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.figures import components, forest, thresholds
+from ict_core.figures import components, forest, stability, thresholds
 from ict_core.figures._panels import style
 from ict_core.statistics import BASE_MODEL, RERUN
 
@@ -195,3 +195,15 @@ def test_unknown_sources_are_refused(frames):
     broken = frames["components"].replace({"source": {"sampling": "luck"}})
     with pytest.raises(UserError, match="luck"):
         components.draw(broken, ["grpo"])
+
+
+def test_stability_draws_the_shares_of_each_claim_one_after_the_other(frames):
+    figure = stability.draw(frames["stability"], ["grpo"])
+    assert [axis.get_title() for axis in figure.axes] == ["3 seeds", "6 seeds"]
+    first = figure.axes[0].patches
+    by_hand = [25, 98, 74, 2, 1, 0]  # same, other, opposite of both claims
+    assert [patch.get_width() for patch in first] == pytest.approx(by_hand)
+    assert [patch.get_x() for patch in first] == pytest.approx([0, 0, 25, 98, 99, 100])
+    assert names(figure.axes[0]) == ["gain-over-grpo (contradicted)", "beats-random (not resolved)"]
+    few = stability.draw(frames["stability"][:0], ["grpo"])
+    assert "too few seeds" in few.axes[0].texts[0].get_text().replace("\n", " ")

@@ -22,6 +22,7 @@ WITHOUT_LINES = (
     "overlap",
     "single_logit",
     "ablations",
+    "stability",
 )  # of the variants, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 
@@ -72,6 +73,7 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "update": ("quantities", "agreement", "agreement_means"),
         "components": ("components",),
         "length": ("log",),
+        "stability": ("stability",),
     }
     assert all(entry.title and entry == import_module(f"ict_core.figures.{n}").FIGURE for n, entry in FIGURES.items())
     assert {n for n, e in FIGURES.items() if e.settings} == {"forest", "ablations", "forks", "overlap"}
@@ -130,7 +132,7 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
     assert colours == {style(v).colour for v in (["stapo", "ict-10"] if name == "forest" else ["stapo"])}
 
 
-@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations")])
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "stability")])
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] if "variant" in f else f for n, f in frames.items()}
     with pytest.raises(UserError, match="missing"):

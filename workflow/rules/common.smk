@@ -26,6 +26,7 @@ from ict_core.store import (
     TABLE_KINDS,
     StudyFiles,
     cell_folder,
+    stored_folder,
     study_folder,
     trained_model,
 )

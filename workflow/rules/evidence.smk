@@ -99,6 +99,7 @@ rule claims:
         runs=frames(["runs", "shared_rate_runs"]),
         quantities=SHOWN.statistics("quantities"),
         claims=local("configs/claims.yaml"),
+        beside=[local(str(StudyFiles(stored_folder(name)).claims)) for name in BESIDE],
     output:
         SHOWN.claims,
         SHOWN.claims_text,

@@ -1,0 +1,106 @@
+"""Whether smaller studies, drawn from a study's own seeds, would have come to its verdicts."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence._claims import Claim, DifferenceTest, Largest
+from ict_core.evidence._decide import verdict
+from ict_core.evidence._families import corrected
+from ict_core.evidence._ledger import LedgerFrames, decided
+from ict_core.evidence._values import searched, values_of
+from ict_core.statistics import CONTRADICTED, NOT_TESTED, STABILITY, SUPPORTED, Floats
+
+SIZES = (3, 6, 10)  # seeds of the studies that are drawn
+DRAWS = 500  # of each size at most
+_OPPOSITE = {SUPPORTED: CONTRADICTED, CONTRADICTED: SUPPORTED}
+
+Runs = dict[Any, tuple[Floats, Floats]]
+"""The seeds and the values of the runs of a model, or of one of those searched."""
+
+
+@dataclass(frozen=True)
+class _Drawable:
+    """The values of a claim, from which those of some seeds are taken."""
+
+    claim: Claim
+    over: Sequence[Runs]  # of the strongest baseline: over each; else one
+
+    def of(self, seeds: Floats) -> dict[Any, Floats]:
+        """The values of these seeds; none of a model that ran none of them."""
+        drawn = [
+            {key: values[np.isin(own, seeds)] for key, (own, values) in runs.items() if np.isin(own, seeds).any()}
+            for runs in self.over
+        ]
+        return {
+            key: min((runs[key] for runs in drawn), key=lambda values: float(values.mean()))
+            for key in drawn[0]
+            if all(key in runs for runs in drawn)
+        }
+
+
+def _runs(values: Mapping[Any, pd.Series]) -> Runs:
+    return {key: (series.index.to_numpy(), series.to_numpy(np.float64)) for key, series in values.items()}
+
+
+def _drawable(claim: Claim, frames: LedgerFrames) -> _Drawable:
+    test = claim.test
+    if test is None:
+        return _Drawable(claim, [{}])
+    if isinstance(test, Largest):
+        return _Drawable(claim, [_runs(searched(test, frames.runs))])
+    tests = [test]
+    if isinstance(test, DifferenceTest) and test.combine == "strongest":
+        tests = [test.changed(against=(baseline,), combine=None) for baseline in test.against]
+    return _Drawable(claim, [_runs(values_of(t, frames.runs, frames.quantities, frames.mirrors)) for t in tests])
+
+
+def _verdicts(claims: Sequence[_Drawable], seeds: Floats, margin: float) -> dict[str, str]:
+    values = [(of.claim, of.of(seeds)) for of in claims]
+    outcomes = [(claim, decided(claim, drawn, margin)[0]) for claim, drawn in values if drawn]
+    corrections = corrected(outcomes)
+    return {claim.id: verdict(outcome, corrections[claim.id].p) for claim, outcome in outcomes}
+
+
+def _draws(seeds: Floats, size: int, generator: np.random.Generator) -> Iterator[Floats]:
+    """All studies of so many of the seeds, or where these are more than `DRAWS`, as many drawn at random."""
+    if comb(len(seeds), size) <= DRAWS:
+        yield from (np.array(some) for some in combinations(seeds, size))
+        return
+    for _ in range(DRAWS):
+        yield generator.choice(seeds, size, replace=False)
+
+
+def stability(
+    claims: Sequence[Claim], frames: LedgerFrames, margin: float, generator: np.random.Generator
+) -> pd.DataFrame:
+    """How often a smaller study of these seeds has a claim's verdict of all, another one, or the opposite one.
+
+    The studies are drawn without replacement, with :data:`SIZES` seeds where the study has at least twice as many; each
+    is decided as the ledger decides, its families corrected anew. A claim that a drawn study cannot test has another
+    verdict there. A frame of `STABILITY`.
+    """
+    known = [_drawable(claim, frames) for claim in claims]
+    ran = [own for of in known for runs in of.over for own, _ in runs.values()]
+    seeds = np.unique(np.concatenate(ran)) if ran else np.array([])
+    whole = _verdicts(known, seeds, margin)
+    rows = []
+    for size in SIZES:
+        if 2 * size > len(seeds):
+            continue
+        found: dict[str, Counter[str]] = {name: Counter() for name in whole}
+        for drawn in _draws(seeds, size, generator):
+            told = _verdicts(known, drawn, margin)
+            for name, counts in found.items():
+                counts[told.get(name, NOT_TESTED)] += 1
+        for name, counts in found.items():
+            draws = counts.total()
+            same, opposite = (counts[v] / draws for v in (whole[name], _OPPOSITE.get(whole[name], "")))
+            rows.append((name, whole[name], len(seeds), size, draws, same, 1 - same - opposite, opposite))
+    return pd.DataFrame(rows, columns=list(STABILITY))
