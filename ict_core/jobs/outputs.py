@@ -83,7 +83,7 @@ def study_jobs(results: Path) -> list[Stage]:
         *(stage(f"figure_{n}", [files.figure(n, kind) for kind in FIGURE_KINDS], "figures", n) for n in FIGURES),
         stage("claims", [files.claims, files.claims_text, files.claims_page]),
         stage("notebook", [files.notebook]),
-        stage("report", [files.report, files.overview, files.manifest_page]),
+        stage("report", [files.report, files.overview, files.answer, files.manifest_page]),
     ]
 
 

@@ -13,7 +13,9 @@ from ict_core.errors import UserError
 from ict_core.evidence import Settings, Stored, mixture_note, words
 from ict_core.figures import FIGURES
 from ict_core.markdown import markdown_table
-from ict_core.report._claims import estimate_text, page
+from ict_core.report._answer import MAIN_FIGURE, answer
+from ict_core.report._claims import estimate_text, folded, page
+from ict_core.statistics import NOT_TESTED
 from ict_core.statistics.calibrated import nearest
 from ict_core.store import StudyFiles, cell_folder, read_manifest, write_text
 from ict_core.tables import NONE, TABLES
@@ -47,26 +49,41 @@ pairs differ by the same amount, so that no t test can be made.
 
 
 def overview(
-    settings: Settings, claims: Sequence[Mapping[str, Any]], compute: pd.DataFrame, manifest: Mapping[str, Any]
+    settings: Settings,
+    claims: Sequence[Mapping[str, Any]],
+    compute: pd.DataFrame,
+    manifest: Mapping[str, Any],
+    answered: str,
 ) -> str:
-    """The first page as Markdown, from the ledger, a frame of `records.COMPUTE` and the study's manifest."""
+    """The first page as Markdown: what the study answers, its verdicts, and what was run.
+
+    From the ledger, a frame of `records.COMPUTE`, the study's manifest, and its :func:`answer`.
+    """
     parts = [
         f"# {settings.name}\n",
+        answered,
         f"{settings.note}\n",
         _SCALE if settings.whole["scale"] == "mini" else "",
-        "## What was run\n",
-        _what_was_run(settings, compute, manifest),
-        _arms(settings),
+        _main_figure(),
         "## Verdicts\n",
         _verdicts(claims, settings.margin),
+        "## What was run\n",
+        _what_was_run(settings, compute, manifest),
+        folded("What the arms differ in", _arms(settings)),
         _READING.format(margin=100 * settings.margin),
         _trust(settings),
-        "## What is assumed\n",
-        "Every value below is a key of the configuration; where the paper does not give one, it is this project's "
-        "assumption (`configs/` names its sources).\n",
-        _assumed(settings),
+        folded(
+            "What is assumed",
+            "Every value below is a key of the configuration; where the paper does not give one, it is this project's "
+            "assumption (`configs/` names its sources).\n\n" + _assumed(settings),
+        ),
     ]
     return "\n".join(filter(None, parts))
+
+
+def _main_figure() -> str:
+    shown = FIGURES[MAIN_FIGURE]
+    return f"![{shown.title}]({StudyFiles(Path()).figure(MAIN_FIGURE, 'png').as_posix()})\n\n{shown.caption}\n"
 
 
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
@@ -101,7 +118,7 @@ def _arms(settings: Settings) -> str:
         changes = "; ".join(f"{key}: {words(old)} → {words(new)}" for key, old, new in arm.different)
         rows.append((variant, arm.of, arm.factor or NONE, changes, arm.equal))
     return (
-        "### What the arms differ in\n\nEvery key of a training's resolved configuration in which a variant differs "
+        "Every key of a training's resolved configuration in which a variant differs "
         "from the one that it varies, beside its name; all others are equal. Where a factor is declared the loader "
         "refuses a method that differs in another key; a group size changes the prompts of a step with it, as the "
         "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
@@ -141,11 +158,15 @@ def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
     rows = [
         (claim["statement"], claim["paper"] or NONE, estimate_text(claim), f"**{claim['verdict']}**")
         for claim in claims
+        if claim["verdict"] != NOT_TESTED
     ]
+    untested = [(claim["statement"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED]
+    rest = folded(f"{len(untested)} not tested in this study", markdown_table(["claim", "why not"], untested))
     return (
         f"Of {len(claims)} claims and questions of the ledger: {counts}. Estimates are percent points unless "
         f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
         + markdown_table(["claim", "the paper", "this study", "verdict"], rows)
+        + ("\n" + rest if untested else "")
     )
 
 
@@ -217,11 +238,17 @@ def write_report(stored: Path, results: Path) -> None:
     study, files = Stored(stored), StudyFiles(results)
     settings = study.settings
     manifest = read_manifest(StudyFiles(stored).manifest)
-    first = overview(settings, _claims(files.claims), study.frame("compute"), manifest)
-    write_text(files.overview, page(f"{settings.name}: overview", first))
+    made = Stored(stored, results)
+    claims = _claims(files.claims)
+    answered = answer(settings, claims, made.frame("levels"), made.frame("contrasts"))
+    first = overview(settings, claims, study.frame("compute"), manifest, answered)
+    main = files.figure(MAIN_FIGURE, "png")
+    images = {main.relative_to(results).as_posix(): _bytes(main)}
+    write_text(files.overview, page(f"{settings.name}: overview", first, images))
+    write_text(files.answer, answered)
     runs = manifest_page(settings.name, study.note, manifest)
     write_text(files.manifest_page, page(f"{settings.name}: run manifests", runs))
-    parts = [first, _text(files.claims_text).replace("# Claims", "## Claims", 1)]
+    parts = [first, _index(results, files), _text(files.claims_text).replace("# Claims", "## Claims", 1)]
     for name, table in TABLES.items():
         parts.append(f"## {table.title}\n\n{_text(files.table(name, 'md'))}")
     for name, figure in FIGURES.items():
@@ -230,9 +257,20 @@ def write_report(stored: Path, results: Path) -> None:
     write_text(files.report, "\n".join(parts))
 
 
+def _index(results: Path, files: StudyFiles) -> str:
+    """Links to the tables and figures."""
+    tables = [f"[{table.title}]({files.table(name, 'md').relative_to(results)})" for name, table in TABLES.items()]
+    figures = [f"[{shown.title}]({files.figure(name, 'png').relative_to(results)})" for name, shown in FIGURES.items()]
+    return f"## Tables and figures\n\nTables: {', '.join(tables)}.\n\nFigures: {', '.join(figures)}.\n"
+
+
 def _text(path: Path) -> str:
+    return _bytes(path).decode("utf-8")
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
 

@@ -1,13 +1,16 @@
 """The ledger's page (every claim, the paper's figure, this study's, the verdict), and a page as HTML."""
 
+import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 from markdown_it import MarkdownIt
 
 from ict_core.markdown import markdown_table
-from ict_core.statistics import CONTRADICTED, SUPPORTED
+from ict_core.statistics import CONTRADICTED, NOT_TESTED, SUPPORTED
 from ict_core.tables import NONE, p_value
 
 STYLE = """\
@@ -21,15 +24,41 @@ font-variant-numeric:tabular-nums;display:block;overflow-x:auto;margin:.75rem 0;
 th{border-bottom:1px solid #333;font-weight:600;text-align:left}
 th,td{padding:.25rem .6rem;vertical-align:top}
 tbody tr+tr td{border-top:1px solid #e3e3e3}
+@media(max-width:600px){th,td{min-width:4.5rem}td:last-child{min-width:12rem}}
+img{max-width:100%}summary{cursor:pointer;font-weight:600;margin:.75rem 0}
 """
 
 
-def page(title: str, markdown: str) -> str:
-    """The text as HTML with its style inside. HTML, links and images in the text are shown, not interpreted."""
+def folded(summary: str, markdown: str) -> str:
+    """A part of a page of which only the summary is seen until a reader opens it."""
+    return f"<details><summary>{summary}</summary>\n\n{markdown.rstrip()}\n\n</details>\n"
+
+
+_FOLD = re.compile("<p>&lt;details&gt;&lt;summary&gt;(.*?)&lt;/summary&gt;</p>")
+_FOLD_END = "<p>&lt;/details&gt;</p>"
+
+
+def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyType({})) -> str:
+    """The text as HTML with its style inside. HTML, links and images in the text are shown, not interpreted.
+
+    But for what :func:`folded` wrote, and these images (PNG), by the path under which the text shows them, alone in a
+    paragraph.
+    """
+    text = body(markdown)
+    for name, content in images.items():
+        source = f"data:image/png;base64,{b64encode(content).decode()}"
+        shown = re.compile(rf"<p>!\[([^\]<]*)\]\({re.escape(name)}\)</p>")
+        text = shown.sub(lambda found, source=source: f'<p><img alt="{found[1]}" src="{source}"></p>', text)
+    meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
+    head = f'<!doctype html>\n<html lang="en">\n<head>\n{meta}\n<title>{escape(title)}</title>\n'
+    return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{text}</body>\n</html>\n"
+
+
+def body(markdown: str) -> str:
+    """The text as HTML without a head, safe as :func:`page` says."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    body = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
-    head = f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-    return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    text = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
+    return _FOLD.sub(r"<details><summary>\1</summary>", text).replace(_FOLD_END, "</details>")
 
 
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -49,7 +78,12 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"**{claim['verdict']}**" + (f" ({claim['remark']})" if claim["remark"] else ""),
         )
         for claim in claims
+        if claim["verdict"] != NOT_TESTED
     ]
+    absent = [
+        (claim["statement"], claim["test"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED
+    ]
+    rest = folded(f"{len(absent)} not tested in this study", markdown_table(("claim", "test", "why not"), absent))
     tested = sum(1 for claim in claims if claim["seeds"])
     heads = ("claim", "family", "the paper", "this study", "p", "adjusted p", "seeds", "seeds needed", "verdict")
     return "\n".join(
@@ -69,6 +103,7 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here; in "
             "parentheses, to find an effect as large as was seen.\n",
             markdown_table(heads, rows, "llllrrrrl"),
+            rest if absent else "",
             *_at_shared_rate(claims),
         ]
     )

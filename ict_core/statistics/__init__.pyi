@@ -6,6 +6,7 @@ from ._deciding import ALPHA as ALPHA
 from ._deciding import BETTER as BETTER
 from ._deciding import CONTRADICTED as CONTRADICTED
 from ._deciding import EQUIVALENT as EQUIVALENT
+from ._deciding import IDENTICAL as IDENTICAL
 from ._deciding import NONE_SEEN as NONE_SEEN
 from ._deciding import NOT_CONFIRMED as NOT_CONFIRMED
 from ._deciding import NOT_RESOLVED as NOT_RESOLVED

@@ -100,6 +100,7 @@ class StudyFiles:
         self.claims_text, self.claims_page = results / "claims.md", results / "claims.html"
         self.notebook = results / "paper_figures.ipynb"  # executed
         self.report, self.overview = results / "report.md", results / "overview.html"
+        self.answer = results / "answer.md"  # the overview's first lines
         self.manifest_page = results / "manifest.html"
         self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
 

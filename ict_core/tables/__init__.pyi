@@ -3,6 +3,8 @@ from ._frames import TableSettings as TableSettings
 from ._frames import read_paper as read_paper
 from ._layout import NONE as NONE
 from ._layout import p_value as p_value
+from ._layout import percent as percent
+from ._layout import percent_interval as percent_interval
 from ._registry import DECLARED as DECLARED
 from ._registry import INPUTS as INPUTS
 from ._registry import TABLES as TABLES

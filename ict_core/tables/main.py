@@ -47,8 +47,8 @@ def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[st
 
 
 def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark (the average last)."""
-    benchmarks = [*settings.mirrors, AVERAGE]
+    """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark, the average first."""
+    benchmarks = [AVERAGE, *settings.mirrors]
     numbers = in_order(
         levels[levels["metric"].isin(METRICS)],
         metric=METRICS,

@@ -1,14 +1,18 @@
 """The pages: Markdown to HTML, the overview, the claims, the manifests."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from ict_core.evidence import ArmVariation, Settings
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
+from ict_core.report._answer import answer, in_words
 from ict_core.report._build import manifest_page, overview
-from ict_core.report._claims import estimate_text
+from ict_core.report._claims import estimate_text, folded
 from ict_core.statistics import Design
+from ict_core.statistics._schemas import CONTRASTS
 from ict_core.store.records import COMPUTE
 
 NOTE = "A study in miniature."
@@ -96,8 +100,8 @@ def test_a_table_escapes_what_would_break_its_cells():
 
 
 def test_the_overview_says_what_was_run_and_counts_the_verdicts():
-    text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST)
-    assert text.startswith("# mini\n\nA study in miniature.\n")
+    text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST, "The answer.\n")
+    assert text.startswith("# mini\n\nThe answer.\n\nA study in miniature.\n")
     for words in (
         "**This study is a miniature.**",
         "| tiny | grpo | 0, 1, 2 |",
@@ -115,7 +119,7 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
         "| methods/grpo | selector grpo, normaliser response |",
     ):
         assert words in text, words
-    assert "miniature.**" not in overview(settings(scale="paper"), [CLAIM], compute(), MANIFEST)
+    assert "miniature.**" not in overview(settings(scale="paper"), [CLAIM], compute(), MANIFEST, "")
 
 
 @pytest.mark.parametrize(
@@ -146,9 +150,10 @@ def test_the_claims_page_carries_the_note_and_every_column():
     text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)
     assert "**A study in miniature.**" in text and "Of the 2 claims that this study tests" in text
     rows = [line for line in text.splitlines() if line.startswith("| **A gain.**")]
+    assert "<details><summary>1 not tested in this study</summary>" in text
+    assert f"| A gain. | {CLAIM['test']} | without kl-10 |" in text
     assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 (5) | **not resolved** |")
-    assert rows[1].endswith("| — | — | — | — | — | — | **not tested in this study** (without kl-10) |")
-    assert "| <0.001 |" in rows[2] and "| over 10,000 (5) |" in rows[2]
+    assert len(rows) == 2 and "| <0.001 |" in rows[1] and "| over 10,000 (5) |" in rows[1]
 
 
 def test_the_manifests_page_has_a_row_a_job():
@@ -159,8 +164,65 @@ def test_the_manifests_page_has_a_row_a_job():
 
 
 def test_a_mixed_study_is_told_on_the_first_page():
-    assert "Mixed study" not in overview(settings(), [CLAIM], compute(), MANIFEST)
+    assert "Mixed study" not in overview(settings(), [CLAIM], compute(), MANIFEST, "")
     mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
     assert "**Mixed study: its jobs come from different code (a.py).**" in overview(
-        settings(), [CLAIM], compute(), mixed
+        settings(), [CLAIM], compute(), mixed, ""
     )
+
+
+def test_a_folded_part_is_closed_in_html_and_its_text_is_still_harmless():
+    text = page("t", folded("Two <b>more</b>", "<script>alert(1)</script>\n\n| a |\n| --- |\n| 1 |\n"))
+    assert "<details><summary>Two &lt;b&gt;more&lt;/b&gt;</summary>" in text and "</details>" in text
+    assert "<script>" not in text and "<td>1</td>" in text
+
+
+def test_an_image_is_shown_where_it_is_given_and_no_other():
+    markdown = "![Forest](figures/forest.png)\n\n![x](http://else/where.png)\n"
+    text = page("t", markdown, {"figures/forest.png": b"png"})
+    assert '<p><img alt="Forest" src="data:image/png;base64,cG5n"></p>' in text
+    assert text.count("<img") == 1 and "![x](http://else/where.png)" in text
+
+
+CONTRAST = {"difference": -0.2, "low": -0.3, "high": -0.1, "detectable": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "difference", "words"),
+    [
+        ("worse", -0.2, "worse, 20.0 points, found"),
+        ("better", 0.123, "better, 12.3 points, found"),
+        ("equivalent", 0.001, "equivalent within 2 points"),
+        ("none seen", 0.01, "no difference seen; 5.0 points or more would have been found"),
+        ("not confirmed", -0.07, "7.0 points less, not confirmed after the correction"),
+        ("identical", 0.0, "identical in every run"),
+    ],
+)
+def test_a_loss_no_difference_and_no_evidence_read_apart(verdict, difference, words):
+    row = pd.Series(CONTRAST | {"verdict": verdict, "difference": difference})
+    assert in_words(row, 0.02) == words
+
+
+def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
+    key = {"model": "tiny", "benchmark": "average"}
+    levels = pd.DataFrame(
+        [
+            key | {"variant": v, "metric": m, "mean": mean, "low": mean - 0.1, "high": mean + 0.1}
+            for v, mean in (("base", 0.2), ("grpo", 0.5), ("ict-10", 0.3))
+            for m in ("pass@1", "pass@4", "total")
+        ]
+    )
+    row = {**key, "variant": "ict-10", "baseline": "grpo", "metric": "pass@4", "verdict": "worse", **CONTRAST}
+    limits = dict.fromkeys(("two_way_low", "two_way_high"), 0.0)
+    contrasts = pd.DataFrame([dict.fromkeys(CONTRASTS, float("nan")) | row | limits])
+    untested = CLAIM | {"statement": "Untested.", "seeds": 0}
+    study = replace(settings(), variants=("grpo", "ict-10"))
+    lines = answer(study, [untested, CLAIM | {"verdict": "contradicted"}], levels, contrasts).splitlines()
+    assert lines[0].startswith("**A gain.** Here: **contradicted**, −17.3") and lines[0].endswith(
+        "the paper has +4.58."
+    )
+    assert [line for line in lines if line.startswith("| tiny")] == [
+        "| tiny | `base` | 20.0 ± 10.0 | 20.0 ± 10.0 | — | — |",
+        "| tiny | `grpo` | 50.0 ± 10.0 | 50.0 ± 10.0 | — | — |",
+        "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
+    ]

@@ -92,7 +92,7 @@ def first() -> str:
     hostile = {"grpo": {f"x{i}": text for i, text in enumerate(HOSTILE)}}
     changed = settings(methods=hostile, training={"steps": 1, "note": " ".join(HOSTILE)})
     made = [CLAIM | {"statement": text, "paper": text} for text in HOSTILE]
-    return page("t", overview(changed, made, compute(), MANIFEST))
+    return page("t", overview(changed, made, compute(), MANIFEST, " ".join(HOSTILE)))
 
 
 def manifests() -> str:

@@ -6,7 +6,7 @@ from ict_core.statistics._schemas import LEVELS
 from ict_core.tables.main import main_table
 
 AVERAGE = "average"
-BENCHMARKS = [*synthetic.BENCHMARKS, AVERAGE]
+BENCHMARKS = [AVERAGE, *synthetic.BENCHMARKS]
 METRICS = {"pass@1": "pass@1", "pass@4": "pass@4", "total": "Total"}
 LEVEL = made.levels(
     ("tiny", "base", AVERAGE, "pass@1", 0.10, 0.08, 0.12),

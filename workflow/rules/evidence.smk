@@ -5,7 +5,14 @@ SHOWN = StudyFiles(Path(RESULTS))
 STATISTICS = [SHOWN.statistics(name) for name in MADE]
 TABLE_FILES = [SHOWN.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
 FIGURE_FILES = [SHOWN.figure(name, kind) for name in FIGURES for kind in FIGURE_KINDS]
-PAGES = [SHOWN.notebook, SHOWN.report, SHOWN.overview, SHOWN.manifest_page]
+PAGES = [
+    SHOWN.notebook,
+    SHOWN.report,
+    SHOWN.answer,
+    SHOWN.overview,
+    SHOWN.manifest_page,
+]
+os.environ["ICT_ANSWER"] = str(SHOWN.answer)  # for report/landing.yaml
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 
@@ -156,11 +163,13 @@ rule report:
         settings=MEASURED.settings,
         compute=MEASURED.frame("compute"),
         manifest=MEASURED.manifest,
+        statistics=[SHOWN.statistics(name) for name in ("levels", "contrasts")],
         claims=[SHOWN.claims, SHOWN.claims_text],
         tables=TABLE_FILES,
         figures=FIGURE_FILES,
     output:
         SHOWN.report,
+        SHOWN.answer,
         report(
             SHOWN.overview,
             category="1 Overview",
