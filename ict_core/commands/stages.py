@@ -275,6 +275,14 @@ def figure(stored: Stored, results: Results, name: Name) -> None:
     figure.run(stored, results, name)
 
 
+@command("paper-figures", portable=True, writes="results")
+def paper_figures(stored: Stored, results: Results, paper: Given) -> None:
+    """Make the paper's figures and tables, by the paper's numbers."""
+    from ict_core.stages import paper_figures as stage
+
+    stage.run(stored, results, paper)
+
+
 @command("claims", portable=True, writes="results")
 def claims(stored: Stored, results: Results, claims: Given) -> None:
     """Test every claim of the ledger."""

@@ -1,3 +1,4 @@
+from ._panels import RC as RC
 from ._panels import draw_note as draw_note
 from ._registry import FIGURES as FIGURES
 from ._registry import draw as draw

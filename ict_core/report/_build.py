@@ -254,6 +254,9 @@ def write_report(stored: Path, results: Path) -> None:
     for name, figure in FIGURES.items():
         image = files.figure(name, "png").relative_to(results)
         parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({image})\n")
+    folder = files.paper.relative_to(results)
+    page_of_paper = _text(files.paper_page).replace("\n## ", "\n### ").replace("](figure-", f"]({folder}/figure-")
+    parts.append(page_of_paper.replace(f"# {settings.name}: the", "## The", 1))
     write_text(files.report, "\n".join(parts))
 
 

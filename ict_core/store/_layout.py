@@ -101,6 +101,8 @@ class StudyFiles:
         self.notebook = results / "paper_figures.ipynb"  # executed
         self.report, self.overview = results / "report.md", results / "overview.html"
         self.answer = results / "answer.md"  # the overview's first lines
+        self.paper = results / "paper"  # the paper's figures by its numbers, in a folder, and a page of them:
+        self.paper_page = self.paper / "paper.md"
         self.manifest_page = results / "manifest.html"
         self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
 

@@ -21,7 +21,7 @@ from ict_core.tables import TABLES
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
 # all but the figures' own files: the notebook draws each of them, and the smoke study writes them
-SHOWN = ("tables", "results/rebuilt/mini/claims.json", "results/rebuilt/mini/paper_figures.ipynb")
+SHOWN = ("tables", *(f"results/rebuilt/mini/{name}" for name in ("claims.json", "paper_figures.ipynb", "paper")))
 HEAVY = ("torch", "vllm", "transformers", "trl", "accelerate", "datasets", "math_verify", "tokenizers")
 
 

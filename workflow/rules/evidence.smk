@@ -11,6 +11,7 @@ PAGES = [
     SHOWN.answer,
     SHOWN.overview,
     SHOWN.manifest_page,
+    SHOWN.paper,
 ]
 os.environ["ICT_ANSWER"] = str(SHOWN.answer)  # for report/landing.yaml
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
@@ -98,6 +99,30 @@ for figure in FIGURES:
             "ict figure --name {params.figure} --stored {params.stored} --results {params.results} &> {log}"
 
 
+# The paper's own figures and tables, by its numbers, of every study that has their arms.
+rule paper_figures:
+    input:
+        frames(["log", "levels", "quantities", "curves"]),
+        settings=MEASURED.settings,
+        manifest=MEASURED.manifest,
+        paper=local("configs/paper.yaml"),
+    output:
+        directory(SHOWN.paper),
+    log:
+        SHOWN.log_of("paper_figures"),
+    conda:
+        "../../environment.yml"
+    params:
+        stored=stored_folder,
+        results=parent_of_output,
+        code=fingerprint(
+            "stages.paper_figures",
+            *(f"figures.{n}" for n in ("reward", "split", "elbow")),
+        ),
+    shell:
+        "ict paper-figures --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
+
+
 rule claims:
     input:
         scores=frames(["scores", "shared_rate_scores"]),
@@ -167,6 +192,7 @@ rule report:
         claims=[SHOWN.claims, SHOWN.claims_text],
         tables=TABLE_FILES,
         figures=FIGURE_FILES,
+        paper=SHOWN.paper,
     output:
         SHOWN.report,
         SHOWN.answer,

@@ -1,0 +1,45 @@
+"""How the kept tokens split into high and low entropy; drawn for the paper's Figure 4 alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ict_core.figures._panels import COLUMN_WIDTH, GUIDE, label, present, style
+from ict_core.statistics import over_runs
+
+_LARGEST_SHARE = 0.95  # at which an interval's limit is cut
+PAPER = {"GSM8K": 1.03, "MATH": 0.99}  # the ratios that the paper gives
+
+
+def draw(quantities: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw the ratio of kept tokens above the median H1 to those below it, per run and with a 95 % interval over runs.
+
+    The interval is that of the share, carried over to the ratio; the dotted lines are the paper's ratios.
+    """
+    rows = quantities[quantities["quantity"] == "high_entropy_share_of_kept"]
+    shown = present(rows, variants)
+    models = list(rows["model"].unique())
+    figure = Figure(figsize=(COLUMN_WIDTH, 0.7 + 0.3 * len(models) * len(shown)), layout="constrained")
+    axis = figure.subplots()
+    names = []
+    for model in models:
+        for variant in shown:
+            shares = rows[(rows["model"] == model) & (rows["variant"] == variant)]["value"].dropna().to_numpy()
+            if not shares.size:
+                continue
+            mean, colour, height = over_runs(shares), style(variant).colour, len(names)
+            limits = np.clip([mean.low, mean.mean, mean.high], 0, _LARGEST_SHARE)
+            low, centre, high = limits / (1 - limits)
+            axis.plot([low, high], [height, height], color=colour, linewidth=2.2, solid_capstyle="butt")
+            axis.plot(shares / (1 - shares), [height] * shares.size, "o", color=colour, markersize=2.6, alpha=0.6)
+            axis.plot([centre], [height], "D", color=colour, markersize=4.5)
+            names.append(f"{model}, {label(variant)}")
+    for name, ratio in PAPER.items():
+        axis.axvline(ratio, **GUIDE)
+        axis.text(ratio, 1.01, name, transform=axis.get_xaxis_transform(), ha="left" if ratio > 1 else "right", size=6)
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.set_xlabel("Kept tokens, high to low entropy")
+    return figure
