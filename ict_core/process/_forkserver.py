@@ -40,7 +40,7 @@ KINDS = {name: name for name in ("pretrain", "train", "generate", "grade")} | di
 """The subcommands of `ict` that are forked, each with the name of its server: of one kind have the same imports."""
 
 _OF_THE_JOB = (ATTEMPTS, "OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
-_IDLE = 60.0  # seconds without a job after which a server ends
+_IDLE = 600.0  # seconds without a job after which a server ends: longer than most jobs of other kinds take
 _LOOK = 1.0  # seconds between two looks whether the folder is still there
 _START = 60.0  # seconds within which a server listens
 _SURVIVING = {"jemalloc_bg_thd"}  # of Arrow's allocator, which starts it anew in a forked process

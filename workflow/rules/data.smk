@@ -60,6 +60,7 @@ rule pretrain:
         FILES.log_of("pretrain", OF_BASE),
     wildcard_constraints:
         model=one_of(PRETRAINED),
+    priority: 1  # before the cells that wait for none: the servers that fork each kind of job start once
     conda:
         "../../environment.yml"
     params:
