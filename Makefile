@@ -49,7 +49,8 @@ figures: env  ## a stored run's tables, figures, claims, notebook anew without t
 
 reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
 	rm -rf results/reference/$(STUDY) && mkdir -p results/reference/$(STUDY)/tables
-	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md} results/reference/$(STUDY)/
+	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} results/reference/$(STUDY)/
+	mkdir results/reference/$(STUDY)/figures && cp results/$(STUDY)/figures/forest.png results/reference/$(STUDY)/figures/
 	cp results/$(STUDY)/tables/*.{csv,md,tex} results/reference/$(STUDY)/tables/
 
 # in three processes, as some tests only wait; hundreds of jobs share bytecode

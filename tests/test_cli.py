@@ -27,7 +27,7 @@ def run(capsys, *arguments: str) -> str:
 
 def test_a_cell_that_the_study_lacks_is_named(capsys):
     error = run(capsys, "train", *CELL, "--model", "mini-s", "--variant", "ict-10", "--seed", "7")
-    assert "no cell mini-s/ict-10/seed-7; its seeds there: [0, 1, 2]" in error
+    assert "no cell mini-s/ict-10/seed-7; its seeds there: [0, 1, 2, 3, 4, 5]" in error
     assert "see the study's grid" in run(
         capsys, "train", *CELL, "--model", "mini-m", "--variant", "ict-5", "--seed", "0"
     )

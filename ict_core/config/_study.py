@@ -164,10 +164,9 @@ class Study:
         yet chosen is None.
         """
         training = self.training_of(cell.model, cell.variant).dump()
-        if self.tuning and self.is_tuned(cell):
-            training["tuning"] = self.tuning.dump()
-            if (cell.model, cell.variant) not in self.tuned:
-                training["learning_rate"] = None  # known once it is chosen
+        tuning = self.tuning if self.is_tuned(cell) else None
+        if tuning and (cell.model, cell.variant) not in self.tuned:
+            training["learning_rate"] = None  # known once it is chosen
         return {
             "seed": cell.seed,
             "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
@@ -176,6 +175,7 @@ class Study:
             "data": self._train_data(),
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
+            **({"tuning": tuning.dump()} if tuning else {}),
         }
 
     def compare(self, first: str, second: str) -> Comparison:

@@ -144,7 +144,7 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
         job["source"] = number("sources", source)
         job["environment"] = number("environments", {key: manifest[key] for key in ("packages", "python", "platform")})
         job["process"] = number("processes", manifest["process"])
-        if "tuning" in manifest["config"].get("training", {}):
+        if "tuning" in manifest["config"]:
             job["learning_rate"] = manifest["config"]["training"]["learning_rate"]
         if "trl" in manifest:
             settings = dict(manifest["trl"])

@@ -18,25 +18,26 @@ FIGURE = FigureDeclaration(
         "Share of the problems that at least one of k samples solves, averaged over the benchmarks with equal weight. "
         "Lines are means over the training seeds that each panel names, bars 95 % two-way intervals (new runs on new "
         "problems), and every dot is one run; what belongs to one k stands side by side only to be told apart. The "
-        "base model, evaluated once, is the dashed grey line."
+        "untrained model, or the mean of several, is the dashed grey line."
     ),
     inputs=("levels", "runs"),
 )
 
-SPREAD = 0.09  # of a doubling of k: the distance between the dots of two variants at one k
-WIDEST = 0.6  # of a doubling of k: over all of them
+SPREAD = 0.06  # of a doubling of k: the distance between two variants at one k
+WIDEST = 0.5  # of a doubling of k: over all of them
 
 
 def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    """Each variant's mean over seeds as a line, its intervals as bars, each run as a dot; base as a line alone."""
+    """Each variant's mean over seeds as a line, on it its intervals as bars and each run as a dot; base as a line."""
     trained = [v for v in variants if v != BASE]
     shifts = side_by_side(len(trained), min(SPREAD, WIDEST / max(len(trained), 1)))
     for variant in variants:
         arm = runs[runs["variant"] == variant]
         look, mean = style(variant), arm.groupby("k")["value"].mean()
-        axis.plot(mean.index, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
+        shift = 1.0 if variant == BASE else 2 ** shifts[trained.index(variant)]
+        axis.plot(mean.index * shift, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
         if variant != BASE:
-            level, shift = levels[levels["variant"] == variant], 2 ** shifts[trained.index(variant)]
+            level = levels[levels["variant"] == variant]
             axis.vlines(level["k"] * shift, 100 * level["low"], 100 * level["high"], look.colour, lw=1.6, alpha=0.3)
             shifted = arm["k"] * shift
             axis.plot(shifted, 100 * arm["value"], look.marker, color=look.colour, markersize=2.6, mew=0, alpha=0.8)

@@ -11,7 +11,7 @@ from ict_core.config._methods import TopScore
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
-STAGES = ("train_data", "eval_data", "base", "train", "generate", "grade", "shadow", "evidence")
+STAGES = ("train_data", "eval_data", "base", "tune", "train", "generate", "grade", "shadow", "evidence")
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -128,7 +128,7 @@ def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twi
     assert chosen.training_of("mini-s", "grpo").learning_rate == 3e-4  # of another variant nothing is known
     different, _ = compare(study.resolve(twin), chosen.resolve(cell))
     keys = {key for key, *_ in different}
-    assert keys == {"method.name", "training.learning_rate", "training.tuning.rates", "training.tuning.seeds"}
+    assert keys == {"method.name", "training.learning_rate", "tuning.rates", "tuning.seeds"}
     assert study.training_seed(cell) == study.training_seed(twin) and study.base_of(cell) == study.base_of(twin)
 
 

@@ -64,7 +64,7 @@ class Copy:
         assert result.returncode == 0, result.stdout
         jobs = []
         for block in re.split(r"\n(?=(?:local)?rule \w+:)", result.stdout)[1:]:
-            variant = re.search(r"wildcards:.*variant=([\w-]+)", block)
+            variant = re.search(r"wildcards:.*variant=([\w@.-]+)", block)
             reason = re.search(r"reason: (.*)", block)
             jobs.append((re.match(r"(?:local)?rule (\w+):", block)[1], variant[1] if variant else "", reason[1]))
         return jobs

@@ -23,14 +23,17 @@ REGRADED = "stored=results/mini/regrade results=results/mini/regrade/evidence"
 KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-prefix /shared/ict"
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
-FIGURES = 15
-SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, figure=FIGURES, all=1)
+FIGURES = 16
+SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
-ONE_CELL = Counter(data=1, pretrain=1, train=1, generate=1, grade=1)
-MINI = EVIDENCE + Counter(data=1, pretrain=2, train=39, generate=41, grade=41)
-DRAWN = MINI - Counter(contamination=1, claims=1, make_tables=1, notebook=1, report=1, all=1) + Counter(figures=1)
-TABLES = MINI - Counter(claims=1, notebook=1, report=1, figure=FIGURES, all=1) + Counter(tables=1)
-ABLATIONS = EVIDENCE + Counter(data=1, pretrain=1, train=34 * 3, generate=103, grade=103)
+# the cell itself and again at the recipe's rate, and three rates with two seeds to choose its own by
+ONE_CELL = Counter(data=1, pretrain=1 + 2, train=2 + 3 * 2, tune=1, generate=1, grade=1)
+MINI = EVIDENCE + Counter(data=1, pretrain=6 + 2, train=5 * (2 * 6 + 3 * 2), tune=5, generate=6 + 60, grade=6 + 60)
+PAGES_MADE = Counter(claims=1, notebook=1, report=1, paper_figures=1, all=1)
+DRAWN = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1) + Counter(figures=1)
+TABLES = MINI - PAGES_MADE - Counter(figure=FIGURES) + Counter(tables=1)
+PAPERS = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1, figure=FIGURES) + Counter(paper_figures=1)
+ABLATIONS = EVIDENCE + Counter(data=1, pretrain=10, train=34 * 10, generate=350, grade=350)
 SMOKE = EVIDENCE + Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
 FULL = EVIDENCE + Counter(data=1, fetch_model=3, train=90, generate=93, grade=93)
 PLANNED = {  # where nothing has run
@@ -40,6 +43,7 @@ PLANNED = {  # where nothing has run
     f"snakemake --cores all {CELL} --forcerun train": ONE_CELL,
     "snakemake --cores all figures": DRAWN,
     "snakemake tables": TABLES,
+    "snakemake --cores all paper_figures": PAPERS,
     "snakemake --cores all regrade": Counter(regrade=1),
     "snakemake --cores all regrade --configfile configs/studies/mini.yaml": Counter(regrade=1),
     "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": ABLATIONS,
@@ -58,7 +62,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     "ict diff ict-10 kl-10 mini-ablations": ((), "method.score: js -> kl\n1 key differs"),
     "ict explain results/mini/tables/contrasts.csv --cell mini-s/ict-10/grpo/average/pass@4": (
         ("results/mini", "results/reference/mini"),
-        "\nsound as far as it could be checked: 6 runs, difference as printed, ",
+        "\nsound as far as it could be checked: 12 runs, difference as printed, ",
     ),
     "ict explain results/mini/claims.json --cell gain-over-grpo": (
         ("results/mini", "results/reference/mini"),
@@ -69,7 +73,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
         "\nverdicts: 37 of 37 are the same\n",
     ),
     "ict plan paper": (("paper", "paper --no-dag"), "# Plan of the study paper\n"),
-    "ict status": (("status", "status --results results/reference/mini"), "\n41 cells: 41 waiting\n"),
+    "ict status": (("status", "status --results results/reference/mini"), "\n66 cells: 66 waiting\n"),
     "ict train --help": ((), "\n  Train one cell.\n"),
 }
 PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, verify in test_workflow.py, ...

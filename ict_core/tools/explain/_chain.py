@@ -121,7 +121,7 @@ def _training(seen: Walk, place: Place, _: pd.DataFrame) -> None:
         seen.links.append(("every file of the training is what its manifest says", True))
         seen.hold_problems("trained on", StudyFiles(place.results).train_problems, manifest)
         seen.hold("it began with this base model", manifest["base_sha256"], hash_weights(place.base))
-        if "tuning" in config["training"]:
+        if "tuning" in config:
             _tuning(seen, place, config["training"]["learning_rate"])
     base = check_files(place.base)
     seen.step(place.base / MANIFEST, f"base model, weights {_hash(base['model_sha256'])}; {_code(base)}")

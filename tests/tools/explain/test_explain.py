@@ -45,13 +45,13 @@ def test_keys_name_one_row_and_its_number_follows_from_the_stored_runs(name):
 
 
 def test_an_ablation_is_recomputed_with_its_difference():
-    text, sound = explain(MINI / "tables/ablations.csv", "mini-s/share kept, %/ict-5/pass@4")
+    text, sound = explain(MINI / "tables/ablations.csv", "mini-s/score/random-10/pass@4")
     scores = pd.read_parquet(MINI / "scores.parquet").query("model == 'mini-s'")
     value = [1 - comb(n - c, 4) / comb(n, 4) for n, c in zip(scores["n"], scores["correct"], strict=True)]
     of_benchmark = scores.assign(value=value).groupby(["variant", "seed", "benchmark"])["value"].mean()
     mean = of_benchmark.groupby("variant").mean()  # each run has every benchmark
-    assert sound and f"mean, recomputed from scores.parquet: {mean['ict-5']:.10g}, as printed" in text
-    assert f"difference, recomputed from scores.parquet: {mean['ict-5'] - mean['ict-10']:.10g}, as printed" in text
+    assert sound and f"mean, recomputed from scores.parquet: {mean['random-10']:.10g}, as printed" in text
+    assert f"difference, recomputed from scores.parquet: {mean['random-10'] - mean['ict-10']:.10g}, as printed" in text
 
 
 def test_a_contrast_of_the_stored_study_by_hand():
@@ -59,14 +59,14 @@ def test_a_contrast_of_the_stored_study_by_hand():
     scores = pd.read_parquet(MINI / "scores.parquet")
     word = scores[(scores["model"] == "mini-s") & (scores["benchmark"] == "mini-word")]
     share = (word["correct"] / word["n"]).groupby([word["variant"], word["seed"]]).mean()
-    values = ", ".join(f"{share['ict-10', seed]:.10g}" for seed in range(3))
-    assert sound and f"mini-s/ict-10, seeds 0, 1, 2: {values}\n" in text
+    values = ", ".join(f"{share['ict-10', seed]:.10g}" for seed in range(6))
+    assert sound and f"mini-s/ict-10, seeds 0, 1, 2, 3, 4, 5: {values}\n" in text
     difference = (share["ict-10"] - share["grpo"]).mean()
     assert f"difference, recomputed from scores.parquet: {difference:.10g}, as printed" in text
     assert "[not checked: the file is not here] verdicts, completions, weights and training files" in text
     assert text.splitlines()[-1] == (
-        "sound as far as it could be checked: 6 runs, difference as printed, 18 links hold; not checked: verdicts, "
-        "completions, weights and training files (of 6 runs; not here)"
+        "sound as far as it could be checked: 12 runs, difference as printed, 36 links hold; not checked: verdicts, "
+        "completions, weights and training files (of 12 runs; not here)"
     )
     job = next(j for j in read_manifest(MINI / "manifest.json")["jobs"] if j["stage"] == "train")
     assert f"base {job['base_sha256'][:16]}" in text

@@ -23,3 +23,9 @@ def paper() -> Study:
 @pytest.fixture(scope="session")
 def mini() -> Study:
     return load_study(REPOSITORY / "configs/studies/mini.yaml")
+
+
+@pytest.fixture(scope="session")
+def sizes() -> Study:
+    """`mini` on two models."""
+    return load_study(REPOSITORY / "configs/studies/mini-sizes.yaml")

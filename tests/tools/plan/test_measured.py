@@ -75,8 +75,8 @@ def test_finished_cells_of_an_unfinished_study_count(cells):
     }
 
 
-def test_a_model_without_finished_jobs_stays_an_estimate(mini, plan, cells):
-    costs = {(c.stage, c.model): c for c in study_costs(mini, plan, "h100", measured_rates(cells))}
+def test_a_model_without_finished_jobs_stays_an_estimate(sizes, plan, cells):
+    costs = {(c.stage, c.model): c for c in study_costs(sizes, plan, "h100", measured_rates(cells))}
     assert costs["train", "mini-s"].measured == 1
     assert costs["train", "mini-s"].seconds == pytest.approx(0.1 * 15 * 32 * 64)
     assert costs["train", "mini-m"].measured == 0

@@ -63,13 +63,13 @@ def test_checkpoints_have_the_models_dtype(paper, mini, plan, tmp_path):
     assert own["base checkpoint", "mini-s"].bytes_each % 4 == 0
 
 
-def test_bytes_of_an_answer_come_from_finished_cells(mini, plan, tmp_path):
+def test_bytes_of_an_answer_come_from_finished_cells(sizes, plan, tmp_path):
     assert bytes_a_row(tmp_path, "mini-s", "grades") is None
     path = tmp_path / "mini-s/grpo/seed-0/grades.parquet"
     values = {name: "x" if kind == "str" else 1 for name, kind in records.GRADES.items()}
     records.write_frame(pd.DataFrame([values] * 10), path, records.GRADES)
     assert bytes_a_row(tmp_path, "mini-s", "grades") == path.stat().st_size / 10
-    grades = [s for s in study_disk(mini, plan.assumptions, tmp_path, {}) if s.what == "grades"]
+    grades = [s for s in study_disk(sizes, plan.assumptions, tmp_path, {}) if s.what == "grades"]
     assert [(s.model, s.measured) for s in grades] == [("mini-s", True), ("mini-m", False)]
 
 
