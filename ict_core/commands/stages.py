@@ -5,6 +5,7 @@ what it needs.
 """
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -111,20 +112,27 @@ def pretrain(
     pretrain.run(loaded, config.Cell(model, config.BASE_VARIANT, seed), held_out, out)
 
 
+@dataclass(frozen=True)
+class TrainingInputs:
+    """The files that a training begins with."""
+
+    base: Given
+    problems: Given
+    rate: Annotated[Path | None, Option(help="rate.json of the cell's variant, where the study tunes it")] = None
+    twin: Annotated[
+        Path | None, Option(help="the training at the recipe's rate, taken over if that is chosen (default: train)")
+    ] = None
+
+
 @command("train")
 def train(
     cell: OneCell,
-    base: Given,
-    problems: Given,
+    inputs: TrainingInputs,
     out: Given,
     stop_after: Annotated[
         int | None, Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
     ] = None,
     trackers: Annotated[Path | None, Option(help="a folder for the files of the trackers that the study names")] = None,
-    rate: Annotated[Path | None, Option(help="rate.json of the cell's variant, where the study tunes it")] = None,
-    twin: Annotated[
-        Path | None, Option(help="the training at the recipe's rate, taken over if that is chosen (default: train)")
-    ] = None,
 ) -> None:
     """Train one cell."""
     loaded = study_to_run(cell.study)
@@ -136,7 +144,8 @@ def train(
     with loading(without=unused_in_training(loaded.training_of(chosen.model, chosen.variant))):
         from ict_core.stages import train
 
-    train.run(loaded, chosen, base, problems, out, rate, twin, trackers if loaded.trackers else None, stop_after)
+    files = train.Inputs(**vars(inputs))
+    train.run(loaded, chosen, files, out, trackers if loaded.trackers else None, stop_after)
 
 
 @command("tune")

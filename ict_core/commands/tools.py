@@ -175,7 +175,10 @@ def status(
     marked = begun(root)
     faults = damaged(root, outputs.all_jobs(folder, loaded))
     statuses = [status(folder, cell, loaded.base_of(cell), marked, faults) for cell in loaded.evaluated_cells()]
-    statuses += study_status(folder, outputs.study_jobs(folder), marked, faults)
+    for cell in loaded.tuning_cells():
+        statuses.append(status(folder, cell, loaded.base_of(cell), marked, faults, evaluated=False))
+    of_study = [*outputs.study_jobs(folder), *(outputs.tune_job(folder, *arm) for arm in loaded.tuned_arms())]
+    statuses += study_status(folder, of_study, marked, faults)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tabulate import tabulate
 
 from ict_core.jobs._causes import cause, last_lines
-from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job
+from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job, train_job
 from ict_core.process import Reading, is_held, read
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ def status(
     base: "Cell",
     marked: frozenset[Path],
     faults: Mapping[Path, str] = MappingProxyType({}),
+    *,
+    evaluated: bool = True,
 ) -> Status:
     """How far one cell is: the state of its first job whose outputs are not all there as they were left.
 
     `base` is the untrained model that the cell begins with, or is; `marked` and `faults` are what :func:`begun` and
-    :func:`damaged` return.
+    :func:`damaged` return. A cell that is not `evaluated` is done once it is trained.
     """
-    own = cell_jobs(results, cell, cell == base)
+    own = cell_jobs(results, cell, cell == base) if evaluated else [train_job(results, cell)]
     if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
         for stage in [data_job(results), *([] if cell == base else [base_job(results, base)])]:
             if lost := _lost(results, stage, faults):

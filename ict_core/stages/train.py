@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +23,26 @@ from ict_core.store import (
 from ict_core.training import Tracking, TrainingRun, train_run
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """The files that a training begins with."""
+
+    base: Path  # the base checkpoint
+    problems: Path  # `records.PROBLEMS`
+    rate: Path | None = None  # what the stage `tune` wrote of the cell's variant; None where the study does not tune it
+    twin: Path | None = None  # the training at the recipe's rate, taken over if that is chosen; None: train in any case
+
+
 def run(
-    study: Study,
-    cell: Cell,
-    base: Path,
-    problems: Path,
-    out: Path,
-    rate: Path | None = None,
-    twin: Path | None = None,
-    trackers: Path | None = None,
-    stop_after: int | None = None,
+    study: Study, cell: Cell, inputs: Inputs, out: Path, trackers: Path | None = None, stop_after: int | None = None
 ) -> None:
     """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.train_run` writes.
 
-    Args:
-        rate: what the stage `tune` wrote of the cell's variant, where the study tunes it, else None.
-        twin: the same training at the recipe's learning rate, which is taken over where that is the rate chosen; None:
-            train in any case.
-        trackers: a folder for what the study's trackers write.
-        stop_after: train so many optimiser steps only.
-
-    Raises:
-        UserError: `rate` is missing, or not wanted.
+    `trackers` is a folder for what the study's trackers write; the training may `stop_after` so many optimiser steps.
+    UserError: `inputs.rate` is missing, or not wanted.
     """
     remember_source()
+    rate, twin = inputs.rate, inputs.twin
     if study.is_tuned(cell) != (rate is not None):
         wanted = "the file rate.json of its variant" if rate is None else "none, as the study does not tune it"
         raise UserError(f"--rate {rate}: {cell.folder} of {study.name}; allowed: {wanted}")
@@ -55,10 +52,10 @@ def run(
         if twin is not None and chosen == study.training.learning_rate:
             take_over(twin, study.resolve(cell), out)
             return
-    check_files(base)
+    check_files(inputs.base)
     training_run = TrainingRun(
-        base=base,
-        problems=records.read_frame(problems, records.PROBLEMS),
+        base=inputs.base,
+        problems=records.read_frame(inputs.problems, records.PROBLEMS),
         model=study.models[cell.model],
         training=study.training_of(cell.model, cell.variant),
         method=study.method_of(cell.variant),

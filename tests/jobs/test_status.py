@@ -185,6 +185,14 @@ def test_a_cell_waits_for_its_own_base_model(tmp_path):
     assert status(tmp_path, CELL, other, frozenset())[1:4] == lost
 
 
+def test_a_training_that_serves_a_choice_alone_is_done_once_it_is_trained(tmp_path):
+    made_before(tmp_path)
+    seen = [status(tmp_path, CELL, BASE, frozenset(), evaluated=False)[1:3]]
+    write(tmp_path / NAME / "train/log.parquet")
+    seen.append(status(tmp_path, CELL, BASE, frozenset(), evaluated=False)[1:3])
+    assert seen == [("waiting", "train"), ("done", "")]
+
+
 def test_the_page_is_a_table_with_a_header_and_totals():
     reading = Reading("step", 12, 60, {"reward": 0.4321}, "8 s")
     page = status_page(

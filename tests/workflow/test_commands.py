@@ -73,7 +73,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
         "\nverdicts: 37 of 37 are the same\n",
     ),
     "ict plan paper": (("paper", "paper --no-dag"), "# Plan of the study paper\n"),
-    "ict status": (("status", "status --results results/reference/mini"), "\n66 cells: 66 waiting\n"),
+    "ict status": (("status", "status --results results/reference/mini"), "\n96 cells: 96 waiting\n"),
     "ict train --help": ((), "\n  Train one cell.\n"),
 }
 PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, verify in test_workflow.py, ...

@@ -120,7 +120,14 @@ def _number(value: float) -> str:
 def _cells(study: Study) -> list[str]:
     rows = [(model, *cells_of(study, model)) for model in study.models]
     total = ("total", len(study.trained_cells()), len(study.evaluated_cells()))
-    return ["## Cells\n", _table(["model", "to train", "to evaluate"], [*rows, total])]
+    tuned = ""
+    if study.tuning is not None:
+        tuned = (
+            f"Of the trainings {len(study.tuning_cells())} choose learning rates ({len(study.tuning.rates)} rates and "
+            f"{len(study.tuning.seeds)} seeds for each method), and {len(study.shared_rate_cells())} are at the rate "
+            "that all share; those of the grid whose rate is the same are taken over from these.\n"
+        )
+    return ["## Cells\n", _table(["model", "to train", "to evaluate"], [*rows, total]), tuned]
 
 
 def _jobs(study: Study, rules: dict[str, RuleRuns] | None) -> list[str]:

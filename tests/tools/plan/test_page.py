@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
@@ -50,9 +51,11 @@ def test_the_page_has_its_sections_and_every_assumption(capsys, plan, tmp_path):
 
 
 def test_a_calibrated_page_says_what_was_measured_and_counts_cpu_hours(capsys):
-    text = page(capsys, MINI, "--no-dag", "--results", str(REPOSITORY / "results/reference/mini"))
+    stored = REPOSITORY / "results/reference/mini"
+    text = page(capsys, MINI, "--no-dag", "--results", str(stored))
+    took = pd.read_parquet(stored / "compute.parquet").query("stage == 'train' and tokens > 0")  # else taken over
     (train,) = [line for line in text.splitlines() if line.startswith("| train    | mini-s")]
-    assert [cell.strip() for cell in train.split("|")[3:6]] == ["measured (24)", "24", "1 CPU"]
+    assert [cell.strip() for cell in train.split("|")[3:6]] == [f"measured ({len(took)})", "90", "1 CPU"]
     assert "Shortest wall time" not in text
     assert "a100" not in text
 
@@ -131,3 +134,10 @@ def test_the_plan_counts_the_jobs_that_snakemake_would_run(plan, study):
     for stage in ("train", "generate", "grade"):
         assert rules[stage].jobs == planned[stage] > 0
     assert sum(rule.jobs for rule in rules.values()) > planned.total()
+
+
+def test_the_trainings_that_choose_rates_are_counted(capsys):
+    text = page(capsys, MINI, "--no-dag")
+    assert "Of the trainings 30 choose learning rates (3 rates and 2 seeds for each method), and 30 are at" in text
+    assert "| total   |         90 |            66 |" in text
+    assert "choose learning rates" not in page(capsys, PAPER, "--no-dag")
