@@ -18,6 +18,7 @@ TABLE = TableDeclaration(
     compared=True,
     module="tables/rates.py",
     doc="docs/statistics.md#equal-tuning",
+    runs=(),  # of two sets of cells: of each the runs are in its own frame
 )
 
 OWN, SHARED = "own", "shared"
