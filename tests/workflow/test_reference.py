@@ -15,13 +15,15 @@ from repository_copy import REPOSITORY, Copy
 
 from ict_core.evidence import Stored, kinds
 from ict_core.figures import FIGURES
+from ict_core.report._answer import answer
 from ict_core.store import MANIFEST, read_manifest, write_manifest
 from ict_core.tables import TABLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
 # all but the figures' own files: the notebook draws each of them, and the smoke study writes them
-SHOWN = ("tables", *(f"results/rebuilt/mini/{name}" for name in ("claims.json", "paper_figures.ipynb", "paper")))
+MADE = ("claims.json", "paper_figures.ipynb", "paper", "figures/forest.png")
+SHOWN = ("tables", *(f"results/rebuilt/mini/{name}" for name in MADE))
 HEAVY = ("torch", "vllm", "transformers", "trl", "accelerate", "datasets", "math_verify", "tokenizers")
 
 
@@ -74,8 +76,18 @@ def test_tables_and_claims_are_the_stored_ones_byte_for_byte(rebuilt):
     made = {name: content for name, content in made.items() if not name.endswith(".html")}
     assert stored.keys() == made.keys()
     assert [name for name in made if made[name] != stored[name]] == []
-    for name in ("claims.json", "claims.md"):
+    for name in ("claims.json", "claims.md", "figures/forest.png"):
         assert (results / name).read_bytes() == (REFERENCE / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_readme_begins_with_the_stored_answer_which_follows_from_the_stored_run(rebuilt):
+    study = Stored(REFERENCE, rebuilt.folder / "results/rebuilt/mini")
+    claims = json.loads((REFERENCE / "claims.json").read_text())["claims"]
+    made = answer(study.settings, claims, study.frame("levels"), study.frame("contrasts"))
+    assert made == (REFERENCE / "answer.md").read_text()
+    shown = (REPOSITORY / "README.md").read_text().split("a test holds it -->")[1].split("<!-- end -->")[0]
+    assert shown.strip() == made.strip()
 
 
 @pytest.mark.slow
@@ -110,7 +122,7 @@ def test_the_notebook_is_stored_without_outputs_and_executed_with_them(rebuilt):
     outputs = [output for cell in made.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
     kinds = [kind for output in outputs for kind in output.get("data", {})]
-    assert kinds.count("image/png") == 15 and kinds.count("text/html") == 7
+    assert kinds.count("image/png") == len(FIGURES) + 4 and kinds.count("text/html") == 8
     assert str(rebuilt.folder) not in nbformat.writes(made)
 
 

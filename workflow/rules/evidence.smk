@@ -164,6 +164,7 @@ rule notebook:
         statistics=STATISTICS,
         tables=TABLE_FILES,
         claims=SHOWN.claims,
+        paper=SHOWN.paper,
     output:
         SHOWN.notebook,
     log:
