@@ -23,7 +23,7 @@ def draw(quantities: pd.DataFrame, variants: Sequence[str]) -> Figure:
     models = list(rows["model"].unique())
     figure = Figure(figsize=(COLUMN_WIDTH, 0.7 + 0.3 * len(models) * len(shown)), layout="constrained")
     axis = figure.subplots()
-    names = []
+    names: list[str] = []
     for model in models:
         for variant in shown:
             shares = rows[(rows["model"] == model) & (rows["variant"] == variant)]["value"].dropna().to_numpy()

@@ -136,13 +136,18 @@ def _table(table: PaperTable, levels: pd.DataFrame, mirrors: dict[str, str], pap
     wanted = [ours for ours, theirs in mirrors.items() if table.on in (None, theirs)]
     columns = [*wanted, AVERAGE] if table.on is None else wanted
     metrics = _METRICS if table.on is None else _METRICS[:2]
-    value = levels.set_index(["model", "variant", "benchmark", "metric"])[["mean", "low", "high"]]
+    value = {
+        (row["model"], row["variant"], row["benchmark"], row["metric"]): percent_interval(
+            row["mean"], row["low"], row["high"]
+        )
+        for row in levels.to_dict("records")
+    }
     rows: list[list[str]] = []
     for model in dict.fromkeys(levels["model"]):
         for arm in table.arms:
             keys = [[(model, arm, column, metric) for metric in metrics] for column in columns]
-            if keys and all(key in value.index for cell in keys for key in cell):
-                cells = [" / ".join(percent_interval(*value.loc[key]) for key in cell) for cell in keys]
+            if keys and all(key in value for cell in keys for key in cell):
+                cells = [" / ".join(value[key] for key in cell) for cell in keys]
                 rows.append([model, f"`{arm}`", *cells])
     for size, figures in _published(table, paper):
         shares = [figures.shares()[metric] for metric in metrics]

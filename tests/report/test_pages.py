@@ -199,8 +199,7 @@ CONTRAST = {"difference": -0.2, "low": -0.3, "high": -0.1, "detectable": 0.05}
     ],
 )
 def test_a_loss_no_difference_and_no_evidence_read_apart(verdict, difference, words):
-    row = pd.Series(CONTRAST | {"verdict": verdict, "difference": difference})
-    assert in_words(row, 0.02) == words
+    assert in_words(CONTRAST | {"verdict": verdict, "difference": difference}, 0.02) == words
 
 
 def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():

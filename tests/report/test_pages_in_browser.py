@@ -50,6 +50,7 @@ ALLOWED = {
         "thead",
     ),
     *("tbody", "tr", "th", "td", "strong", "em", "code"),
+    *("details", "summary"),  # of what is folded away
 }
 
 

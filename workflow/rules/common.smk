@@ -18,6 +18,7 @@ from ict_core.errors import Damaged, UserError
 from ict_core.process import folder_for_jobs
 from ict_core.process.failures import check_room, explain
 from ict_core.figures import FIGURES, reads
+from ict_core.report import open_report_on
 from ict_core.selection import rule_files
 from ict_core.store import fingerprint
 from ict_core.store import (
@@ -127,6 +128,11 @@ def stored_folder(wildcards, input):
 def results_folder(wildcards, output):
     """The folder above that of a job's files."""
     return Path(output[0]).parents[1].as_posix()
+
+
+def study_of_choice(wildcards, output):
+    """The study's folder, above that of the variant whose rate is chosen."""
+    return Path(output[0]).parents[2].as_posix()
 
 
 def frames(names):

@@ -13,7 +13,7 @@ PAGES = [
     SHOWN.manifest_page,
     SHOWN.paper,
 ]
-os.environ["ICT_ANSWER"] = str(SHOWN.answer)  # for report/landing.yaml
+open_report_on(SHOWN.answer)
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 

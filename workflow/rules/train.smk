@@ -41,7 +41,7 @@ rule tune:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=RESULTS,
+        results=study_of_choice,
         config=lambda w: settings("tune"),
         code=fingerprint("stages.tune"),
     shell:
