@@ -78,7 +78,7 @@ NEEDED = {  # a command without its inputs -> the heavy packages that it has imp
     "grade --study {study} --completions x --problems x --out x --manifest x": "pydantic pandas",
     "collect --study {study} --results x": "pydantic pandas",
     "figure --name reward --stored x --results x": "pydantic pandas matplotlib",
-    "report --stored x --results x": "pydantic pandas",
+    "report --stored x --results x": "pydantic pandas scipy statsmodels",  # words for verdicts
 }
 HEAVY = [
     *("pydantic", "pandas", "scipy", "statsmodels", "matplotlib", "nbformat", "sympy", "math_verify", "snakemake"),

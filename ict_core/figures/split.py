@@ -7,18 +7,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.figures._panels import COLUMN_WIDTH, GUIDE, label, present, style
-from ict_core.statistics import over_runs
 
 _LARGEST_SHARE = 0.95  # at which an interval's limit is cut
 PAPER = {"GSM8K": 1.03, "MATH": 0.99}  # the ratios that the paper gives
 
 
-def draw(quantities: pd.DataFrame, variants: Sequence[str]) -> Figure:
+def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw the ratio of kept tokens above the median H1 to those below it, per run and with a 95 % interval over runs.
 
     The interval is that of the share, carried over to the ratio; the dotted lines are the paper's ratios.
     """
-    rows = quantities[quantities["quantity"] == "high_entropy_share_of_kept"]
+    rows, means = (f[f["quantity"] == "high_entropy_share_of_kept"] for f in (quantities, quantity_means))
     shown = present(rows, variants)
     models = list(rows["model"].unique())
     figure = Figure(figsize=(COLUMN_WIDTH, 0.7 + 0.3 * len(models) * len(shown)), layout="constrained")
@@ -29,8 +28,9 @@ def draw(quantities: pd.DataFrame, variants: Sequence[str]) -> Figure:
             shares = rows[(rows["model"] == model) & (rows["variant"] == variant)]["value"].dropna().to_numpy()
             if not shares.size:
                 continue
-            mean, colour, height = over_runs(shares), style(variant).colour, len(names)
-            limits = np.clip([mean.low, mean.mean, mean.high], 0, _LARGEST_SHARE)
+            colour, height = style(variant).colour, len(names)
+            mean = means[(means["model"] == model) & (means["variant"] == variant)].iloc[0]
+            limits = np.clip([mean["low"], mean["mean"], mean["high"]], 0, _LARGEST_SHARE)
             low, centre, high = limits / (1 - limits)
             axis.plot([low, high], [height, height], color=colour, linewidth=2.2, solid_capstyle="butt")
             axis.plot(shares / (1 - shares), [height] * shares.size, "o", color=colour, markersize=2.6, alpha=0.6)

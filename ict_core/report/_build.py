@@ -245,7 +245,7 @@ def write_report(stored: Path, results: Path) -> None:
     main = files.figure(MAIN_FIGURE, "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}
     write_text(files.overview, page(f"{settings.name}: overview", first, images))
-    write_text(files.answer, answered)
+    write_text(files.answer, f"{answered}\n{study.note}\n")
     runs = manifest_page(settings.name, study.note, manifest)
     write_text(files.manifest_page, page(f"{settings.name}: run manifests", runs))
     parts = [first, _index(results, files), _text(files.claims_text).replace("# Claims", "## Claims", 1)]

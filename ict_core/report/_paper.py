@@ -60,7 +60,7 @@ def _rewards(study: Stored, arms: Sequence[str]) -> "Figure":
 def _split(study: Stored, arms: Sequence[str]) -> "Figure":
     from ict_core.figures import split
 
-    return split.draw(study.frame("quantities"), arms)
+    return split.draw(study.frame("quantities"), study.frame("quantity_means"), arms)
 
 
 def _elbow(study: Stored, arms: Sequence[str]) -> "Figure":
@@ -107,10 +107,8 @@ def paper_figures(stored: Path, results: Path, paper: Paper) -> None:
     for figure in PAPER_FIGURES:
         arms = [arm for arm in figure.arms if arm in ran]
         parts.append(f"## Figure {figure.number}: {figure.shows}\n")
-        if arms:
-            write(_drawn(figure, study, arms), figure.stem, files.paper, settings.note)
-            parts.append(f"![Figure {figure.number}]({figure.stem}.png)\n")
-        parts.append(_missing(figure.arms, ran))
+        write(_drawn(figure, study, arms), figure.stem, files.paper, settings.note)
+        parts += [f"![Figure {figure.number}]({figure.stem}.png)\n", _missing(figure.arms, ran)]
     for table in PAPER_TABLES:
         parts += [f"## {table.name}: {table.shows}\n", _table(table, study.frame("levels"), settings.mirrors, paper)]
         parts.append(_missing(table.arms, ran))
@@ -120,10 +118,10 @@ def paper_figures(stored: Path, results: Path, paper: Paper) -> None:
 def _drawn(figure: PaperFigure, study: Stored, arms: Sequence[str]) -> "Figure":
     from matplotlib import rc_context
 
-    from ict_core.figures import RC
+    from ict_core.figures import RC, sentence
 
     with rc_context(RC):
-        return figure.draw(study, arms)
+        return figure.draw(study, arms) if arms else sentence("The study has none of the figure's methods.")
 
 
 def _missing(arms: Sequence[str], ran: set[str]) -> str:

@@ -12,6 +12,7 @@ FRAMES = (  # measured
     *("scores", "shared_rate_scores", "tuning", "log", "tokens", "compute"),
     *("shadow", "overlap", "contamination", "near_duplicates"),
 )
+PAPER_FIGURES = ("figure-1", "figure-3", "figure-4", "figure-a-4-1")  # the paper's own, by its numbers
 TABLE_KINDS = ("csv", "md", "tex", "html")
 FIGURE_KINDS = ("pdf", "png")
 _SEED = "seed-"
@@ -101,8 +102,10 @@ class StudyFiles:
         self.notebook = results / "paper_figures.ipynb"  # executed
         self.report, self.overview = results / "report.md", results / "overview.html"
         self.answer = results / "answer.md"  # the overview's first lines
-        self.paper = results / "paper"  # the paper's figures by its numbers, in a folder, and a page of them:
+        self.paper = results / "paper"  # a folder: the paper's figures by its numbers, and a page of them
         self.paper_page = self.paper / "paper.md"
+        drawn = [self.paper / f"{name}.{kind}" for name in PAPER_FIGURES for kind in FIGURE_KINDS]
+        self.paper_files = [self.paper_page, *drawn]
         self.manifest_page = results / "manifest.html"
         self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
 

@@ -8,6 +8,7 @@ import pytest
 from ict_core.figures import split
 from ict_core.report import PAPER_FIGURES
 from ict_core.report._paper import PAPER_TABLES, _missing, _table
+from ict_core.store._layout import PAPER_FIGURES as NAMES
 from ict_core.tables import read_paper
 
 PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
@@ -52,6 +53,7 @@ def test_what_a_study_has_not_run_is_named():
 
 
 def test_every_figure_that_the_paper_draws_from_data_is_there():
+    assert [figure.stem for figure in PAPER_FIGURES] == list(NAMES)
     assert [(figure.number, figure.stem) for figure in PAPER_FIGURES] == [
         ("1", "figure-1"),
         ("3", "figure-3"),
@@ -64,10 +66,11 @@ def test_the_ratio_of_high_to_low_entropy_by_hand():
     shares = [0.5, 0.6, 0.4]
     rows = [("tiny", "ict-10", seed, "high_entropy_share_of_kept", share) for seed, share in enumerate(shares)]
     frame = pd.DataFrame(rows, columns=["model", "variant", "seed", "quantity", "value"])
-    axis = split.draw(frame, ["ict-10"]).axes[0]
+    half = 4.302652729911275 * 0.1 / 3**0.5  # t of 2 degrees of freedom
+    mean = frame[:1].assign(mean=0.5, low=0.5 - half, high=0.5 + half, seeds=3)
+    axis = split.draw(frame, mean, ["ict-10"]).axes[0]
     interval, runs, mean, *papers = axis.lines
     assert runs.get_xdata() == pytest.approx([1.0, 1.5, 0.4 / 0.6])
     assert mean.get_xdata() == pytest.approx([1.0])
-    half = 4.302652729911275 * 0.1 / 3**0.5  # t of 2 degrees of freedom
     assert interval.get_xdata() == pytest.approx([(0.5 - half) / (0.5 + half), (0.5 + half) / (0.5 - half)])
     assert [line.get_xdata()[0] for line in papers] == [1.03, 0.99]

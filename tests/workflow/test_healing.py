@@ -17,6 +17,7 @@ SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 RESULTS, CELLS = "results/smoke", "results/smoke/mini-xs"
 ROW = ("results/smoke/tables/contrasts.csv", "--cell", "mini-xs/ict-10/grpo/average/pass@4")
 FOLLOWS = {"collect": 1, "shadow": 1, "statistics": 1, "make_tables": 1, "claims": 1, "notebook": 1, "report": 1}
+FOLLOWS["paper_figures"] = 1
 SPOILT = {  # damaged
     "grpo/seed-0/train": "its bytes are not those that were written",
     "ict-10/seed-0/grades.parquet": "not a readable Parquet file",

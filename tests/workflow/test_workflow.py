@@ -49,7 +49,7 @@ def restore(copy: Copy, file: str) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [
-        ("configs/studies/mini.yaml", "seeds: [0, 1, 2]", "seeds: []", ["mini.yaml", "grid[0].seeds"]),
+        ("configs/studies/mini.yaml", "seeds: [0, 1, 2, 3, 4, 5]", "seeds: []", ["mini.yaml", "grid[0].seeds"]),
         (
             "configs/studies/mini.yaml",
             "random-10]",
@@ -225,7 +225,7 @@ def test_every_page_of_a_miniature_says_so(finished):
     results = finished.folder / "results/smoke"
     words = "its numbers only show that every stage runs"
     pages = [*results.glob("tables/*.md"), *results.glob("*.md"), *results.glob("*.html")]
-    assert len(pages) == len(TABLES) + 5
+    assert len(pages) == len(TABLES) + 6
     assert [page.name for page in pages if words not in " ".join(page.read_text().split())] == []
     assert all(words.split()[0] in page.read_text() for page in results.glob("tables/*.tex"))
 

@@ -11,7 +11,7 @@ PAGES = [
     SHOWN.answer,
     SHOWN.overview,
     SHOWN.manifest_page,
-    SHOWN.paper,
+    *SHOWN.paper_files,
 ]
 open_report_on(SHOWN.answer)
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
@@ -102,19 +102,19 @@ for figure in FIGURES:
 # The paper's own figures and tables, by its numbers, of every study that has their arms.
 rule paper_figures:
     input:
-        frames(["log", "levels", "quantities", "curves"]),
+        frames(["log", "levels", "quantities", "quantity_means", "curves"]),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
         paper=local("configs/paper.yaml"),
     output:
-        directory(SHOWN.paper),
+        SHOWN.paper_files,
     log:
         SHOWN.log_of("paper_figures"),
     conda:
         "../../environment.yml"
     params:
         stored=stored_folder,
-        results=parent_of_output,
+        results=results_folder,
         code=fingerprint(
             "stages.paper_figures",
             *(f"figures.{n}" for n in ("reward", "split", "elbow")),
@@ -164,7 +164,7 @@ rule notebook:
         statistics=STATISTICS,
         tables=TABLE_FILES,
         claims=SHOWN.claims,
-        paper=SHOWN.paper,
+        paper=SHOWN.paper_files,
     output:
         SHOWN.notebook,
     log:
@@ -193,7 +193,7 @@ rule report:
         claims=[SHOWN.claims, SHOWN.claims_text],
         tables=TABLE_FILES,
         figures=FIGURE_FILES,
-        paper=SHOWN.paper,
+        paper=SHOWN.paper_files,
     output:
         SHOWN.report,
         SHOWN.answer,

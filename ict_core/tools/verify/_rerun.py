@@ -108,11 +108,11 @@ def rerun(
         log = out / f"{stage}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         arguments = _arguments(stage, place, again, study_file, stages)
-        if stage == "train" and steps is not None:
-            arguments += ["--stop-after", str(steps)]
         if stage == "train" and study.is_tuned(place.cell):
             rate = StudyFiles(place.results).chosen_rate(place.cell.model, place.cell.variant)
             arguments += ["--rate", str(rate)]
+        if stage == "train" and steps is not None:
+            arguments += ["--stop-after", str(steps)]
         if stage == "train" and study.trackers:
             arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
         command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]

@@ -65,7 +65,7 @@ def test_a_contrast_of_the_stored_study_by_hand():
     assert f"difference, recomputed from scores.parquet: {difference:.10g}, as printed" in text
     assert "[not checked: the file is not here] verdicts, completions, weights and training files" in text
     assert text.splitlines()[-1] == (
-        "sound as far as it could be checked: 12 runs, difference as printed, 36 links hold; not checked: verdicts, "
+        "sound as far as it could be checked: 12 runs, difference as printed, 48 links hold; not checked: verdicts, "
         "completions, weights and training files (of 12 runs; not here)"
     )
     job = next(j for j in read_manifest(MINI / "manifest.json")["jobs"] if j["stage"] == "train")
@@ -90,7 +90,7 @@ def test_a_printed_number_that_its_runs_do_not_give_is_told(tmp_path, capsys):
         ("mini-s/ict-11", "no row with variant 'ict-11' among these; allowed: 'base', 'grpo'"),
         (
             "mini-s/ict-10",
-            r"24 rows of .*\(model/variant/benchmark/metric\):\n  mini-s/ict-10/mini-word/pass@1\n(.*\n)+  and 12",
+            r"24 rows of .*\(model/variant/benchmark/metric\):\n  mini-s/ict-10/average/pass@1\n(.*\n)+  and 12",
         ),
         ("a/b/c/d/e", "more values than key columns"),
         ("colour=red", "no column colour"),
@@ -226,7 +226,7 @@ def test_where_no_run_enters_there_is_nothing_to_check(table, selection):
 def test_a_number_beside_the_papers_own_benchmark_is_told_to_be_not_computed_again():
     row = "benchmark=GSM8K,metric=total,variant=random-10,source=this study,model=mini-s"
     text, sound = explain(MINI / "tables/paper.csv", row)
-    assert sound and "mini-s/random-10, seeds 0, 1, 2\n" in text
+    assert sound and "mini-s/random-10, seeds 0, 1, 2, 3, 4, 5\n" in text
     assert "the number itself, which this command does not compute" in text.splitlines()[-1]
 
 

@@ -20,7 +20,8 @@ def cell(tiny_checkpoint, tmp_path) -> Path:
     """A cell of ict-10 whose model is the tiny one, with its study's evaluation problems."""
     folder = tmp_path / "mini" / "mini-s" / "ict-10" / "seed-1"
     shutil.copytree(tiny_checkpoint, folder / "train" / "model")
-    config = load_study(STUDY).resolve(Cell("mini-s", "ict-10", 1))
+    chosen = Cell("mini-s", "ict-10", 1)
+    config = load_study(STUDY).with_rate(chosen, 1e-4).resolve(chosen)
     config["training"] |= {"max_new_tokens": 12, "group_size": 4, "micro_batch_sequences": 16}
     write_manifest(folder / "train" / "manifest.json", {"config": config})
     problems = evaluation_problems(0, {"mini-word": ("word", 5), "mini-stem": ("stem", 4)})

@@ -8,6 +8,7 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
 from ict_core.errors import UserError
+from ict_core.store import write_manifest
 from ict_core.tools.verify import Place, chosen_stages, place_of, rerun
 from ict_core.tools.verify import _rerun as module
 
@@ -68,6 +69,7 @@ def test_a_kept_folder_must_be_empty_and_the_cell_of_the_study(tmp_path, capsys)
     assert main(["verify", str(tmp_path / "mini/mini-s/grpo/seed-7"), "--study", str(STUDY)]) == 2
     assert "no cell mini-s/grpo/seed-7" in capsys.readouterr().err
     cell = str(tmp_path / "mini/mini-s/grpo/seed-1")
+    write_manifest(tmp_path / "mini/mini-s/grpo/rate.json", {"learning_rate": 3e-4})
     assert main(["verify", cell, "--study", str(STUDY), "--keep", str(tmp_path)]) == 2
     assert "allowed: a new or an empty folder" in capsys.readouterr().err
 
@@ -98,7 +100,7 @@ def test_the_commands_are_the_workflows_own_without_a_cache(monkeypatch, tmp_pat
     assert found == [
         (
             f"ict lease --gpus 0 -- ict train {study} {cell} --base results/mini/mini-s/base/seed-0/model "
-            f"{problems}/train.parquet --out {new}/train",
+            f"{problems}/train.parquet --out {new}/train --rate results/mini/mini-s/ict-10/rate.json",
             "1",
         ),
         (
