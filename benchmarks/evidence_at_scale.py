@@ -39,7 +39,7 @@ BENCHMARKS = {
 }
 STEPS, SAMPLED_STEPS, ROLLOUTS, LENGTH = 200, (0, 60, 120, 180), 8, 625
 REPOSITORY = Path(__file__).resolve().parents[1]
-REFERENCE = REPOSITORY / "results/reference/mini"  # a finished run, of the same variants
+REFERENCE = REPOSITORY / "results/reference/mini-ablations"  # a finished run, of the same variants
 
 
 class Size(NamedTuple):
@@ -146,6 +146,9 @@ def settings(size: Size) -> dict[str, object]:
             {"models": MODELS, "methods": METHODS, "seeds": [*range(size.seeds)]},
             {"models": MODELS[1:2], "methods": ABLATION, "seeds": [*range(size.seeds)]},
         ],
+        "shown": METHODS,
+        "seeds_per_base": None,
+        "tuning": None,
     }
 
 
@@ -159,8 +162,9 @@ def write_study(folder: Path, size: Size) -> int:
     records.write_frame(contamination(size), folder / "contamination.parquet", records.CONTAMINATION)
     for name, columns in (("shadow", records.STUDY_SHADOW), ("overlap", records.STUDY_OVERLAP)):
         records.write_frame(of_every_cell(size, f"{name}.parquet", columns), folder / f"{name}.parquet", columns)
-    none = pd.DataFrame(columns=[*records.NEAR_DUPLICATES])
-    records.write_frame(none, folder / "near_duplicates.parquet", records.NEAR_DUPLICATES)
+    empty = {"near_duplicates": records.NEAR_DUPLICATES, "tuning": records.TUNING, "shared_rate_scores": records.SCORES}
+    for name, columns in empty.items():
+        records.write_frame(pd.DataFrame(columns=[*columns]), StudyFiles(folder).frame(name), columns)
     write_manifest(StudyFiles(folder).settings, settings(size))
     write_manifest(folder / MANIFEST, read_manifest(REFERENCE / MANIFEST))
     return len(frame)

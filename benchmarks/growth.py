@@ -1,11 +1,12 @@
 """How dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
 
-    python benchmarks/growth.py         # of 10, 100, 1,000 and 3,000 cells
-    python benchmarks/growth.py --quick # of 13 and 26, without the plot's file
+    python benchmarks/growth.py         # of 34, 102, 1,020 and 3,060 cells
+    python benchmarks/growth.py --quick # of 34 and 68, without the plot's file
 
-Each study is `mini` with more seeds, in a copy of the repository. The dry run has nothing done yet; `ict status` looks
-at the study half done; `ict collect` and `ict statistics` read synthetic cells: those of the stored run of `mini`,
-taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the two largest.
+Each study is `mini-ablations` with other seeds on one base model, in a copy of the repository. The dry run has nothing
+done yet; `ict status` looks at the study half done; `ict collect` and `ict statistics` read synthetic cells: those of the
+stored run, taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the
+two largest.
 """
 
 import math
@@ -26,9 +27,10 @@ import report
 from ict_core.config import Cell, Study, load_study
 from ict_core.store import MANIFEST, StudyFiles, read_manifest, records, write_manifest
 
-REFERENCE = report.REPOSITORY / "results/reference/mini"
-STUDY = "configs/studies/mini.yaml"
+REFERENCE = report.REPOSITORY / "results/reference/mini-ablations"
+STUDY = "configs/studies/mini-ablations.yaml"
 STORED_SEEDS = 3
+VARIANTS = 34  # cells of a seed
 
 
 # runs a module; what it prints last is its own peak (the kernel's count for a child begins with its parent's memory)
@@ -54,6 +56,9 @@ class Run(NamedTuple):
 def with_seeds(folder: Path, seeds: int) -> Study:
     """Write the study with that many seeds in every block."""
     text = (report.REPOSITORY / STUDY).read_text()
+    text = re.sub(
+        r"seeds_per_base: .*\n", "", text
+    )  # the stored cells are given to every seed, and so is their base model
     study, blocks = re.subn(r"seeds: \[.*\]", f"seeds: {list(range(seeds))}", text)
     if not blocks:
         raise SystemExit(f"{STUDY} has no line `seeds: [...]`")
@@ -140,6 +145,7 @@ class Cells:
         """A job's manifest as it was before `collect.merge_manifests`, without its configuration."""
         merged = self.manifests
         whole = {**job, **merged["environments"][job["environment"]], "process": merged["processes"][job["process"]]}
+        whole["config"] = {}
         whole["source"] = {**merged["sources"][job["source"]], "loaded": merged["loaded"][job["loaded"]]}
         if "trl" in job:
             whole["trl"] = {**merged["trl"][job["trl"]], "seed": job["trl_seed"]}
@@ -161,10 +167,10 @@ def grades(scores: pd.DataFrame) -> pd.DataFrame:
 
 def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
     """The study of about so many cells: its cells, and what each command took."""
-    study = with_seeds(folder, max(1, round(cells / 13)))
-    results = folder / "results/mini"
+    study = with_seeds(folder, max(1, round(cells / VARIANTS)))
+    results = folder / "results/mini-ablations"
     base, trained = study.base_cells(), study.cells()
-    found = {"dry run": run(folder, "snakemake", "--dry-run", "--quiet", "all", "--cores", "2")}
+    found = {"dry run": run(folder, "snakemake", "--dry-run", "--quiet", "all", "--cores", "2", "--configfile", STUDY)}
     writer = Cells(results)
     by_seed = sorted(trained, key=lambda cell: cell.seed)
     half = len(by_seed) // 2
@@ -175,7 +181,7 @@ def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
         (results / f"data/{name}.parquet").touch()
     for cell in by_seed[:half]:
         writer.write(cell, base=False)
-    found["status"] = run(folder, "ict_core", "status")
+    found["status"] = run(folder, "ict_core", "status", "--study", STUDY)
     for cell in by_seed[half:]:
         writer.write(cell, base=False)
     found["collect"] = run(folder, "ict_core", "collect", "--study", STUDY, "--results", str(results))
@@ -206,9 +212,9 @@ def plot(cells: list[int], runs: list[dict[str, Run]], path: Path) -> None:
 def main() -> None:
     """Measure every size, smallest first; print, plot and keep the figures."""
     parser = report.parser(__doc__)
-    parser.add_argument("--cells", type=int, nargs="+", default=[10, 100, 1000, 3000])
+    parser.add_argument("--cells", type=int, nargs="+", default=[34, 102, 1020, 3060])
     parser.add_argument("--plot", type=Path, default=Path(__file__).with_name("growth.svg"))
-    options = report.parse(parser, cells=[13, 26], plot=Path(os.devnull))
+    options = report.parse(parser, cells=[34, 68], plot=Path(os.devnull))
     cells, runs = [], []
     for size in sorted(options.cells):
         with tempfile.TemporaryDirectory() as temporary:
