@@ -4,9 +4,9 @@
     python benchmarks/growth.py --quick # of 34 and 68, without the plot's file
 
 Each study is `mini-ablations` with other seeds on one base model, in a copy of the repository. The dry run has nothing
-done yet; `ict status` looks at the study half done; `ict collect` and `ict statistics` read synthetic cells: those of the
-stored run, taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the
-two largest.
+done yet; `ict status` looks at the study half done; `ict collect` and `ict statistics` read synthetic cells: the stored
+run's, taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the two
+largest.
 """
 
 import math
