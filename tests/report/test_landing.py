@@ -13,7 +13,8 @@ def test_the_report_opens_on_the_answer(tmp_path):
     file.write_text("**Yes.** <b>x</b>\n\n| a |\n| --- |\n| 1 |\n")
     open_report_on(file)
     text = yte.process_yaml(TEMPLATE.read_text())["Answer"]
-    assert text.startswith(".. raw:: html\n\n   <p><strong>Yes.</strong> &lt;b&gt;x&lt;/b&gt;</p>")
+    assert text.startswith(".. raw:: html\n\n   <style>")
+    assert '\n   <div id="answer">\n   <p><strong>Yes.</strong> &lt;b&gt;x&lt;/b&gt;</p>' in text
     assert all(not line or line.startswith("   ") for line in text.splitlines()[1:])
 
 
