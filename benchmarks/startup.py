@@ -51,6 +51,7 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "plan": "configs/studies/smoke.yaml --no-dag --results x",
     "status": f"{STUDY} --results x",
     "doctor": None,
+    "add-model": "no-such-folder",
     "diff": f"ict-10 grpo {STUDY}",
     "tokens": None,
     "lease": "--gpus 0 -- no-such-command",

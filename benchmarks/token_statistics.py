@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from ict_core.selection import top_fraction
-from ict_core.tokens import jensen_shannon, renyi2_entropy, shannon_entropy, streaming
+from ict_core.tokens import Head, jensen_shannon, renyi2_entropy, shannon_entropy, streaming
 
 GROUP, ROLLOUTS = 8, 64
 SIZES = {"896 x 151,936": (896, 151_936, 8), "96 x 512": (96, 512, 80)}  # width and vocabulary of a head, positions
@@ -74,7 +74,7 @@ class Case:
         at_once = streaming.states_at_once if chunk is None else lambda head: chunk
         with mock.patch.object(streaming, "states_at_once", at_once):
             tokens = streaming.token_statistics(
-                self.states, self.head, where, self.ids, group_size=GROUP, temperature=1.0
+                self.states, Head(self.head), where, self.ids, group_size=GROUP, temperature=1.0
             )
         return tokens.values
 

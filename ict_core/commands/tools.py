@@ -13,7 +13,7 @@ from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
 from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
 from ict_core.process import RETRIES
-from ict_core.store import CLAIMS, METHODS, study_file, study_folder
+from ict_core.store import CLAIMS, METHODS, REPOSITORY, study_file, study_folder
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 Count = Annotated[int, Option(help="prompts, drawn at random")]
@@ -118,6 +118,21 @@ def tokens(
     page = out or CellFiles(cell).token_page
     write_text(page, tokens_page(model, rules, asked, draw.seed, alternatives))
     print(page)
+
+
+@command("add-model")
+def add_model(
+    checkpoint: Annotated[str, Argument(help="a checkpoint's folder, or its id on the hub, OWNER/NAME")],
+    name: Annotated[str | None, Option(help="of the file (default: the checkpoint's, in small letters)")] = None,
+) -> None:
+    """Write configs/models/NAME.yaml from a checkpoint's own files, and say what to look at in it."""
+    from ict_core.tools import model_file
+
+    plain = name or Path(checkpoint.rstrip("/")).name.lower()
+    path, remarks = model_file(checkpoint, plain, Path.cwd() if Path("configs/models").is_dir() else REPOSITORY)
+    print(f"{path} is written. Look at:")
+    for remark in remarks:
+        print(f"* {remark}")
 
 
 @command("doctor")
@@ -282,7 +297,7 @@ def verify(
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
-    from ict_core.store import REPOSITORY, StudyFiles, read_manifest
+    from ict_core.store import StudyFiles, read_manifest
     from ict_core.tools.verify import against, against_page
 
     if given:

@@ -6,6 +6,7 @@ from ._inputs import GeneratedBenchmark as GeneratedBenchmark
 from ._inputs import HubModel as HubModel
 from ._inputs import LocalModel as LocalModel
 from ._inputs import Model as Model
+from ._inputs import PackageModel as PackageModel
 from ._inputs import Pretraining as Pretraining
 from ._inputs import PublishedBenchmark as PublishedBenchmark
 from ._inputs import PublishedSet as PublishedSet

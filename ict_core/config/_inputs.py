@@ -253,4 +253,15 @@ class LocalModel(_Checkpoint):
     path: str = Field(min_length=1)  # a relative one starts at the repository's folder
 
 
-Model = Annotated[ScratchModel | HubModel | LocalModel, Field(discriminator="kind")]
+class PackageModel(_Checkpoint):
+    """A model that a Python package carries as a GGUF file; only this file of it is used, and no code."""
+
+    kind: Literal["package"]
+    package: Part
+    version: str = Field(pattern=r"^[0-9][\w.+!-]*$", description="a version of the package, as on the package index")
+    file: str = Field(pattern=r"^[\w./-]+\.gguf$", description="the path of a .gguf file in the package's wheel")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="the file's hash, 64 hexadecimal digits")
+    licence: str = Field(min_length=1)
+
+
+Model = Annotated[ScratchModel | HubModel | LocalModel | PackageModel, Field(discriminator="kind")]

@@ -85,7 +85,6 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_bases(file, models))
     mistakes.add_all(path, _check_tuning(file, models, training))
-    mistakes.add_all(path, _check_beside(path, file))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
@@ -163,10 +162,10 @@ def _check_bases(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault
         yield refused("seeds_per_base", file.seeds_per_base, allowed)
 
 
-def _check_beside(path: Path, file: StudyFile) -> Iterator[Fault]:
+def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
     """What stands beside a study is stored."""
-    for index, name in enumerate(file.beside):
-        claims = StudyFiles(repository(path) / stored_folder(name)).claims
+    for index, name in enumerate(study.beside):
+        claims = StudyFiles(root / stored_folder(name)).claims
         if not claims.is_file():
             known = sorted(folder.name for folder in claims.parents[1].glob("*") if folder.is_dir())
             yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {closest(name, known)}")
@@ -254,12 +253,12 @@ def has_problems(results: Path) -> bool:
 
 
 def check_sources(study: Study, root: Path, results: Path) -> None:
-    """Tell which folder that a study names is not there: its mirror, until its problems are made, and local models.
+    """Tell what a study names and is not there: its mirror, until its problems are made, local models, stored studies.
 
     They are looked for before a job starts. What reads only the study or its `results` needs none, nor does loading it.
 
     Raises:
-        UserError: one line a folder; `root`, at which relative ones start, is the repository of the study's file.
+        UserError: one line a folder or file; relative ones start at `root`, the repository of the study's file.
     """
     mistakes, configs = Mistakes(), root / "configs"
     named = [
@@ -267,9 +266,10 @@ def check_sources(study: Study, root: Path, results: Path) -> None:
         for name, model in study.models.items()
         if isinstance(model, LocalModel)
     ]
+    of_study = configs / "studies" / f"{study.name}.yaml"
+    mistakes.add_all(of_study, _check_beside(study, root))
     if study.data.mirror is not None and not has_problems(results):
-        rows = "OWNER/NAME/CONFIG/SPLIT.jsonl"
-        named.append((configs / "studies" / f"{study.name}.yaml", "data.mirror", study.data.mirror, rows))
+        named.append((of_study, "data.mirror", study.data.mirror, "OWNER/NAME/CONFIG/SPLIT.jsonl"))
     for file, key, path, content in named:
         if not (root / path).is_dir():
             allowed = f"one of {content}, absolute or from the repository's folder"

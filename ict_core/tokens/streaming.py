@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ict_core.store import GROUP_SCORES, POLICY_STATISTICS
 from ict_core.tokens._distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
+from ict_core.tokens._head import Head
 
 _WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
 _WIDE = 16384  # on a GPU, where every operation has a price of its own
@@ -67,7 +68,7 @@ class TokenStatistics:
 @torch.no_grad()
 def token_statistics(
     states: Tensor,
-    head: Tensor,
+    head: Head,
     where: Tensor,
     token_ids: Tensor,
     *,
@@ -83,7 +84,7 @@ def token_statistics(
 
     Args:
         states: (N, D), those that predict the response tokens. Rollouts of a group may share one at a position.
-        head: (V, D), the LM head's weight.
+        head: the LM head, (V, D).
         where: (B, T), the row of ``states`` that predicts the token of ``token_ids``, (B, T); -1 outside the response.
         temperature: of the sampling; all policies are read at it.
         scores: names in `ict_core.store.GROUP_SCORES`.
@@ -94,15 +95,16 @@ def token_statistics(
     rows, names = len(where), (*POLICY_STATISTICS, *scores)
     if rows % group_size:
         raise ValueError(f"{rows} rollouts are not whole groups of {group_size}")
-    dtype = torch.promote_types(states.dtype, head.dtype)
-    device = head.device.type
+    weight = head.weight
+    dtype = torch.promote_types(states.dtype, weight.dtype)
+    device = weight.device.type
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
-    most = states_at_once(head)
+    most = states_at_once(weight)
     with torch.autocast(device, enabled=False):
         softmax = TiledSoftmax(head, min(max(most, group_size), where.numel()), temperature, dtype)
         # references over positions hold (G, V) probabilities of each group, so few groups go at a time
-        in_memory = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(head)))
+        in_memory = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(weight)))
         at_once = in_memory if _over_positions(scores) else rows
         parts = [
             _group_statistics(softmax, states, part, ids, group_size, names, most)
@@ -119,7 +121,7 @@ def states_at_once(head: Tensor) -> int:
 
 
 class TiledSoftmax:
-    """softmax(states @ head.T / temperature) of some states at a time, in memory that is used again.
+    """softmax(logits / temperature) of some states at a time, in memory that is used again.
 
     A tile of logits goes through all of a pass before the next one is made. What is kept are powers of two,
     2^(z log2(e) / temperature - m) with m the largest exponent of state and tile, and for each state and tile the
@@ -128,13 +130,15 @@ class TiledSoftmax:
     time; ``dtype`` is of the factors of the product, which is summed, like all else, in float32.
     """
 
-    def __init__(self, head: Tensor, most: int, temperature: float, dtype: torch.dtype) -> None:
-        self.vocabulary = head.size(0)
-        self._width = min(_WIDTH.get(head.device.type, _WIDE), self.vocabulary)
-        self._heads = head.split(self._width)
-        self._scale = math.log2(math.e) / temperature
+    def __init__(self, head: Head, most: int, temperature: float, dtype: torch.dtype) -> None:
+        self.vocabulary, device = head.weight.size(0), head.weight.device
+        self._width = min(_WIDTH.get(device.type, _WIDE), self.vocabulary)
+        self._heads = head.weight.split(self._width)
+        cap, exponent = head.softcap, math.log2(math.e) / temperature
+        self._scale = head.scale * exponent if cap is None else head.scale / cap
+        self._cap = None if cap is None else cap * exponent
         self._dtype, self._most = dtype, most
-        self._scratch = torch.empty(2, most * self._width, device=head.device)
+        self._scratch = torch.empty(2, most * self._width, device=device)
         self._casts: dict[torch.dtype, Tensor] = {}
         self._memory: Tensor | None = None
         self._powers: list[Tensor] = []
@@ -217,6 +221,8 @@ class TiledSoftmax:
         else:
             torch.mm(states, head.T, out_dtype=torch.float32, out=out)
             out.mul_(self._scale)
+        if self._cap is not None:
+            out.tanh_().mul_(self._cap)
 
     def _cast(self, head: Tensor, dtype: torch.dtype) -> Tensor:
         """In memory that is used again: tiles allocated one by one may never find the gap that the last one left."""

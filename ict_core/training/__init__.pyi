@@ -1,4 +1,5 @@
 from ._memory import reuse_freed_memory as reuse_freed_memory
+from ._packed_forward import check_family as check_family
 from ._packing import Levers as Levers
 from ._rewards import verifier_reward as verifier_reward
 from ._rollouts import engine_for_rollouts as engine_for_rollouts

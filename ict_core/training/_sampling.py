@@ -13,9 +13,18 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from torch.nn.functional import scaled_dot_product_attention, silu
-from transformers import GenerationConfig, LogitsProcessorList, Qwen2ForCausalLM, TemperatureLogitsWarper
+from transformers import (
+    GenerationConfig,
+    LlamaForCausalLM,
+    LogitsProcessorList,
+    MistralForCausalLM,
+    PreTrainedModel,
+    Qwen2ForCausalLM,
+    TemperatureLogitsWarper,
+)
 
-_KNOWN: tuple[type, ...] = (Qwen2ForCausalLM,)  # not what inherits from it
+_KNOWN: tuple[type, ...] = (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM)  # not what inherits from them
+_POSITIONS = ("default", "linear", "llama3")  # rotary ones that depend on no length
 _BLOCK = 4  # tokens between two looks at which rollouts have ended
 _WORTH_IT = 0.9  # they leave when at most this share of the batch goes on
 
@@ -23,25 +32,31 @@ _WORTH_IT = 0.9  # they leave when at most this share of the batch goes on
 def sample_lean(model: Any) -> None:
     """Let ``model.generate`` decode by :func:`decode`, if the model is one that it knows.
 
-    That is a Qwen2 in float32 with full attention and unscaled rotary positions. Adapters, other dtypes and other
-    architectures keep transformers' own loop, and so does every call that finds the weights sharded over ranks.
+    That is a Llama, Mistral or Qwen2 in float32 with full attention, no bias but those of queries, keys and values, and
+    rotary positions that depend on no length. Adapters, other dtypes and other architectures keep transformers' own
+    loop, and so does every call that finds the weights sharded over ranks.
     """
     if type(model) not in _KNOWN or model.dtype != torch.float32:
         return
     config, generate = model.config, model.generate
-    unscaled = (config.rope_parameters or {}).get("rope_type") == "default"
+    windows = set(getattr(config, "layer_types", None) or []) - {"full_attention"}
+    windows |= {config.sliding_window} - {None} if isinstance(model, MistralForCausalLM) else set()
+    layer = model.model.layers[0]
+    others = (layer.self_attn.o_proj, layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj)
+    biased = any(linear.bias is not None for linear in others)
+    fixed = (config.rope_parameters or {}).get("rope_type") in _POSITIONS
 
     def lean_generate(**inputs: Any) -> Any:
         sharded = any(isinstance(weight, DTensor) for weight in model.parameters())
         return generate(**inputs, custom_generate=None if sharded else decode)
 
-    if unscaled and config.hidden_act == "silu" and set(config.layer_types or []) == {"full_attention"}:
+    if fixed and not windows and not biased and config.hidden_act == "silu":
         model.generate = lean_generate
 
 
 @torch.inference_mode()
 def decode(
-    model: Qwen2ForCausalLM,
+    model: PreTrainedModel,
     input_ids: Tensor,
     logits_processor: LogitsProcessorList,
     stopping_criteria: object,
@@ -99,7 +114,7 @@ class _Decoder:
     Positions count from the first column, padding included: rotary attention sees their distances alone.
     """
 
-    def __init__(self, model: Qwen2ForCausalLM, temperature: float, most: int) -> None:
+    def __init__(self, model: Any, temperature: float, most: int) -> None:
         config = model.config
         self._read: Callable[..., Any] = model
         self._rotary: Callable[..., tuple[Tensor, Tensor]] = model.model.rotary_emb
@@ -172,7 +187,8 @@ def _joined_weights(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
         return torch.cat([straight, torch.stack([-second, first], 1).flatten(0, 2), values])
 
     into = joined(attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight)
-    bias = joined(attention.q_proj.bias, attention.k_proj.bias, attention.v_proj.bias)
+    linears = (attention.q_proj, attention.k_proj, attention.v_proj)
+    bias = joined(*(x.weight.new_zeros(len(x.weight)) if x.bias is None else x.bias for x in linears))
     gate_up = _normed(torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]), layer.post_attention_layernorm)
     return _normed(into, layer.input_layernorm), bias, attention.o_proj.weight.T, gate_up, mlp.down_proj.weight.T
 

@@ -7,7 +7,7 @@ What begins with an underscore in TRL and transformers and is used nonetheless, 
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
     _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
                                           on the CPU, for which TRL's own transfer fails
-    _attn_implementation                  read of a model's config (training.passes): packed passes know ``sdpa``
+    _attn_implementation                  read of a model's config (training.packed_forward): it knows ``sdpa``
 
 All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, the reward function, and the events
 of :class:`ict_core.training._resume.Checkpointing`. Public functions of other objects are replaced where none of the
@@ -18,7 +18,7 @@ two has an option for it, each with its reason where it is done:
     vllm_generation.sync_weights          training.rollouts: to know when weights came; on a CPU TRL's own way fails
     llm.generate, vllm_client.generate    training.rollouts: TRL has one seed for all requests of all steps
     model.generate                        training.sampling: TRL does not pass ``custom_generate`` on
-    model.forward                         training.passes: wrappers of ranks must see packed passes
+    model.forward                         training.packed_forward: wrappers of ranks must see packed passes
 """
 
 import functools
@@ -37,13 +37,14 @@ from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
 from ict_core.config import Correction, Method, Rollouts, rows_of_groups
+from ict_core.models import lm_head
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS, TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
 from ict_core.training._packing import Levers
-from ict_core.training._passes import Batch, DensePasses, PackedPasses, whole_head
+from ict_core.training._passes import Batch, DensePasses, PackedPasses
 from ict_core.training._resume import Checkpointing, Checkpoints
 from ict_core.training._rewards import Reward
 from ict_core.training._rollouts import SeededSampler, weight_difference
@@ -228,7 +229,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
         Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
         """
-        head = whole_head(self._plain(self.model)).detach()
+        head = lm_head(self._plain(self.model))
+        head = head._replace(weight=head.weight.detach())
         options: dict[str, Any] = {"group_size": self._group_size, "temperature": self.temperature, "scores": scores}
         shape = batch["completion_mask"].shape
         pieces = torch.arange(shape[0]).split(self._at_once)

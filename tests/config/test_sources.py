@@ -1,5 +1,6 @@
 """The folders that a study names: looked for before a job starts, and by nothing that reads no data."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def named(configs) -> Path:
     """A repository whose study names a mirror and a local model, neither of which is there."""
     text = (configs / "studies/mini.yaml").read_text().replace("study: mini", "study: named")
     text = text.replace("  seed: 0\n", "  seed: 0\n  mirror: rows\n").replace("mini-m", "tiny")
+    text = re.sub(r"beside:.*\n", "", text)
     (configs / "studies/named.yaml").write_text(text)
     (configs / "models/tiny.yaml").write_text(LOCAL)
     return Path.cwd()
@@ -71,3 +73,16 @@ def test_ict_check_refuses_and_what_reads_no_data_does_not(named, capsys):
     for folder in ("rows", "checkpoints/tiny"):
         (named / folder).mkdir(parents=True)
     assert cli.main(["check", STUDY]) == 0
+
+
+def test_a_study_that_shall_stand_beside_another_is_stored(named):
+    path = named / "configs/studies/mini.yaml"
+    path.write_text(re.sub(r"beside:.*\n", "", path.read_text()) + "\nbeside: [mini-20, mini-agian]\n")
+    stored = named / "results/reference"
+    for name in ("mini-20", "mini-again"):
+        (stored / name).mkdir(parents=True)
+    (stored / "mini-20/claims.json").touch()
+    with pytest.raises(UserError) as error:
+        check_sources(load_study(path), named, named / "results/mini")
+    told = f"configs/studies/mini.yaml: beside[1]: 'mini-agian': there is no file {stored}/mini-agian/claims.json; "
+    assert str(error.value) == told + "did you mean 'mini-again'? allowed: mini-20, mini-again"

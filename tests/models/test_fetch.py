@@ -65,6 +65,16 @@ def refused(model, tmp_path, *parts: str) -> None:
     assert not (tmp_path / "results/tiny/base/seed-0/model").exists()
 
 
+def test_a_model_that_the_study_cannot_use_is_refused_before_its_folder_appears(source, tmp_path):
+    def usable(config):
+        raise UserError(f"packed is not allowed for {config.model_type}")
+
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match=rf"^{FILE}: packed is not allowed for qwen2$"):
+        checkpoints.fetch_model(local(), FILE, tmp_path, {}, out, usable)
+    assert not out.exists()
+
+
 def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(source, tmp_path):
     out = fetched(local(), tmp_path)
     assert {path.name for path in out.iterdir()} == WANTED

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
 from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, records, score_name
-from ict_core.tokens import renyi2_entropy, shannon_entropy
+from ict_core.tokens import Head, renyi2_entropy, shannon_entropy
 from ict_core.tokens._distributions import DIVERGENCES
 from ict_core.tokens.streaming import token_statistics
 
@@ -55,7 +55,7 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkey
     states, head, where, ids = random_case(6, 9)
     if shared:  # a prefix of the first group, a part of one in the second, and rows in which two of three agree
         where[:3, :2], where[3:5, 0], where[4:, 2] = where[0, :2], where[3, 0], where[4, 2]
-    tokens = token_statistics(states, head, where, ids, group_size=3, temperature=0.7, scores=tuple(GROUP_SCORES))
+    tokens = token_statistics(states, Head(head), where, ids, group_size=3, temperature=0.7, scores=tuple(GROUP_SCORES))
     mask = where >= 0
     log_probs, *values = full(states, head, where, ids, 0.7)
     expected = dict(zip(("logprob", "h1", "h2"), values, strict=True))
@@ -90,7 +90,7 @@ def test_a_shared_prefix_has_no_divergence(copied):
         states[where[:, :2]] = states[where[0, :2]]
     else:
         where[:, :2] = where[0, :2]
-    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
+    tokens = token_statistics(states, Head(head), where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
     for name in ("js", "js_leave_one_out", "kl", "tv", "wasserstein"):
         assert (tokens[name][:, :2] == 0).all(), name
         assert (tokens[name][:, 2:] > 0).all(), name
@@ -99,7 +99,7 @@ def test_a_shared_prefix_has_no_divergence(copied):
 
 def test_certain_tokens_and_impossible_ones():
     states, head, where, ids = random_case(4, 6)
-    tokens = token_statistics(states * 30, head, where, ids, group_size=2, temperature=1.0)
+    tokens = token_statistics(states * 30, Head(head), where, ids, group_size=2, temperature=1.0)
     log_probs, sampled, h1, h2 = full(states * 30, head, where, ids)
     assert (log_probs.exp().float() == 0).any(), "no probability underflows"
     mask = where >= 0
@@ -139,7 +139,7 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
     vocabulary = logits.shape[-1]
     where, ids = torch.arange(8).view(4, 2), torch.zeros(4, 2, dtype=torch.int64)
     states, head = torch.from_numpy(logits).view(8, vocabulary), torch.eye(vocabulary)
-    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
+    tokens = token_statistics(states, Head(head), where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
     assert tokens.values.isfinite().all() and tokens.score("surprise").isfinite().all()
 
     log_p = logits.astype(np.float64) - logsumexp(logits.astype(np.float64), -1, keepdims=True)
@@ -166,8 +166,8 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
 def test_half_precision_rounds_states_and_head_and_no_more(autocast):
     states, head, where, ids = random_case(4, 6)
     rounded, rounded_head = states.bfloat16(), head.bfloat16()
-    expected = token_statistics(rounded.float(), rounded_head.float(), where, ids, group_size=2, temperature=0.7)
-    inputs = (states, head) if autocast else (rounded, rounded_head)
+    expected = token_statistics(rounded.float(), Head(rounded_head.float()), where, ids, group_size=2, temperature=0.7)
+    inputs = (states, Head(head)) if autocast else (rounded, Head(rounded_head))
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         found = token_statistics(*inputs, where, ids, group_size=2, temperature=0.7)
     torch.testing.assert_close(found.values, expected.values, atol=1e-6, rtol=1e-6)
@@ -176,15 +176,15 @@ def test_half_precision_rounds_states_and_head_and_no_more(autocast):
 
 def test_a_score_that_nobody_asked_for_is_not_there():
     states, head, where, ids = random_case(4, 5, 20)
-    tokens = token_statistics(states, head, where, ids, group_size=4, temperature=1.0)
+    tokens = token_statistics(states, Head(head), where, ids, group_size=4, temperature=1.0)
     assert set(tokens.names) == {*POLICY_STATISTICS, "js"}
     with pytest.raises(KeyError):
         tokens.score("kl")
-    none = token_statistics(states, head, where, ids, group_size=4, temperature=1.0, scores=())
+    none = token_statistics(states, Head(head), where, ids, group_size=4, temperature=1.0, scores=())
     torch.testing.assert_close(none.values, tokens.values[:3])
 
 
 def test_part_of_a_group_is_refused():
     states, head, where, ids = random_case(5, 4, 20)
     with pytest.raises(ValueError, match="5 rollouts are not whole groups of 2"):
-        token_statistics(states, head, where, ids, group_size=2, temperature=1.0)
+        token_statistics(states, Head(head), where, ids, group_size=2, temperature=1.0)

@@ -8,13 +8,10 @@ import pytest
 import torch
 from short_runs import MODEL
 from test_trainer import GRPO, LengthPool, Rule, recipe, top
-from transformers import AutoModelForCausalLM
 from trl.trainer.utils import split_tensor_dict
 
-from ict_core.errors import UserError
 from ict_core.selection import SELECTORS
 from ict_core.training import Levers, TrainingRun, build_trainer
-from ict_core.training._passes import add_packed_forward
 
 B, P, T = 16, 7, 12
 NOTHING = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
@@ -122,10 +119,3 @@ def test_each_saving_takes_tokens_out_of_the_update(trainers):
     updates = counted[1::2]  # every second pass is that of the statistics
     padded = B * (P + T)
     assert all(more > fewer or (kl and i == 2) for i, (more, fewer) in enumerate(pairwise([padded, *updates])))
-
-
-def test_a_model_that_packed_passes_would_get_wrong_is_refused(tiny_checkpoint):
-    model = AutoModelForCausalLM.from_pretrained(tiny_checkpoint)
-    model.config.layer_types = ["sliding_attention", *model.config.layer_types[1:]]
-    with pytest.raises(UserError, match="sliding_attention.*State passes: dense"):
-        add_packed_forward(model, 1.0)

@@ -19,6 +19,7 @@ PARTS = [
     "requirements",
     "environment.yml",
     "pyproject.toml",
+    *(f"results/reference/{study}/claims.json" for study in ("mini-20", "mini-again")),  # what stands beside `mini`
 ]
 
 
@@ -37,6 +38,7 @@ class Copy:
                 half_written = shutil.ignore_patterns("*.pyc.*")  # bytecode of another of pytest's processes
                 shutil.copytree(source, folder / part, ignore=half_written)
             else:
+                (folder / part).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, folder / part)
 
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

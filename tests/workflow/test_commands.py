@@ -23,7 +23,8 @@ REGRADED = "stored=results/mini/regrade results=results/mini/regrade/evidence"
 KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-prefix /shared/ict"
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
-FIGURES = 16
+FIGURES = 18
+STORED = ("mini-20", "mini-ablations", "mini-components")  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
 # the cell itself and again at the recipe's rate, and three rates with two seeds to choose its own by
@@ -48,6 +49,8 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all regrade --configfile configs/studies/mini.yaml": Counter(regrade=1),
     "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": ABLATIONS,
     "snakemake --cores all --configfile configs/studies/smoke.yaml": SMOKE,
+    "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
+    + Counter(fetch_model=1, pretrain=-1),
     f"snakemake --cores 1 prefetch {PAPER}": Counter(data=1, fetch_model=3, prefetch=1),
     "snakemake --cores 4 prefetch": Counter(data=1, prefetch=1),
     f"snakemake --cores all completion_table {PAPER}": Counter(
@@ -77,6 +80,8 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     "ict train --help": ((), "\n  Train one cell.\n"),
 }
 PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, verify in test_workflow.py, ...
+    "ict add-model FOLDER",
+    "ict add-model OWNER/NAME",
     "ict doctor",
     "ict explain results/STUDY/claims.json --cell CLAIM",
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
@@ -97,7 +102,7 @@ MADE = {  # what stands among the commands that make would run
     "make fast": 'pytest -m "not slow"',
     "make figures": "stored=results/reference/mini results=results/rebuilt/mini",
     "make figures LOCK=evidence": "requirements/evidence.lock",
-    "make figures STUDY=mini-ablations": "stored=results/reference/mini-ablations",
+    **{f"make figures STUDY={study}": f"stored=results/reference/{study}" for study in STORED},
     "make fuzz": "--minutes 5",
     "make lint": "snakemake --lint",
     "make lock": "scripts/lock.sh",
@@ -118,6 +123,7 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "pytest tests/selection": "make test runs it",
     "pytest tests/workflow/test_kubernetes.py": "make everything runs it",
     "pytest tests/workflow/test_slurm.py": "make everything runs it where Slurm is installed",
+    "python -m ict_core.calibration.ledger": "half an hour; tests/calibration has few repetitions",
     "python -m ict_core.calibration.measure --repetitions 4000": "an hour; tests/statistics has few repetitions",
     "python -m ict_core.calibration.tables": "tests/statistics holds the page's tables against it",
     "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",
@@ -227,4 +233,4 @@ def test_what_the_other_lines_name_is_there():
     modules = {word for word in words if word.startswith("ict_core.")}
     assert [file for file in files if not Path(REPOSITORY, file).exists()] == []
     assert [module for module in modules if importlib.util.find_spec(module) is None] == []
-    assert len(files) > 5 and len(modules) == 2
+    assert len(files) > 5 and len(modules) == 3

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ict_core.config import BASE_VARIANT, Cell, at_rate
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, last_reward, mean_reward, score_grades
+from ict_core.evidence import best_rate, last_reward, mean_rewards, score_grades
 from ict_core.store import (
     MANIFEST,
     StudyFiles,
@@ -142,13 +142,12 @@ def _tuning(seen: Walk, place: Place, rate: float) -> None:
             log = records.read_frame(train.log, records.LOG, train.folder)
             if last_reward(log) != reward:
                 seen.links.append((f"{file.name}: the reward of {cell.folder} is that of its log", False))
-    means = {float(tried): mean_reward(of_rate) for tried, of_rate in choice["rewards"].items()}
-    again = best_rate(means, choice["config"]["recipe"])
+    again = best_rate(mean_rewards(choice["rewards"]), choice["config"]["recipe"])
     seen.hold("the rewards choose this learning rate", f"{choice['learning_rate']:g}", f"{again:g}")
 
 
 def _rewards(choice: Mapping[str, Any]) -> str:
-    means = {tried: f"{mean_reward(of_rate):.4f}" for tried, of_rate in choice["rewards"].items()}
+    means = {f"{tried:g}": f"{mean:.4f}" for tried, mean in mean_rewards(choice["rewards"]).items()}
     return f"learning rate {choice['learning_rate']:g}, chosen by the mean reward at each: {_pairs(means)}"
 
 

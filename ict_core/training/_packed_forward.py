@@ -1,0 +1,209 @@
+"""A causal model's forward pass over packed rows, of whatever family it is, held against its own."""
+
+import copy
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding
+from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+from trl.kernels import ChunkedLogProbFunction
+
+from ict_core.errors import UserError
+from ict_core.models import lm_head
+from ict_core.training._packing import Packed, pack
+
+_ATTENTION = "packed"
+_LAYERS = {"full_attention", "sliding_attention"}
+_SMALL = {"num_hidden_layers": 2, "vocab_size": 64, "sliding_window": 3, "max_window_layers": 1}
+_SMALL |= {"intermediate_size": 64, "moe_intermediate_size": 64}
+_ROUNDING = 3.0  # times the root of a type's precision: what two orders of operations may differ by, nats
+_VOCABULARY_CHUNK = 32_768  # logits of a token that are held at a time, as in TRL
+
+
+def _attention(
+    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+) -> tuple[Tensor, None]:
+    """transformers' ``sdpa``; over the whole sequences where the states that come are packed, (1, heads, N, width)."""
+    packed: Packed | None = getattr(mask, "packed", None)
+    if packed is None:
+        return sdpa_attention_forward(module, query, key, value, mask, **options)
+    flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
+    seen, window = [], options.get("sliding_window")
+    for index in packed.rows:  # of one length each
+        # gathered as embeddings, whose backward pass adds up what the rows that share a state send back to it
+        q, k, v = (embedding(index, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2) for part in flat)
+        # padding stands on the right, where no causal query of a token looks
+        near = _window(index.size(1), window, query.device) if window and window < index.size(1) else None
+        seen.append(sdpa_attention_forward(module, q, k, v, near, **options)[0].flatten(0, 1))
+    return torch.cat(seen)[packed.cells].unsqueeze(0), None
+
+
+def _window(length: int, size: int, device: torch.device) -> Tensor:
+    """(1, 1, L, L) bool: each token sees itself and the ``size`` - 1 before it."""
+    positions = torch.arange(length, device=device)
+    back = positions[:, None] - positions
+    return ((back >= 0) & (back < size))[None, None]
+
+
+AttentionInterface.register(_ATTENTION, _attention)
+AttentionMaskInterface.register(_ATTENTION, sdpa_mask)
+
+
+def add_packed_forward(model: Any, temperature: float) -> None:
+    """Teach a causal model ``model(packed=...)``; without ``packed`` its forward pass is what it was.
+
+    ``model(packed=layout)`` returns the final hidden states, (N, D); ``model(packed=layout, state=..., token=...)`` the
+    log-probabilities of tokens (M,) predicted by states (M,), at the temperature. Both go through the model's own
+    ``forward``, so that wrappers which gather sharded weights or reduce gradients see them. What the two give for
+    some tokens is compared once, here.
+
+    Raises:
+        UserError: packed passes would not give what the model's own forward pass gives.
+    """
+    config = model.config.get_text_config()
+    reason = _unknown(config)
+    if reason is None:
+        model.set_attn_implementation(_ATTENTION)
+        _teach(model, temperature)
+        reason = _apart(model, temperature)
+    if reason is not None:
+        raise UserError(
+            f"training.passes: packed is not allowed for this model ({config.model_type}: {reason}); allowed: models "
+            "whose layers see other tokens by sdpa alone. State passes: dense"
+        )
+
+
+def check_family(config: Any) -> None:
+    """Refuse, before anything is trained, a model of that configuration which :func:`add_packed_forward` would refuse.
+
+    A model of random weights like it is tried, of two layers, a small vocabulary and short windows.
+    """
+    tried = copy.deepcopy(config.get_text_config())
+    tried._attn_implementation = "sdpa"
+    for key, most in _SMALL.items():
+        if getattr(tried, key, None) is not None:
+            setattr(tried, key, min(getattr(tried, key), most))
+    if getattr(tried, "layer_types", None) is not None:
+        tried.layer_types = sorted(set(tried.layer_types))[:2] * 2
+        tried.layer_types = tried.layer_types[:2]
+    tried.pad_token_id = None
+    add_packed_forward(AutoModelForCausalLM.from_config(tried, dtype=torch.float32), 1.0)
+
+
+def _unknown(config: Any) -> str | None:
+    """Why a model of that configuration cannot run packed, None where nothing speaks against it."""
+    if others := set(getattr(config, "layer_types", None) or []) - _LAYERS:
+        return f"layers of {', '.join(sorted(others))}"
+    if config._attn_implementation != "sdpa":
+        return f"attention {config._attn_implementation}"
+    if getattr(config, "attn_logit_softcapping", None) is not None:
+        return "attn_logit_softcapping, which sdpa leaves out"
+    return None
+
+
+@torch.no_grad()
+def _apart(model: Any, temperature: float) -> str | None:
+    """How packed log-probabilities of two short sequences differ from the model's own; None where they agree."""
+    device, training = model.get_input_embeddings().weight.device, model.training
+    if device.type == "meta":  # a rank whose weights are still to come from the first, which does look
+        return None
+    vocabulary = model.get_output_embeddings().weight.size(0)
+    prompts = torch.tensor([[11, 12, 13], [11, 12, 13]], device=device) % vocabulary
+    responses = torch.tensor([[14, 15, 16, 17], [14, 18, 19, 20]], device=device) % vocabulary
+    mask, read = torch.ones_like(prompts), torch.ones_like(responses, dtype=torch.bool)
+    model.eval()
+    try:
+        logits = model(input_ids=torch.cat([prompts, responses], 1), use_cache=False).logits[:, 2:-1].float()
+        own = (logits / temperature).log_softmax(-1).gather(-1, responses[..., None]).flatten()
+        layout = pack(prompts, mask, responses, read)
+        packed = model(packed=layout, state=layout.where[read], token=responses[read])
+    except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    finally:
+        model.train(training)
+    furthest = (packed.float() - own).abs().max().item()
+    allowed = _ROUNDING * torch.finfo(model.dtype).eps ** 0.5
+    return None if furthest <= allowed else f"log-probabilities differ by {furthest:.2g} nats"
+
+
+def _teach(model: Any, temperature: float) -> None:
+    """Give a model the forward pass of :func:`add_packed_forward`."""
+    dense = model.forward
+
+    @functools.wraps(dense)
+    def forward(*args: Any, packed: Packed | None = None, state: Any = None, token: Any = None, **kwargs: Any) -> Any:
+        if packed is None:
+            return dense(*args, **kwargs)
+        embeddings = model.get_input_embeddings()
+        if _tied(model):
+            tied = embeddings.weight, embeddings.padding_idx, packed.head_gradient
+            embedded = _TiedEmbedding.apply(packed.ids, *tied)
+        else:
+            embedded = embeddings(packed.ids)
+        # a mask of four dimensions goes through every family's layers as it is, and so takes the layout along
+        mask: Any = packed.ids.new_zeros(1, 1, 0, 0)
+        mask.packed = packed
+        states = model.get_decoder()(
+            inputs_embeds=embedded.unsqueeze(0),
+            position_ids=packed.positions.unsqueeze(0),
+            attention_mask=mask,
+            use_cache=False,
+        ).last_hidden_state.squeeze(0)
+        return states if state is None else token_log_probs(model, packed, states[state], token, temperature)
+
+    model.forward = forward
+
+
+def token_log_probs(model: Any, packed: Packed, states: Tensor, tokens: Tensor, temperature: float) -> Tensor:
+    """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held."""
+    weight, scale, softcap = lm_head(model)
+    arguments = (states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, softcap, scale, ())
+    if _tied(model):
+        return _TiedHead.apply(*arguments, packed.head_gradient)[0]
+    return ChunkedLogProbFunction.apply(*arguments)[0]
+
+
+def _tied(model: Any) -> bool:
+    """Whether the head's weight is that of embeddings which are nothing but its rows, and is trained."""
+    embeddings = model.get_input_embeddings()
+    plain = type(embeddings).forward is torch.nn.Embedding.forward
+    return plain and embeddings.weight is model.get_output_embeddings().weight and embeddings.weight.requires_grad
+
+
+class _TiedHead(ChunkedLogProbFunction):
+    """TRL's head, which leaves the gradient of its weights to the embeddings, whose backward pass comes after its own.
+
+    As two gradients of one parameter, autograd would hold two arrays of V x D before it adds them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        ctx.left = arguments[-1]
+        return ChunkedLogProbFunction.forward(ctx, *arguments[:-1])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        states, weight, *rest = ChunkedLogProbFunction.backward(ctx, *gradients)
+        ctx.left.append(weight)
+        return states, None, *rest, None
+
+
+class _TiedEmbedding(torch.autograd.Function):
+    """The embeddings of tokens; their gradient is added to what the head has left."""
+
+    @staticmethod
+    def forward(ctx: Any, ids: Tensor, weight: Tensor, padding: int | None, left: list[Tensor]) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.padding, ctx.left = padding, left
+        return embedding(ids, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor, None, None]:
+        (ids,), (gradient,) = ctx.saved_tensors, gradients
+        if ctx.padding is not None:  # as torch's embeddings have it
+            gradient = gradient.masked_fill((ids == ctx.padding).unsqueeze(-1), 0.0)
+        return None, ctx.left.pop().index_add_(0, ids, gradient), None, None

