@@ -56,9 +56,7 @@ class Run(NamedTuple):
 def with_seeds(folder: Path, seeds: int) -> Study:
     """Write the study with that many seeds in every block."""
     text = (report.REPOSITORY / STUDY).read_text()
-    text = re.sub(
-        r"seeds_per_base: .*\n", "", text
-    )  # the stored cells are given to every seed, and so is their base model
+    text = re.sub(r"seeds_per_base: .*\n", "", text)  # all seeds are given the stored cells, of one base model
     study, blocks = re.subn(r"seeds: \[.*\]", f"seeds: {list(range(seeds))}", text)
     if not blocks:
         raise SystemExit(f"{STUDY} has no line `seeds: [...]`")

@@ -39,6 +39,7 @@ from ict_core.statistics import (
     two_one_sided,
     two_sample,
     two_way,
+    two_way_level,
     welch,
     wilson,
 )
@@ -134,8 +135,8 @@ def level_intervals(drawn: Draw, arm: int, generator: np.random.Generator, popul
     """Intervals for the level of one arm of several runs; bootstraps and unsafe ones where `popular`."""
     level = _Measured("level", drawn.these[:, arm], float(drawn.new[arm]))
     scores = [b[:, arm] for b in drawn.blocks]
-    yield from level.covered("two-way", two_way(scores), OTHER, PRIMARY)
-    yield from level.covered("t over seeds", over_runs(runs_of(drawn.blocks, arm)), SECOND, OTHER)
+    yield from level.covered("two-way", two_way_level(scores), OTHER, PRIMARY)
+    yield from level.covered("t over seeds", over_runs(runs_of(drawn.blocks, arm)).of_share(), SECOND, OTHER)
     if popular:
         yield from level.covered("t over problems", over_problems([b.mean(axis=-2) for b in scores]), UNSAFE, UNSAFE)
         yield from level.covered("crossed bootstrap", crossed_bootstrap(scores, generator, RESAMPLES), UNSAFE, UNSAFE)
@@ -149,7 +150,7 @@ def one_run_intervals(drawn: Draw, samples: int) -> Outcomes:
     """
     scores = [b[:, 0, 0] for b in drawn.blocks]
     truth = float(drawn.new[0])
-    t = over_problems(scores)
+    t = over_problems(scores).of_share()
     quantity = "level of one run" + (", n = 1" if samples == 1 else "")
     yield Question(quantity, "t over problems", NEW, PRIMARY), covers(t.low, t.high, truth)
     if len(scores) > 1:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ict_core.calibration import ledger
 from ict_core.calibration.measure import NEW, OTHER, PLAIN, PRIMARY, ROLES, SECOND, THESE, UNSAFE, UNTRAINED
 from ict_core.markdown import markdown_table
 from ict_core.statistics.calibrated import stored
@@ -55,9 +56,35 @@ def tables(frame: pd.DataFrame) -> dict[str, str]:
     }
 
 
+def _rates(frame: pd.DataFrame, question: str, columns: Sequence[tuple[str, str]]) -> str:
+    """The answers to one question: a line a family, a column for each (arms, case), per cent by rising seeds."""
+    frame = frame[frame["question"] == question]
+    lines = []
+    for family in dict.fromkeys(frame["family"]):
+        cells = []
+        for arms, case in columns:
+            rows = frame[(frame["family"] == family) & (frame["arms"] == arms) & (frame["case"] == case)]
+            cells.append(" / ".join(f"{100 * rate:.1f}" for rate in rows.sort_values("seeds")["rate"]) or "-")
+        lines.append([family, *cells])
+    heads = ["family", *(f"{case}, {arms}" for arms, case in columns)]
+    return markdown_table(heads, lines, "-" * len(heads)).rstrip()
+
+
+def ledger_tables(frame: pd.DataFrame) -> dict[str, str]:
+    """The tables of the documentation by their captions, from a frame of `ledger.COLUMNS`."""
+    cases: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+    for arms, case, points in frame[["arms", "case", "points"]].drop_duplicates().itertuples(index=False):
+        cases[points > 0].append((arms, case))
+    return {
+        "Wrong findings": _rates(frame, ledger.WRONG, cases[False]),
+        "True gains found": _rates(frame, ledger.RIGHT, cases[True]),
+    }
+
+
 def main() -> int:
-    """Print the stored calibration's tables."""
-    sys.stdout.write("\n\n".join(f"{caption}:\n\n{text}" for caption, text in tables(stored()).items()) + "\n")
+    """Print the stored calibrations' tables."""
+    shown = tables(stored()) | ledger_tables(ledger.stored())
+    sys.stdout.write("\n\n".join(f"{caption}:\n\n{text}" for caption, text in shown.items()) + "\n")
     return 0
 
 

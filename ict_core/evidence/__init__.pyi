@@ -1,3 +1,4 @@
+from ._claims import Claim as Claim
 from ._claims import DifferenceTest as DifferenceTest
 from ._claims import Largest as Largest
 from ._claims import Measure as Measure
@@ -22,6 +23,8 @@ from ._measures import WHEN as WHEN
 from ._measures import run_quantities as run_quantities
 from ._measures import runs_of as runs_of
 from ._measures import token_frames as token_frames
+from ._stability import drawable as drawable
+from ._stability import of_seeds as of_seeds
 from ._stability import stability as stability
 from ._stored import ArmVariation as ArmVariation
 from ._stored import Settings as Settings
@@ -31,7 +34,7 @@ from ._stored import mixture_note as mixture_note
 from ._stored import words as words
 from ._tuning import best_rate as best_rate
 from ._tuning import last_reward as last_reward
-from ._tuning import mean_reward as mean_reward
+from ._tuning import mean_rewards as mean_rewards
 from ._values import benchmarks_of as benchmarks_of
 from ._values import searched as searched
 from ._values import values_of as values_of

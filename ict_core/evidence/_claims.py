@@ -111,13 +111,16 @@ def _check_test(path: Path, key: str, test: Test | None, mistakes: Mistakes) -> 
             mistakes.refuse(path, f"{key}.within", list(test.within), "[low, high] with low < high")
 
 
-def declared_pairs(claims: Sequence[Claim]) -> list[tuple[str, str, str]]:
-    """(variant, baseline, metric) of every difference of the average that the ledger declares, each once."""
-    pairs = [
-        (test.ours, baseline, test.metric)
-        for claim in claims
-        if isinstance(test := claim.test, DifferenceTest) and test.minus_metric is None and test.benchmarks is None
-        for baseline in test.against
-        if baseline != BASE
-    ]
-    return list(dict.fromkeys(pairs))
+def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], str]:
+    """(variant, baseline, metric) of every difference of the average that the ledger declares, and its claim's family.
+
+    Where several claims name it, that of the first about this difference alone, not about a mean that it is a part of.
+    """
+    pairs: dict[tuple[str, str, str], str] = {}
+    tests = [(claim.test, claim.family) for claim in claims if isinstance(claim.test, DifferenceTest)]
+    for test, family in sorted(tests, key=lambda pair: len(pair[0].against) > 1):
+        if test.minus_metric is None and test.benchmarks is None:
+            for baseline in test.against:
+                if baseline != BASE:
+                    pairs.setdefault((test.ours, baseline, test.metric), family)
+    return pairs

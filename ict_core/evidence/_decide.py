@@ -80,12 +80,12 @@ def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.floa
     strata = list(values.values())
     if isinstance(test, DifferenceTest) and test.every_model:
         return _weakest(test, strata, margin)
+    value = stratified_t(strata) if isinstance(test, Measure) else stratified_t(strata).of_difference()
     if isinstance(test, Measure) and test.within is not None:
-        result = _in_range(strata, test.within, margin)
+        result = _in_range(value, strata, test.within, margin)
         return replace(result, effect=min(abs(result.estimate - limit) for limit in test.within))
     if test.direction == "equal":
-        return _in_range(strata, (-margin, margin), margin)
-    value = stratified_t(strata)
+        return _in_range(value, strata, (-margin, margin), margin)
     result = _against_zero(value, strata, PREDICTED[str(test.direction)], margin)
     if isinstance(test, DifferenceTest):
         return replace(result, p_equivalence=_equivalence(value, margin))
@@ -98,8 +98,7 @@ def _outcome(value: Estimate, strata: Samples, p: float, finding: str, predicted
     return Outcome(mean, low, high, p, finding, predicted, math.nan, sd, effect, seeds, len(strata))
 
 
-def _in_range(strata: Samples, limits: tuple[float, float], effect: float) -> Outcome:
-    value = stratified_t(strata)
+def _in_range(value: Estimate, strata: Samples, limits: tuple[float, float], effect: float) -> Outcome:
     p, finding = within(value, *limits)
     return _outcome(value, strata, p, finding, EQUIVALENT, effect)
 
@@ -121,7 +120,7 @@ def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
     one model shows the contrary (its p times the number of models).
     """
     sign, count = (1 if test.direction == "higher" else -1), len(strata)
-    values = [stratified_t([runs]) for runs in strata]
+    values = [stratified_t([runs]).of_difference() for runs in strata]
     each = [_against_zero(v, [s], PREDICTED[test.direction], margin) for v, s in zip(values, strata, strict=True)]
     index = min(range(count), key=lambda i: sign * each[i].estimate)
     weakest = each[index]
@@ -138,7 +137,7 @@ def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: f
     """
     count = len(gains)
     model, baseline, benchmark = key = max(gains, key=lambda k: float(gains[k].mean()))
-    value = stratified_t([gains[key]], level=1 - (1 - LEVEL) / count)
+    value = stratified_t([gains[key]], level=1 - (1 - LEVEL) / count).of_difference()
     result = _against_zero(value, [gains[key]], BETTER, margin)
     p = float(np.minimum(1.0, count * result.p))
     return replace(result, p=p, searched=count), f"{model}, {benchmark}, over {baseline}"

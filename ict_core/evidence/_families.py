@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ict_core.evidence._claims import Claim
 from ict_core.evidence._decide import Outcome
-from ict_core.statistics import ALPHA, holm
+from ict_core.statistics import ALPHA, holm_of_distinct
 
 
 class Correction(NamedTuple):
@@ -30,17 +30,16 @@ def corrected(tested: Sequence[tuple[Claim, Outcome]]) -> dict[str, Correction]:
     for claim, result in tested:
         families.setdefault(claim.family, []).append((claim, result))
     for members in families.values():
+        outright = [(claim, result) for claim, result in members if claim.after is None]
+        keys = [_key(claim, result) for claim, result in outright]
         first: dict[str, str] = {}  # by all that a test gave, the claim that counts
+        adjusted = holm_of_distinct([result.p for _, result in outright], keys)
+        for (claim, _), key, p in zip(outright, keys, adjusted.tolist(), strict=True):
+            same = first.setdefault(key, claim.id)
+            told = same if same != claim.id else None
+            corrections[claim.id] = Correction(p, ALPHA / len(set(keys)), told)
         for claim, result in members:
             if claim.after is None:
-                first.setdefault(_key(claim, result), claim.id)
-        counted = {claim.id: result.p for claim, result in members if claim.id in first.values()}
-        adjusted = dict(zip(counted, holm(list(counted.values())).tolist(), strict=True))
-        for claim, result in members:
-            if claim.after is None:
-                same = first[_key(claim, result)]
-                told = same if same != claim.id else None
-                corrections[claim.id] = Correction(adjusted[same], ALPHA / len(counted), told)
                 continue
             before = corrections.get(claim.after)
             gate = 0.0 if before is None else 1.0 if math.isnan(before.p) else before.p

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest
-from ict_core.evidence._decide import verdict
+from ict_core.evidence._decide import found, verdict
 from ict_core.evidence._families import corrected
 from ict_core.evidence._ledger import LedgerFrames, decided
 from ict_core.evidence._values import searched, values_of
@@ -26,7 +26,7 @@ Runs = dict[Any, tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
-class _Drawable:
+class Drawable:
     """The values of a claim, from which those of some seeds are taken."""
 
     claim: Claim
@@ -35,7 +35,7 @@ class _Drawable:
     def of(self, seeds: Floats) -> dict[Any, Floats]:
         """The values of these seeds; none of a model that ran none of them."""
         drawn = [
-            {key: values[np.isin(own, seeds)] for key, (own, values) in runs.items() if np.isin(own, seeds).any()}
+            {key: values[of_seeds] for key, (own, values) in runs.items() if (of_seeds := np.isin(own, seeds)).any()}
             for runs in self.over
         ]
         return {
@@ -49,23 +49,35 @@ def _runs(values: Mapping[Any, pd.Series]) -> Runs:
     return {key: (series.index.to_numpy(), series.to_numpy(np.float64)) for key, series in values.items()}
 
 
-def _drawable(claim: Claim, frames: LedgerFrames) -> _Drawable:
+def drawable(claim: Claim, frames: LedgerFrames) -> Drawable:
+    """The values of a claim in these frames."""
     test = claim.test
     if test is None:
-        return _Drawable(claim, [{}])
+        return Drawable(claim, [{}])
     if isinstance(test, Largest):
-        return _Drawable(claim, [_runs(searched(test, frames.runs))])
+        return Drawable(claim, [_runs(searched(test, frames.runs))])
     tests = [test]
     if isinstance(test, DifferenceTest) and test.combine == "strongest":
         tests = [test.changed(against=(baseline,), combine=None) for baseline in test.against]
-    return _Drawable(claim, [_runs(values_of(t, frames.runs, frames.quantities, frames.mirrors)) for t in tests])
+    return Drawable(claim, [_runs(values_of(t, frames.runs, frames.quantities, frames.mirrors)) for t in tests])
 
 
-def _verdicts(claims: Sequence[_Drawable], seeds: Floats, margin: float) -> dict[str, str]:
+class Drawn(NamedTuple):
+    """What a drawn study says of a claim."""
+
+    finding: str
+    verdict: str
+
+
+def of_seeds(claims: Sequence[Drawable], seeds: Floats, margin: float) -> dict[str, Drawn]:
+    """By their ids what the runs of these seeds say of the claims that they can test, as the ledger decides."""
     values = [(of.claim, of.of(seeds)) for of in claims]
     outcomes = [(claim, decided(claim, drawn, margin)[0]) for claim, drawn in values if drawn]
     corrections = corrected(outcomes)
-    return {claim.id: verdict(outcome, corrections[claim.id].p) for claim, outcome in outcomes}
+    return {
+        claim.id: Drawn(found(outcome, corrections[claim.id].p), verdict(outcome, corrections[claim.id].p))
+        for claim, outcome in outcomes
+    }
 
 
 def _draws(seeds: Floats, size: int, generator: np.random.Generator) -> Iterator[Floats]:
@@ -86,19 +98,19 @@ def stability(
     is decided as the ledger decides, its families corrected anew. A claim that a drawn study cannot test has another
     verdict there. A frame of `STABILITY`.
     """
-    known = [_drawable(claim, frames) for claim in claims]
+    known = [drawable(claim, frames) for claim in claims]
     ran = [own for of in known for runs in of.over for own, _ in runs.values()]
     seeds = np.unique(np.concatenate(ran)) if ran else np.array([])
-    whole = _verdicts(known, seeds, margin)
+    whole = {name: drawn.verdict for name, drawn in of_seeds(known, seeds, margin).items()}
     rows = []
     for size in SIZES:
         if 2 * size > len(seeds):
             continue
         found: dict[str, Counter[str]] = {name: Counter() for name in whole}
         for drawn in _draws(seeds, size, generator):
-            told = _verdicts(known, drawn, margin)
+            told = of_seeds(known, drawn, margin)
             for name, counts in found.items():
-                counts[told.get(name, NOT_TESTED)] += 1
+                counts[told[name].verdict if name in told else NOT_TESTED] += 1
         for name, counts in found.items():
             draws = counts.total()
             same, opposite = (counts[v] / draws for v in (whole[name], _OPPOSITE.get(whole[name], "")))

@@ -18,9 +18,9 @@ def last_reward(log: pd.DataFrame) -> float:
     return float(log.sort_values("step")["reward"].iloc[-steps:].mean())
 
 
-def mean_reward(of_rate: Mapping[str, float]) -> float:
-    """The mean over the seeds."""
-    return sum(of_rate.values()) / len(of_rate)
+def mean_rewards(rewards: Mapping[str, Mapping[str, float]]) -> dict[float, float]:
+    """The mean over the seeds at each rate, from the reward of each rate and seed as ``rate.json`` holds them."""
+    return {float(rate): sum(of_rate.values()) / len(of_rate) for rate, of_rate in rewards.items()}
 
 
 def best_rate(means: dict[float, float], recipe: float) -> float:

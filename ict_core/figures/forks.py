@@ -60,6 +60,8 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
     steps = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
     if steps.empty:
         return sentence("No decision points are known in these problems.")
+    if not steps["forks"].any():  # as of a model that writes nothing like the mini world's solutions
+        return sentence("These responses have none of the known decision points.")
     steps = steps.assign(forks_share=steps["forks"] / steps["tokens"])
     models = titles(steps, [baselines[0]])
     across = min(ACROSS, len(rules))

@@ -1,17 +1,16 @@
-"""The first-order statement about H2 against the exact change: sign, size, where it breaks, and H1 beside it."""
+"""The sign that the first-order statement gives H2's change: how often the exact change has it, where it breaks."""
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import GUIDE, TEXT_WIDTH, present
+from ict_core.figures._panels import GUIDE
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
+from ict_core.figures._sources import Looks, draw_sizes, log_scale, three_panels
+from ict_core.theory import RATIOS, turning_shift
 
 FIGURE = FigureDeclaration(
     place=12,
@@ -21,49 +20,13 @@ FIGURE = FigureDeclaration(
         "against the exact one. Same sign: where it can fail; for π < β and a lowered logit, and for π > β and a "
         "raised one, it is right at every step. Sign breaks at: the step beyond which more than 5 % have the other "
         "sign, up on the left of π = β and down on the right; dots are bins of π / β, lines the closed form ln((2β - "
-        "π(1 + β)) / (π(1 - β))) for two β. Error: the median of the first-order change's distance from the exact one, "
-        "relative to it. Last panel: share for which H1 and H2 change in the same direction, exactly, at a step of 0.1 "
-        "nats, over π; the dotted line is 1 / e. To first order they part only where exp(-H1) < π < β. Grey: random "
-        "distributions, Dirichlet(concentration) of so many tokens. Coloured: the tokens sampled in training, the mean "
-        "over the training seeds in its 95 % t interval."
+        "π(1 + β)) / (π(1 - β))) for two β. Grey: random distributions, Dirichlet(concentration) of so many tokens. "
+        "Coloured: the tokens sampled in training, the mean over the training seeds in its 95 % t interval."
     ),
     inputs=("quantities", "single_logit", "single_logit_bins"),
 )
 
 PURITIES = {0.05: "top", 0.9: "bottom"}  # beta of the closed form of where the sign breaks: side of its name
-_RANDOM_LOOKS = [{"color": "#8A8A8A", "linestyle": line, "linewidth": 1.0} for line in ("-", "--", "-.", ":")]
-_MODEL_LOOKS = [
-    {"color": colour, "linestyle": "-", "linewidth": 1.6}
-    for colour in ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE")  # Tol's bright ones: no method's
-]
-Looks = dict[str, dict[str, Any]]  # the line of every source, the random distributions first
-
-
-def _draw_lines(axis: Axes, rows: pd.DataFrame, x: pd.Series, looks: Looks) -> None:
-    """A line a source, in percent, with the interval over the seeds as a band."""
-    for name, look in looks.items():
-        chosen = (rows["states"] == name).to_numpy()
-        mean, low, high = (100 * rows.loc[chosen, column].to_numpy() for column in ("mean", "low", "high"))
-        axis.plot(x[chosen], mean, **look)
-        axis.fill_between(x[chosen], low, high, color=look["color"], alpha=0.15, linewidth=0)
-
-
-def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
-    """A logarithmic horizontal axis with these ticks, and a vertical one where it has ticks."""
-    axis.set_xscale("log")
-    axis.set_xticks(x, [f"{tick:g}" for tick in x])
-    if y:
-        axis.set_yscale("log")
-        axis.set_yticks(y, [f"{tick:g}" for tick in y])
-    axis.minorticks_off()
-
-
-def _draw_sizes(axis: Axes, rows: pd.DataFrame, sign: int, looks: Looks) -> None:
-    """One measure and regime over the size of the logit's step, up (1) or down (-1)."""
-    chosen = rows[np.sign(rows["shift"]) == sign]
-    _draw_lines(axis, chosen, chosen["shift"].abs(), looks)
-    _log_scale(axis, SIZES)
-    axis.set_xlabel(f"logit {'raised' if sign > 0 else 'lowered'} by (nats)")
 
 
 def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
@@ -76,7 +39,7 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     for name, look in looks.items():
         bins = rows[rows["states"] == name]
         axis.plot(np.sqrt(bins["start"] * bins["end"]), bins["mean"], "o", color=look["color"], markersize=2.6)
-    _log_scale(axis, (0.01, 0.1, 1), (0.01, 0.1, 1, 10))
+    log_scale(axis, (0.01, 0.1, 1), (0.01, 0.1, 1, 10))
     axis.set_ylim(0.01, 20)
     axis.axvline(1, **GUIDE)
     axis.set_xlabel("π / β")
@@ -85,31 +48,17 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 def draw(
     quantities: pd.DataFrame, single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
-    """Draw what the first-order statement is worth, for random distributions and for each model's sampled tokens."""
-    present(quantities, variants)
-    rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))
-    sources = rows["states"].unique()
-    looks = dict(zip(sources, [*_RANDOM_LOOKS[: len(RANDOM)], *_MODEL_LOOKS * len(sources)], strict=False))
-    figure = Figure(figsize=(TEXT_WIDTH, 4.6), layout="constrained")
-    (left, middle, right), below = figure.subplots(2, 3)
-    signs, sizes = (rows[rows["measure"] == measure] for measure in ("same_sign", "error_median"))
-    _draw_sizes(left, signs[signs["regime"] == "p < beta"], 1, looks)
+    """Draw where the statement's sign holds, for random distributions and for each model's sampled tokens."""
+    figure, (left, middle, right), looks, rows, bins = three_panels(
+        quantities, single_logit, single_logit_bins, variants
+    )
+    signs = rows[rows["measure"] == "same_sign"]
+    draw_sizes(left, signs[signs["regime"] == "p < beta"], 1, looks, 100)
     left.set_title("Same sign, π < β (%)")
-    _draw_sizes(middle, signs[signs["regime"] == "p > beta"], -1, looks)
+    draw_sizes(middle, signs[signs["regime"] == "p > beta"], -1, looks, 100)
     middle.set_title("Same sign, π > β (%)")
     _draw_breaking(right, bins[bins["measure"] == "breaking"], looks)
     right.set_title("Sign breaks at (nats)")
-    for axis, sign in zip(below, (1, -1), strict=False):
-        _draw_sizes(axis, sizes[sizes["regime"] == "all"], sign, looks)
-        _log_scale(axis, SIZES, (1, 10, 100))
-        axis.set_title("Error of the size, median (%)")
-    together = bins[bins["measure"] == "together"]
-    _draw_lines(below[2], together, (together["start"] + together["end"]) / 2, looks)
-    below[2].axvline(1 / math.e, **GUIDE)
-    below[2].set_xlabel("π")
-    below[2].set_title("$H_1$ moves with $H_2$ (%)")
-    for axis in (left, middle, below[2]):
+    for axis in (left, middle):
         axis.set_ylim(0, 103)
-    handles = [left.plot([], [], **look, label=name)[0] for name, look in looks.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure

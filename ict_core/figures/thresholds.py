@@ -16,15 +16,17 @@ FIGURE = FigureDeclaration(
     place=4,
     title="The share of tokens kept",
     caption=(
-        "Average over the benchmarks against the share of the response tokens that a rule keeps; GRPO keeps all of "
-        "them. Bars are 95 % two-way intervals (new runs on new problems) around the mean over the training seeds that "
-        "each panel names, every marker is one run, the dashed line is the base model. Rules that keep the same share "
-        "stand side by side. Only models that ran at least two shares of one rule are shown."
+        "Average over the benchmarks against the share of the response tokens that a rule keeps, for the rules of "
+        "which at least two shares ran; those that keep the same share stand side by side. Right of the line, off the "
+        "axis, stand rules with one share and GRPO, which keeps every token. Bars are 95 % two-way intervals (new runs "
+        "on new problems) around the mean over the training seeds that each panel names, every marker is one run, the "
+        "dashed line is the base model. Only models that ran at least two shares of one rule are shown."
     ),
     inputs=("levels", "runs"),
 )
 
 EVERYTHING = "grpo"  # keeps 100 %
+APART = 0.25  # of the axis' logarithm between the rules that stand off it
 SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same share
 SPREAD = 0.03  # of it, between two runs
 
@@ -50,20 +52,30 @@ def ablated(levels: pd.DataFrame) -> list[str]:
     return models
 
 
-def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
-    """Where each variant stands: at its percent, and beside it where a selector with more shares stands there."""
+def _shares(kept: dict[str, tuple[str, int]]) -> dict[str, int]:
+    """The percent of each variant whose selector has several."""
     sizes = [selector for selector, _ in kept.values()]
+    return {variant: percent for variant, (selector, percent) in kept.items() if sizes.count(selector) > 1}
+
+
+def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
+    """Where each variant stands: at its share, beside a selector with more shares that is there, or off the axis."""
+    shares, sizes = _shares(kept), [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
-    for percent in {p for _, p in kept.values()}:
-        neighbours = sorted((v for v in kept if kept[v][1] == percent), key=lambda v: -sizes.count(kept[v][0]))
+    for percent in set(shares.values()):
+        neighbours = sorted((v for v in shares if shares[v] == percent), key=lambda v: -sizes.count(kept[v][0]))
         places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(neighbours)}
-    return places
+    apart = [variant for variant in kept if variant not in shares]
+    end = max(places.values())
+    return places | {variant: end * float(np.exp(APART * (number + 2))) for number, variant in enumerate(apart)}
 
 
 def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict[str, tuple[str, int]]) -> None:
     """One model and metric; both frames hold its rows of the average, levels one a variant."""
     places = _places(kept)
     means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))
+    if len(places) > len(_shares(kept)):
+        axis.axvline(max(places[v] for v in _shares(kept)) * np.exp(APART), color="#B0B0B0", linewidth=0.7)
     if BASE in means:
         axis.axhline(means[BASE], color=style(BASE).colour, linestyle=style(BASE).line, linewidth=0.9)
     for selector in dict.fromkeys(selector for selector, _ in kept.values()):
@@ -98,7 +110,7 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     lost = set(kept) - set(runs["variant"])
     if lost:
         raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")
-    names, percents = titles(runs, list(kept)), sorted({p for _, p in kept.values()})
+    names, percents = titles(runs, list(kept)), sorted(set(_shares(kept).values()))
     figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(kept), marks="markers", height=1.9)
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, model in zip(row, models, strict=True):
@@ -109,6 +121,6 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
             axis.minorticks_off()
         row[0].set_ylabel(f"{metric} (%), average")
     for axis in axes[-1]:
-        axis.set_xlabel("Tokens kept (%)")
+        axis.set_xlabel("Tokens kept (%) | one share, or all")
     figure.align_ylabels(list(axes[:, 0]))
     return figure

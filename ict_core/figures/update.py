@@ -1,14 +1,9 @@
-"""An update's measured change of H2 beside the paper's statement and the single-logit prediction: a row a variant."""
+"""An update's measured change of H2 beside the paper's statement: a row a variant."""
 
-from collections.abc import Sequence
+from functools import partial
 
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
-from ict_core.figures._panels import GUIDE, draw_seeds, present, sentence, variant_panels
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import limits_by
+from ict_core.figures._update_panels import Panel, draw_panels
 from ict_core.theory import LESS_CHANCE
 
 FIGURE = FigureDeclaration(
@@ -18,58 +13,17 @@ FIGURE = FigureDeclaration(
         "The same states before and after an optimiser step, at the steps at which the rule selects; tokens whose H2 "
         "moved by less than 1e-6 nats are left out. As stated: share whose H2 moved with the sign of A (β - π), A the "
         "advantage. Log-odds follow A: share whose sampled token's log-odds moved in the direction of A. Less chance: "
-        "less what the same frequencies of either sign would give if they were independent. As predicted: share whose "
-        "H2 moved with the sign that it would have, had this token's logit alone moved, by the measured change of its "
-        "log-odds; rank correlation (Spearman) of the two. Every marker is one run, the bar a 95 % t interval over the "
-        "training seeds around their mean. A run with fewer than 10 such tokens has no marker."
+        "less what the same frequencies of either sign would give if they were independent. Every marker is one run, "
+        "the bar a 95 % t interval over the training seeds around their mean. A run with fewer than 10 such tokens has "
+        "no marker."
     ),
     inputs=("quantities", "agreement", "agreement_means"),
 )
 
-LINE = 0.2  # inches a variant
-SIDE = 0.2  # of a line: kept tokens stand above its middle, dropped ones below
-
-
-PANELS = (  # title, and the measure of `theory.update` and the regime that it shows, in percent
-    ("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
-    ("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
-    ("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
-    ("As predicted, π > β", "h2_sign", "p > beta"),
-    ("As predicted, π < β", "h2_sign", "p < beta"),
-    ("Rank correlation", "h2_exact_rank", "all"),
+PANELS = (
+    Panel("As stated, π > β", f"statement{LESS_CHANCE}", "p > beta"),
+    Panel("As stated, π < β", f"statement{LESS_CHANCE}", "p < beta"),
+    Panel("Log-odds follow A", f"follows_advantage{LESS_CHANCE}", "all"),
 )
 
-
-def draw(
-    quantities: pd.DataFrame, agreement: pd.DataFrame, agreement_means: pd.DataFrame, variants: Sequence[str]
-) -> Figure:
-    """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds."""
-    shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
-    values = agreement[agreement["variant"].isin(shown)]
-    if values.empty:
-        return sentence("No token was sampled before and after an update at which a rule selects.")
-    arm = ["model", "variant", "set", "regime"]
-    limits = limits_by(agreement_means, [*arm, "measure"])
-    figure, panels = variant_panels(models, shown, [title for title, *_ in PANELS], LINE)
-    for model, axes in panels.items():
-        for axis, (_, measure, regime) in zip(axes, PANELS, strict=True):
-            rows = values[values["measure"] == measure].sort_values("seed")
-            runs = {key: group["value"] for key, group in rows.groupby(arm)}
-            for height, variant in enumerate(shown):
-                for name, side in (("kept", -SIDE), ("dropped", SIDE)):
-                    key = (model, variant, name, regime)
-                    if key in runs:
-                        level, filled = limits[*key, measure], name == "kept"
-                        draw_seeds(axis, height + side, runs[key], level, variant, spread=0.08, filled=filled)
-            if measure.endswith(LESS_CHANCE):
-                axis.set_xlabel("less chance (points)")
-                axis.axvline(0, **GUIDE)
-            else:
-                axis.set_xlabel("%")
-                axis.set_xlim(min(0, 100 * rows["value"].min()), 100)
-    entries = [
-        Line2D([], [], color="#333333", marker="o", linestyle="None", markersize=3.5, mfc=face, label=name)
-        for name, face in (("kept tokens", "#333333"), ("dropped tokens", "none"))
-    ]
-    figure.legend(handles=entries, loc="outside lower center", ncols=2)
-    return figure
+draw = partial(draw_panels, PANELS)

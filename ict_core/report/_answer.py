@@ -40,11 +40,12 @@ def answer(
     heads = ["model", "method", *_METRICS, f"Δ {_METRICS[1]}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
+    shared = f" ({each} with each base model)" if (each := settings.seeds_per_base or 1) > 1 else ""
     return "\n".join(
         [
             *_first_claim(claims),
             f"Average over {len(settings.mirrors)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
-            f"{' or '.join(map(str, seeds))} training seeds.\n",
+            f"{' or '.join(map(str, seeds))} training seeds{shared}.\n",
             table,
         ]
     )

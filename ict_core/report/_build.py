@@ -32,12 +32,13 @@ _READING = """\
 - **The unit is the training run**, identified by its seed. Problems are averaged within a benchmark, benchmarks \
 within a run (each weighs the same), and runs last. pass@k is the unbiased estimate of Chen et al. (2021).
 - **A level's interval** (main table) is the two-way interval over runs and problems: it speaks for new runs on new \
-problems of these kinds. **A difference's interval** is Student's t over the paired differences of the runs; the \
-two-way interval stands beside it. Both are nominal 95 %; `docs/statistics.md` has their measured coverage.
+problems of these kinds, and lies within 0 and 100 (symmetric about the logit). **A difference's interval** is \
+Student's t over the paired differences of the runs; the two-way interval stands beside it. Both are nominal 95 %; \
+`docs/statistics.md` has their measured coverage.
 - **The deciding test** is the paired t over seeds (from 10 seeds the exact sign-flip). Holm's correction runs over \
-the declared contrasts, and over the claims of each family; Benjamini and Hochberg's over the exploratory contrasts of \
-the average, and apart from them over those of single benchmarks. No test here treats problems or samples as \
-independent observations of a method.
+the declared contrasts of one question, and over the claims of each family; Benjamini and Hochberg's over the \
+exploratory contrasts of the average, and apart from them over those of single benchmarks. No test here treats \
+problems or samples as independent observations of a method.
 - **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests place the \
 difference within ±{margin:g} points. `not confirmed`: p is below 0.05, and above it once corrected for the other \
 tests: seen here, to be shown by more seeds. `none seen`: neither. The runs cannot tell, which is not that the methods \

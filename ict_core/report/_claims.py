@@ -156,7 +156,7 @@ def claims_beside(
     return "\n".join(
         [
             "\n## The same claims in other studies\n",
-            f"Stored studies of the same design with other seeds. {'; '.join(counts)}.\n",
+            f"Stored studies of the same design with more or other seeds. {'; '.join(counts)}.\n",
             markdown_table(heads, rows, "l" + "rl" * (1 + len(by_id))),
         ]
     )

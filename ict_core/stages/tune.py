@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ict_core.config import Study, rate_of
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, last_reward, mean_reward
+from ict_core.evidence import best_rate, last_reward, mean_rewards
 from ict_core.store import StudyFiles, TrainFiles, cost, manifest, records, remember_source, write_manifest
 
 
@@ -21,7 +21,7 @@ def run(study: Study, model: str, variant: str, results: Path, out: Path) -> Non
         log = records.read_frame(train.log, records.LOG, train.folder)
         rate = rate_of(cell.variant)[1]
         rewards.setdefault(f"{rate:g}", {})[str(cell.seed)] = last_reward(log)
-    means = {float(rate): mean_reward(of_rate) for rate, of_rate in rewards.items()}
+    means = mean_rewards(rewards)
     chosen = best_rate(means, study.training.learning_rate)
     facts = {"stage": "tune", "rewards": rewards, "learning_rate": chosen, **cost(started, 0)}
     write_manifest(out, manifest(study.stage_config("tune")) | facts)

@@ -19,6 +19,7 @@ from ._deciding import claim_verdict as claim_verdict
 from ._deciding import detectable as detectable
 from ._deciding import finding as finding
 from ._deciding import holm as holm
+from ._deciding import holm_of_distinct as holm_of_distinct
 from ._deciding import p_of_strata as p_of_strata
 from ._deciding import seeds_needed as seeds_needed
 from ._deciding import two_one_sided as two_one_sided
@@ -35,6 +36,7 @@ from ._intervals import over_runs as over_runs
 from ._intervals import over_seeds as over_seeds
 from ._intervals import stratified_t as stratified_t
 from ._intervals import two_way as two_way
+from ._intervals import two_way_level as two_way_level
 from ._intervals import welch as welch
 from ._intervals import wilson as wilson
 from ._metrics import Graded as Graded
@@ -48,6 +50,7 @@ from ._pairing import seed_range as seed_range
 from ._pairing import selector_and_percent as selector_and_percent
 from ._pairing import shared_seeds as shared_seeds
 from ._pairing import shown_variants as shown_variants
+from ._permutation import EXACT_PAIRS as EXACT_PAIRS
 from ._permutation import sign_flip as sign_flip
 from ._permutation import signed_rank as signed_rank
 from ._permutation import two_sample as two_sample

@@ -74,7 +74,7 @@ def analyse(
         raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
     shown = {model: shown_variants(scores, model, variants) for model in dict.fromkeys(key[0] for key in counts)}
     trained = [set(names) - {BASE} for names in shown.values()]
-    declared = [d for d in dict.fromkeys(comparisons.declared) if any({d[0], d[1]} <= names for names in trained)]
+    declared = {d: q for d, q in comparisons.declared.items() if any({d[0], d[1]} <= names for names in trained)}
     comparisons = replace(comparisons, declared=declared)
     metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
     check_samples(scores, metrics)

@@ -16,6 +16,7 @@ from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, two_way,
 from ict_core.statistics._permutation import sign_flip_floor
 from ict_core.statistics._schemas import AVERAGE, BASE, CONTRASTS, FAMILIES
 
+DECLARED = FAMILIES[0]
 METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the study has them
 
 
@@ -24,7 +25,7 @@ class Comparisons:
     """What a study compares, and how strictly; a model skips the pairs of which it did not run both variants."""
 
     baselines: Sequence[str]  # the variants to test against, in order
-    declared: Sequence[tuple[str, str, str]]  # the ledger's contrasts: variant, baseline, metric
+    declared: Mapping[tuple[str, str, str], str]  # the ledger's (variant, baseline, metric), and the question of each
     varied: Sequence[tuple[str, str]]  # variant and the one that it varies, exploratory where they are no other pair
     margin: float  # of equivalence, a share above 0; also the difference that `seeds_needed` is for
     power: float  # of `detectable` and `seeds_needed`
@@ -49,7 +50,7 @@ class Comparisons:
         """The family, one of `schemas.FAMILIES`, in which a contrast's p is corrected."""
         if benchmark != AVERAGE:
             return "single benchmark"
-        return "declared" if (variant, baseline, metric) in self.declared else "exploratory"
+        return DECLARED if (variant, baseline, metric) in self.declared else "exploratory"
 
 
 def correlation(ours: Floats, theirs: Floats) -> float:
@@ -72,13 +73,14 @@ def _runs(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> l
         gap, case = difference(ours, theirs), {"model": model, "variant": variant, "baseline": baseline}
         for benchmark in gap.benchmarks:
             runs = gap.runs(benchmark)
-            by_seeds, by_both = over_runs(runs), two_way(gap.of(benchmark))
+            by_seeds, by_both = over_runs(runs).of_difference(), two_way(gap.of(benchmark)).of_difference()
             rows.append(
                 case
                 | {
                     "benchmark": benchmark,
                     "metric": metric,
-                    "family": comparisons.family(variant, baseline, benchmark, metric),
+                    "family": (family := comparisons.family(variant, baseline, benchmark, metric)),
+                    "question": comparisons.declared[variant, baseline, metric] if family == DECLARED else "",
                     "seeds": runs.size,
                     "difference": float(by_seeds.mean),
                     "low": float(by_seeds.low),
@@ -123,11 +125,25 @@ def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
     return np.where(verdict == deciding.NONE_SEEN, np.select(holds, reasons, default=deciding.NONE_SEEN), verdict)
 
 
+def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
+    """The p of all contrasts, shape (rows,), corrected within their families, the declared ones within a question."""
+    adjusted = np.full(len(frame), np.nan)
+    tests = [(model, runs.tobytes()) for model, runs in zip(frame["model"], frame["runs"], strict=True)]
+    for family, question in dict.fromkeys(zip(frame["family"], frame["question"], strict=True)):
+        rows = np.flatnonzero((frame["family"] == family) & (frame["question"] == question))
+        if family == DECLARED:
+            adjusted[rows] = deciding.holm_of_distinct(p[rows], [tests[row] for row in rows])
+        else:
+            adjusted[rows] = deciding.benjamini_hochberg(p[rows])
+    return adjusted
+
+
 def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> pd.DataFrame:
     """Every pair's contrast on every benchmark and their average.
 
-    The declared family holds the declared pairs' declared metrics on the average, over all models; Holm corrects it.
-    All other rows of the average are one exploratory family, those of single benchmarks another, each corrected by
+    The declared family holds the declared pairs' declared metrics on the average; Holm corrects those of one question,
+    over all models, and counts contrasts of the same runs once (an arm may be another to the bit). All other rows of
+    the average are one exploratory family, those of single benchmarks another, each corrected by
     Benjamini and Hochberg's procedure. Which test decides, `_deciding.py` says. The first that holds of these is
     the verdict: "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at
     5 %, uncorrected; "one seed"; "identical", every paired difference 0 up to rounding; "no spread", all of them equal
@@ -147,16 +163,11 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
     frame = pd.DataFrame(rows)
     p_sign_flip, smallest = _by_seeds(frame, power)
     p = deciding.deciding_p(frame["seeds"], frame["p_t"], p_sign_flip)
-    adjusted = np.full(len(frame), np.nan)
-    for family in FAMILIES:
-        members = (frame["family"] == family).to_numpy()
-        correct = deciding.holm if family == "declared" else deciding.benjamini_hochberg
-        adjusted[members] = correct(p[members])
     frame = frame.assign(
         test=deciding.deciding_test(frame["seeds"]),
         p=p,
         p_sign_flip=p_sign_flip,
-        p_adjusted=adjusted,
+        p_adjusted=_adjusted(frame, p),
         p_equivalence=deciding.two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
         detectable=smallest,
         seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, deciding.ALPHA),

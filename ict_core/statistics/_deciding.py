@@ -8,7 +8,7 @@ Of the power, `sd` is the standard deviation of one paired difference. Over `str
 estimates are pooled, it is such that the standard error of the mean is sd / sqrt(seeds).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -107,6 +107,15 @@ def holm(p: ArrayLike) -> Floats:
     Of the whole family, shape (tests,); NaN where there is no test. A p outside [0, 1] is a ValueError.
     """
     return _adjusted(p, _step_down)
+
+
+def holm_of_distinct(p: Sequence[float] | Floats, tests: Sequence[Hashable]) -> Floats:
+    """:func:`holm`, shape (tests,), in which equal `tests` (as of arms whose runs are the same) count once."""
+    first: dict[Hashable, int] = {}
+    for place, test in enumerate(tests):
+        first.setdefault(test, place)
+    adjusted = dict(zip(first, holm(np.asarray(p, dtype=np.float64)[list(first.values())]), strict=True))
+    return np.array([adjusted[test] for test in tests])
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:

@@ -8,7 +8,7 @@ both contain (Searle, Casella and McCulloch 1992, chapter 4).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ict_core.errors import UserError
 
 LEVEL = 0.95
+DIFFERENCE_DF, LEVEL_DF = 2.0, 3.0  # the most degrees of freedom for each run but one (see :func:`two_way`)
 ROUNDING = 1e-12  # values (shares, about 1) closer than this differ by rounding alone
 
 Floats = NDArray[np.float64]
@@ -42,6 +43,17 @@ class Estimate:
     def p(self) -> Floats:
         """Two-sided p of Student's test of a mean of 0, shape (...); NaN where there is no standard error."""
         return np.asarray(2 * special.stdtr(self.df, -np.abs(self.mean / self.se)))
+
+    def of_share(self) -> "Estimate":
+        """The same of a share, with limits that lie within 0 and 1: symmetric about its logit, by the delta method."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no interval: its values are equal
+            half = (self.high - self.low) / 2 / (self.mean * (1 - self.mean))
+            centre = special.logit(self.mean)
+        return replace(self, low=special.expit(centre - half), high=special.expit(centre + half))
+
+    def of_difference(self) -> "Estimate":
+        """The same of a difference of two shares, with limits that are cut at -1 and 1: beyond them lies no truth."""
+        return replace(self, low=np.maximum(self.low, -1.0), high=np.minimum(self.high, 1.0))
 
 
 def check_level(level: float) -> None:
@@ -205,13 +217,15 @@ def variance_parts(blocks: Sequence[Floats]) -> VarianceParts:
     return VarianceParts(average.mean(axis=-1), _variance(average, runs), np.array(problems), np.array(residual), sizes)
 
 
-def two_way(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
+def two_way(blocks: Sequence[Floats], level: float = LEVEL, df_per_run: float = DIFFERENCE_DF) -> Estimate:
     """The mean over benchmarks with an interval for new runs on new problems.
 
     The variance is the largest of V_runs + V_problems - V_residual, V_runs, V_problems and V_residual. This cuts the
     components at 0: where V_problems is below V_residual, the problems' own component is estimated below 0, and with
     0 in its place the sum is V_runs; likewise for the runs, and V_residual where both are cut. The degrees of freedom
-    are Satterthwaite's for the mean squares in the variance chosen.
+    are Satterthwaite's for the mean squares in the variance chosen, at most `df_per_run` for each run but one: few runs
+    that are alike by chance make V_runs small, and Satterthwaite's count jumps from theirs to that of the problems.
+    The constants for differences and levels are chosen by simulation (docs/statistics.md).
 
     The blocks are one a benchmark, each of shape (..., runs, problems of the benchmark), finite; every benchmark weighs
     the same, whatever its size. For a comparison they are the differences, paired by seed and problem. The estimate is
@@ -232,7 +246,13 @@ def two_way(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
     chosen = (variances >= (1 - EQUAL) * variances.max(axis=0)).argmax(axis=0)[None]
     variance, square = (np.take_along_axis(a, chosen, axis=0)[0] for a in (variances, squares))
     scale = max(float(np.abs(block).max()) for block in blocks)
-    return student(parts.mean, variance, satterthwaite(variance, square), level, scale)
+    df = np.minimum(satterthwaite(variance, square), df_per_run * free_runs)
+    return student(parts.mean, variance, df, level, scale)
+
+
+def two_way_level(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
+    """:func:`two_way` of a level: of shares, within 0 and 1, with the degrees of freedom that a level may have."""
+    return two_way(blocks, level, LEVEL_DF).of_share()
 
 
 def over_problems(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:

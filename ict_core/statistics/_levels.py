@@ -12,7 +12,7 @@ from ict_core.statistics._intervals import (
     Floats,
     over_problems,
     over_runs,
-    two_way,
+    two_way_level,
     variance_parts,
     wilson,
 )
@@ -24,25 +24,25 @@ def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str
     """The interval for new problems and how it was made, one of `INTERVALS`."""
     blocks = arm.of(benchmark)
     if len(arm.seeds) > 1:
-        level, name = two_way(blocks), "two-way"
+        level, name = two_way_level(blocks), "two-way"
     elif one_sample and benchmark != AVERAGE:
         level, name = wilson(blocks[0][0]), "wilson"
     else:
-        level, name = over_problems([block[0] for block in blocks]), "problems"
+        level, name = over_problems([block[0] for block in blocks]).of_share(), "problems"
     return level, "none" if np.isnan(level.low) else name
 
 
 def level_frame(arms: Mapping[str, Arms], shown: Shown, one_sample: frozenset[tuple[str, str, str]]) -> pd.DataFrame:
     """A frame of `LEVELS`: those of every shown variant on every benchmark and their average, from each metric's arms.
 
-    With several runs the interval is :func:`two_way`, with one run it is over problems, or Wilson's where every
+    With several runs the interval is :func:`two_way_level`, with one run it is over problems, or Wilson's where every
     problem of a (model, variant, benchmark) has one graded sample, as in `one_sample`; "none" without spread.
     """
     rows = []
     for model, variant, metric, arm in each_arm(arms, shown):
         for benchmark in arm.benchmarks:
             level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
-            seeds = over_runs(arm.runs(benchmark))
+            seeds = over_runs(arm.runs(benchmark)).of_share()
             limits = map(float, (level.mean, level.low, level.high, level.df))
             problems = sum(block.shape[1] for block in arm.of(benchmark))
             of_runs = (float(seeds.low), float(seeds.high), len(arm.seeds))

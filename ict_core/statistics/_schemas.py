@@ -28,6 +28,7 @@ FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are 
 CONTRASTS = {
     **_columns("str", "model", "variant", "baseline", "benchmark", "metric"),
     "family": "str",  # one of FAMILIES
+    "question": "str",  # of a declared one: the claims' family whose question it answers; else empty
     "seeds": "int",
     **_columns("float", "difference", "low", "high"),  # variant - baseline, with t over seeds
     **_columns("float", "two_way_low", "two_way_high"),
@@ -35,7 +36,7 @@ CONTRASTS = {
     "test": "str",  # the deciding one: paired t, sign-flip
     **_columns("float", "p", "p_t", "p_sign_flip"),  # p is of the deciding test
     "p_floor": "float",  # the smallest p that a sign-flip of so many seeds can give
-    "p_adjusted": "float",  # Holm within declared, Benjamini-Hochberg within each other family
+    "p_adjusted": "float",  # Holm within a declared question, Benjamini-Hochberg within each other family
     "p_equivalence": "float",  # the larger of two one-sided p values
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power

@@ -188,7 +188,7 @@ def second_views(
     a, b = (np.stack([block.mean(axis=1) for block in arm], axis=1) for arm in (ours, theirs))  # (seeds, benchmarks)
     a_runs, b_runs = a.mean(axis=1), b.mean(axis=1)
     seeds, problems = a_runs.size, [block.shape[1] for block in ours]
-    unpaired = welch(a_runs, b_runs)
+    unpaired = welch(a_runs, b_runs).of_difference()
     views = _tests(a_runs, b_runs, generator)
     views["welch"] = {"low": float(unpaired.low), "high": float(unpaired.high), "p": float(unpaired.p)}
     views["crossed bootstrap"] = {}

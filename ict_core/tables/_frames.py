@@ -14,7 +14,7 @@ from ict_core.config import Name, Section, read_section
 from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
 from ict_core.evidence import ArmVariation
-from ict_core.statistics import BASE
+from ict_core.statistics import AVERAGE, BASE, IDENTICAL
 from ict_core.tables._layout import NONE
 
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -131,6 +131,13 @@ def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
         return column.map({value: i for i, value in enumerate(values)})
 
     return frame.sort_values(list(orders), key=rank, kind="stable", ignore_index=True)
+
+
+def same_arms(contrasts: pd.DataFrame) -> str:
+    """A sentence, with a space before it, that names the arms whose runs are the same to the bit; empty if none are."""
+    rows = contrasts[(contrasts["benchmark"] == AVERAGE) & (contrasts["verdict"] == IDENTICAL)]
+    pairs = dict.fromkeys(f"`{row.variant}` and `{row.baseline}` on {row.model}" for row in rows.itertuples())
+    return f" Identical in every run: {'; '.join(pairs)}." if pairs else ""
 
 
 def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[str]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 
 NONE = "—"
 SIGNIFICANCE = 0.05
-SYMMETRIC = 0.0005  # limits as far from the mean as this, in shares, print as the same half-width
+SYMMETRIC = 0.005  # sides of an interval whose lengths differ by no more, in shares, print as one half-width
 _ENOUGH = 9  # decimals to which a number is settled first: what lies beyond is the CPU's rounding
 
 
@@ -30,11 +30,15 @@ def percent(share: float, signed: bool = False) -> str:
 
 
 def percent_interval(mean: float, low: float, high: float, signed: bool = False) -> str:
-    """A mean share with half its interval, "23.4 ± 3.1" or "23.4 ± —", or "23.4 (20.1 to 31.0)" where not symmetric."""
+    """A mean share with half its interval, "23.4 ± 3.1" or "23.4 ± —"; where not symmetric, its limits: "23.4 (20–31)".
+
+    The limits are whole percents, so that a row of seven benchmarks fits a page; those of a signed difference are not.
+    """
     if math.isnan(mean):
         return NONE
     if abs((high - mean) - (mean - low)) > SYMMETRIC:
-        return f"{percent(mean, signed)} ({percent_range(low, high, signed)})"
+        limits = percent_range(low, high, signed) if signed else f"{number(100 * low, 0)}–{number(100 * high, 0)}"
+        return f"{percent(mean, signed)} ({limits})"
     return f"{percent(mean, signed)} ± {percent((high - low) / 2)}"
 
 

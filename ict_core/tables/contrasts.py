@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, FAMILIES, seed_range
-from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order
+from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, same_arms
 from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
 from ict_core.tables._registry import TableDeclaration
 
@@ -24,7 +24,11 @@ TABLE = TableDeclaration(
 )
 
 MANY_SEEDS = 1000  # more than this is printed as such
-_CORRECTIONS = {"declared": "Holm", "exploratory": "Benjamini-Hochberg", "single benchmark": "Benjamini-Hochberg"}
+_CORRECTIONS = {
+    "declared": "Holm over those of one question",
+    "exploratory": "Benjamini-Hochberg",
+    "single benchmark": "Benjamini-Hochberg",
+}
 
 
 def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
@@ -40,6 +44,7 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     )
     rows = numbers[numbers["benchmark"] == AVERAGE].reset_index(drop=True)
     shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].replace(LABELS))
+    shown["family"] = shown["family"].where(rows["question"] == "", rows["question"])
     shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
     shown["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
     shown[["verdict", "test"]] = rows[["verdict", "test"]]
@@ -69,14 +74,17 @@ def _family(numbers: pd.DataFrame, family: str) -> str:
 
 def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings) -> str:
     families = "; ".join(_family(numbers, family) for family in FAMILIES)
+    questions = list(dict.fromkeys(rows.loc[rows["question"] != "", "question"]))
+    named = f" Declared are the questions {', '.join(questions)}; the same runs count once." if questions else ""
     no_spread = " No spread: the paired differences are equal and not 0, so that nothing tells how they vary."
     no_spread = no_spread if "no spread" in set(numbers["verdict"]) else ""
     return (
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
         f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "
         "interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the family. "
-        f"{families} (adjusted p < {SIGNIFICANCE}). The rows of the single benchmarks are in the CSV. r: correlation "
-        "of the paired run means. Detectable: the smallest true difference that these seeds would find with power "
+        f"{families} (adjusted p < {SIGNIFICANCE}).{named}{same_arms(rows)} The rows of the "
+        "single benchmarks are in the CSV. r: correlation of the paired run means. Detectable: the smallest true "
+        "difference that these seeds would find with power "
         f"{number(settings.power, 2)}; seeds needed: to find one of {percent(settings.margin)} points with that power, "
         "given this spread; for what was seen: one as large as was seen. Equivalent: within "
         f"±{percent(settings.margin)} points by two one-sided tests; "

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, BASE, seed_range
-from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, wide
+from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, same_arms, wide
 from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
@@ -70,7 +70,8 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
     present = [benchmark for benchmark in benchmarks if benchmark in set(numbers["benchmark"])]
     shown = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
     shown = shown.replace({"metric": LABELS})
-    return Table("main", numbers, shown, _caption(numbers, settings, letters, bool(marks)), keys=2)
+    caption = _caption(numbers, settings, letters, bool(marks)) + same_arms(contrasts)
+    return Table("main", numbers, shown, caption, keys=2)
 
 
 def _of_base(numbers: pd.DataFrame) -> str:
@@ -87,8 +88,8 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
-        f"weighs the same. {_of_base(numbers)} An interval that is not symmetric is printed from low to high; "
-        f"{NONE}: none. "
+        f"weighs the same. {_of_base(numbers)} An interval whose sides differ by more than half a point is "
+        f"printed from low to high, in whole percents; {NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in letters.items())

@@ -37,6 +37,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.statistics._schemas": ALL,
     "ict_core.statistics._pairing": ALL,
     "ict_core.statistics._metrics": {"Graded"},
+    "ict_core.statistics._deciding": {"IDENTICAL"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._stored": ALL,
     "ict_core.evidence._measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},

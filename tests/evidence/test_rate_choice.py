@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, last_reward, mean_reward
+from ict_core.evidence import best_rate, last_reward, mean_rewards
 from ict_core.evidence._tuning import tuning_frame
 from ict_core.store import records
 
@@ -19,7 +19,8 @@ def test_the_reward_is_that_of_the_last_quarter_of_the_steps_rounded_up():
 
 
 def test_the_mean_is_over_the_seeds():
-    assert mean_reward({"900": 0.25, "901": 0.75}) == 0.5
+    rewards = {"0.0001": {"900": 0.25, "901": 0.75}, "0.0003": {"900": 1.0, "901": 0.5}}
+    assert mean_rewards(rewards) == {1e-4: 0.5, 3e-4: 0.75}
 
 
 @pytest.mark.parametrize(

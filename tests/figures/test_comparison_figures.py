@@ -38,7 +38,7 @@ def test_thresholds_draw_mean_interval_and_every_run_over_the_percentage(frames)
     assert np.allclose(marks.get_xdata(), 20, rtol=0.1)
     assert np.allclose(bar.get_ydata(), [100 * level["low"], 100 * level["high"]])
     assert bar.get_xdata() == pytest.approx([20, 20])
-    assert [t.get_text() for t in axis.get_xticklabels()] == ["5", "10", "20", "30", "100"]
+    assert [t.get_text() for t in axis.get_xticklabels()] == ["5", "10", "20", "30"]
     curve = next(x for x in axis.lines if len(x.get_xdata()) == 4)
     assert curve.get_xdata() == pytest.approx([5, 10, 20, 30])
 
@@ -53,12 +53,14 @@ def test_thresholds_find_the_ablation_among_variants_that_other_figures_do_not_s
     assert len(dots(figure.axes[0], "ict-5")) == 1 and not dots(figure.axes[0], "stapo")
 
 
-def test_rules_that_keep_the_same_share_stand_side_by_side():
-    kept = thresholds.fractions(["random-10", "grpo", "ict-20", "ict-10", "entropy-20", "stapo"])
-    assert list(kept) == ["ict-10", "ict-20", "random-10", "entropy-20", "grpo"]
+def test_rules_that_keep_the_same_share_stand_side_by_side_and_those_of_one_share_off_the_axis():
+    kept = thresholds.fractions(
+        ["random-10", "grpo", "ict-20", "ict-10", "ict-30", "entropy-20", "entropy-10", "stapo"]
+    )
+    assert list(kept) == ["ict-10", "ict-20", "ict-30", "entropy-10", "entropy-20", "random-10", "grpo"]
     places = thresholds._places(kept)
-    assert places["ict-10"] == 10 < places["random-10"] < 13 and places["ict-20"] == 20 < places["entropy-20"] < 24
-    assert places["grpo"] == 100
+    assert places["ict-10"] == 10 < places["entropy-10"] < 13 and places["ict-20"] == 20 < places["entropy-20"] < 24
+    assert places["ict-30"] == 30 < places["random-10"] < places["grpo"]
 
 
 def test_a_study_without_an_ablation_says_so(frames):

@@ -63,6 +63,11 @@ def test_problems_without_known_forks_have_a_sentence(shadow):
     assert "No decision points are known" in figure.axes[0].texts[0].get_text()
 
 
+def test_responses_without_a_known_fork_have_a_sentence(shadow):
+    figure = draw_forks(shadow.assign(forks=0.0, fork_recall=float("nan"), fork_precision=0.0), ["ict-10"])
+    assert "none of the known decision points" in figure.axes[0].texts[0].get_text()
+
+
 def test_a_matrix_is_the_mean_over_steps_and_seeds(pairs):
     rules = ["ict-10", "grpo", "entropy-20"]  # in another order than in the frame
     rows = pairs[pairs["model"] == "tiny"]

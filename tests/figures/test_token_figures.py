@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 import synthetic
 
-from ict_core.figures import FIGURES, elbow, purity, single_logit, statements, update
+from ict_core.figures import (
+    FIGURES,
+    elbow,
+    purity,
+    single_logit,
+    single_logit_size,
+    statements,
+    update,
+    update_prediction,
+)
 from ict_core.figures._panels import style
 from ict_core.statistics import _elbow as rule
 
@@ -120,7 +129,9 @@ def test_a_single_run_has_a_dot_and_no_bar():
 
 def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):
     drawn = draw(update, tokens, ["ict-10", "grpo"], ["tiny"])
-    assert list(panels(drawn)) == [title for title, *_ in update.PANELS]
+    assert list(panels(drawn)) == ["As stated, π > β", "As stated, π < β", "Log-odds follow A"]
+    assert len(marks(panels(drawn)["Log-odds follow A"], "ict-10")) == 2
+    drawn = draw(update_prediction, tokens, ["ict-10", "grpo"], ["tiny"])
     axis = panels(drawn)["As predicted, π > β"]
     kept, dropped = marks(axis, "ict-10")
     assert np.allclose(kept.get_xdata(), 100) and np.allclose(dropped.get_xdata(), 100)  # one logit moved, and no other
@@ -140,3 +151,14 @@ def test_the_single_logit_has_a_line_a_source_that_falls_with_the_step(tokens):
     for line in lines:
         assert list(line.get_xdata()) == sorted(line.get_xdata())
         assert (np.diff(line.get_ydata()) <= 0).all() and line.get_ydata()[0] > 97 and line.get_ydata()[-1] < 60
+
+
+def test_the_error_of_the_single_logit_s_size_grows_with_the_step(tokens):
+    drawn = draw(single_logit_size, tokens, ["ict-10"])
+    for axis, sign in zip(drawn.axes[:2], ("raised", "lowered"), strict=True):
+        lines = [x for x in axis.lines if len(x.get_xdata()) == 6]
+        assert len(lines) == 4 + 2 and sign in axis.get_xlabel()
+        for line in lines:
+            error = line.get_ydata()[np.argsort(line.get_xdata())]
+            assert (np.diff(error[:4]) > 0).all() and error[0] < 3
+    assert drawn.axes[2].get_title() == "$H_1$ moves with $H_2$ (%)"

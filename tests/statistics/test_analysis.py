@@ -22,7 +22,12 @@ def scores():
 
 
 def run(scores, variants=VARIANTS, baselines=("grpo", "stapo"), declared=DECLARED, margin=0.02, power=0.8):
-    return analyse(scores, variants, Comparisons(baselines, declared, (), margin, power), generator(0, "statistics"))
+    return analyse(
+        scores,
+        variants,
+        Comparisons(baselines, dict.fromkeys(declared, "question"), (), margin, power),
+        generator(0, "statistics"),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -32,12 +32,12 @@ def study(metrics=("pass@1",), **runs):
 
 def contrasts(arms, baselines=("grpo",), declared=(), varied=(), margin=MARGIN):
     ran = {model: [v for m, v in next(iter(arms.values())) if m == model] for model in ("m", "l")}
-    comparisons = Comparisons(baselines, declared, varied, margin, POWER)
+    comparisons = Comparisons(baselines, dict.fromkeys(declared, "question"), varied, margin, POWER)
     return contrast_frame(arms, {m: v for m, v in ran.items() if v}, comparisons)
 
 
 def pairs(variants, baselines, declared, varied=()):
-    return Comparisons(baselines, declared, varied, MARGIN, POWER).pairs(variants)
+    return Comparisons(baselines, dict.fromkeys(declared, "question"), varied, MARGIN, POWER).pairs(variants)
 
 
 def average(frame, variant="ict"):
@@ -80,7 +80,7 @@ def test_a_row_agrees_with_scipy():
     assert row["p"] == row["p_t"] == pytest.approx(test.pvalue) and row["test"] == "paired t"
     assert row["sd"] == pytest.approx(0.1) and row["correlation"] == pytest.approx(0.5) and row["seeds"] == 3
     assert (row["p_sign_flip"], row["p_floor"]) == (0.25, 0.25)
-    both = two_way(difference(arms["pass@1"]["m", "ict"], arms["pass@1"]["m", "grpo"]).of("average"))
+    both = two_way(difference(arms["pass@1"]["m", "ict"], arms["pass@1"]["m", "grpo"]).of("average")).of_difference()
     assert (row["two_way_low"], row["two_way_high"]) == pytest.approx((both.low, both.high))
     assert row["detectable"] == pytest.approx(detectable(0.1, 3, POWER))
     assert row["seeds_needed"] == seeds_needed(MARGIN, 0.1, POWER)
@@ -124,6 +124,27 @@ def test_the_declared_family_spans_the_models():
     declared = [("ict", "grpo", "pass@1")]
     one, both = average(contrasts(study(**runs), declared=declared)), average(contrasts(arms, declared=declared))
     assert one["p_adjusted"] == pytest.approx(one["p"]) and both["p_adjusted"] == pytest.approx(2 * one["p"])
+
+
+def test_each_question_is_corrected_on_its_own_and_the_same_runs_count_once():
+    grpo, ict, random = [0.3, 0.4, 0.2], [0.5, 0.45, 0.4], [0.2, 0.1, 0.15]
+    arms = study(grpo=grpo, stapo=grpo, ict=ict, random=random)  # stapo is grpo to the bit
+    declared = {
+        ("ict", "grpo", "pass@1"): "baselines",
+        ("ict", "stapo", "pass@1"): "baselines",
+        ("random", "grpo", "pass@1"): "baselines",
+        ("ict", "random", "pass@1"): "score",
+    }
+    comparisons = Comparisons(["grpo", "stapo"], declared, [], MARGIN, POWER)
+    frame = contrast_frame(arms, {"m": ["grpo", "stapo", "ict", "random"]}, comparisons)
+    rows = frame[frame["family"] == "declared"].set_index(["variant", "baseline"])
+    p, adjusted = rows["p"], rows["p_adjusted"]
+    first, second = sorted([p["ict", "grpo"], p["random", "grpo"]])
+    by_hand = {first: 2 * first, second: max(2 * first, second)}
+    for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
+        assert adjusted[pair] == pytest.approx(by_hand[p[pair]])
+    assert adjusted["ict", "random"] == p["ict", "random"] and rows.loc[("ict", "random"), "question"] == "score"
+    assert set(frame.loc[frame["family"] != "declared", "question"]) == {""}
 
 
 def test_a_pair_that_a_model_did_not_run_is_skipped_for_it():

@@ -100,7 +100,7 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
             arms[f"v{len(arms)}"] = arm(f"v{len(arms)}", 0.5 + gaps)
     others = list(arms)[1:]
     of_metric = {"pass@1": {("m", name): values for name, values in arms.items()}}
-    declared = [(name, "grpo", "pass@1") for name in others]
+    declared = {(name, "grpo", "pass@1"): "question" for name in others}
     comparisons = Comparisons(["grpo"], declared, [], MARGIN, 0.8)
     frame = contrast_frame(of_metric, {"m": list(arms)}, comparisons)
     rows = frame[frame["benchmark"] == "average"].set_index("variant")

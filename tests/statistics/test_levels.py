@@ -5,7 +5,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from ict_core.statistics import over_problems, over_runs, two_way, wilson
+from ict_core.statistics import over_problems, over_runs, two_way_level, wilson
 from ict_core.statistics._arms import Arm
 from ict_core.statistics._levels import level_frame
 from ict_core.statistics._schemas import LEVELS
@@ -38,8 +38,8 @@ def test_every_level_is_there_in_order(levels, tmp_path):
 @pytest.mark.parametrize("benchmark", ["a", "b", "average"])
 def test_several_runs_have_the_two_way_interval_and_one_over_seeds(levels, benchmark):
     found, blocks = row(levels, "grpo", benchmark), GRPO.of(benchmark)
-    both = two_way(blocks)
-    seeds = over_runs(np.mean([b.mean(axis=1) for b in blocks], axis=0))
+    both = two_way_level(blocks)
+    seeds = over_runs(np.mean([b.mean(axis=1) for b in blocks], axis=0)).of_share()
     assert found["interval"] == "two-way"
     assert found[["mean", "low", "high", "df"]].tolist() == pytest.approx(
         [float(v) for v in (both.mean, both.low, both.high, both.df)]
@@ -53,7 +53,7 @@ def test_one_run_has_an_interval_over_problems(levels):
     oracle = wilson(BASE.blocks["a"][0])
     assert (share["mean"], share["low"], share["high"]) == pytest.approx((0.6, float(oracle.low), float(oracle.high)))
     for found, blocks in ((several, BASE.of("b")), (average, BASE.of("average"))):
-        oracle = over_problems([b[0] for b in blocks])
+        oracle = over_problems([b[0] for b in blocks]).of_share()
         assert (found["low"], found["high"]) == pytest.approx((float(oracle.low), float(oracle.high)))
         assert isnan(found["seeds_low"]) and isnan(found["seeds_high"])
 

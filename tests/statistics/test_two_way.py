@@ -1,4 +1,5 @@
-from math import isnan, sqrt
+from functools import partial
+from math import inf, isnan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 from student_t import critical_t
 
-from ict_core.statistics import two_way
-from ict_core.statistics._intervals import variance_parts
+from ict_core.statistics import over_problems, over_runs, two_way, two_way_level
+from ict_core.statistics._intervals import LEVEL_DF, variance_parts
+
+BOUNDLESS = partial(two_way, df_per_run=inf)  # Satterthwaite's degrees of freedom as they are
 
 BY_HAND = np.array([[0.0, 2.0], [1.0, 5.0]])
 
@@ -42,7 +45,7 @@ def test_every_benchmark_weighs_the_same():
     # the same block twice: the runs' effects are shared, the problems' are not; each part of a benchmark times 1/4
     parts = variance_parts([BY_HAND, BY_HAND])
     assert parts.runs == pytest.approx(1) and parts.problems == pytest.approx([2.25 / 4] * 2)
-    found = two_way([BY_HAND, BY_HAND])
+    found = BOUNDLESS([BY_HAND, BY_HAND])
     assert found.se**2 == pytest.approx(1 + 2.25 / 2 - 0.25 / 2)
     assert found.df == pytest.approx(2**2 / (1 + 2 * (2.25 / 4) ** 2 + 2 * (0.25 / 4) ** 2))
     larger = np.tile(BY_HAND + 10, 3)
@@ -55,7 +58,7 @@ def test_every_benchmark_weighs_the_same():
 def test_one_benchmark_agrees_with_the_analysis_of_variance(runs, problems, seed):
     block = crossed(np.random.default_rng(seed), runs, problems)
     of_runs, of_problems, rest = mean_squares(block) / block.size
-    found, free = two_way([block]), (runs - 1, problems - 1, (runs - 1) * (problems - 1))
+    found, free = BOUNDLESS([block]), (runs - 1, problems - 1, (runs - 1) * (problems - 1))
     cases = [
         (of_runs + of_problems - rest, (of_runs, of_problems, rest)),
         (of_runs, (of_runs, 0, 0)),
@@ -64,7 +67,10 @@ def test_one_benchmark_agrees_with_the_analysis_of_variance(runs, problems, seed
     ]
     variance, used = max(cases, key=lambda case: case[0])
     assert found.se**2 == pytest.approx(variance, rel=1e-9)
-    assert found.df == pytest.approx(variance**2 / sum(v**2 / f for v, f in zip(used, free, strict=True)), rel=1e-8)
+    df = variance**2 / sum(v**2 / f for v, f in zip(used, free, strict=True))
+    assert found.df == pytest.approx(df, rel=1e-8)
+    assert two_way([block]).df == pytest.approx(min(df, 2 * (runs - 1)), rel=1e-8)
+    assert two_way_level([block]).df == pytest.approx(min(df, 3 * (runs - 1)), rel=1e-8)
     half = critical_t(0.95, float(found.df)) * sqrt(variance)
     assert found.high - found.mean == pytest.approx(half, rel=1e-6)
 
@@ -75,7 +81,7 @@ def test_several_benchmarks_agree_with_the_analysis_of_variance():
     blocks = [effect + crossed(rng, 4, size, 0.3) for size in (3, 8, 5)]
     parts = np.array([mean_squares(b) / b.size for b in blocks]) / 9
     runs = np.var([np.mean([b[s].mean() for b in blocks]) for s in range(4)], ddof=1) / 4
-    found = two_way(blocks)
+    found = BOUNDLESS(blocks)
     variance = runs + parts[:, 1].sum() - parts[:, 2].sum()
     assert found.se**2 == pytest.approx(variance, rel=1e-9)
     problems, rest = ((parts[:, i] ** 2 / free).sum() for i, free in ((1, [2, 7, 4]), (2, [6, 21, 12])))
@@ -105,6 +111,33 @@ def test_parts_that_are_equal_but_for_rounding_always_give_the_same_df():
         found = two_way([rng.permutation(rng.permutation(block, axis=0), axis=1)])
         assert found.se**2 == pytest.approx(part)
         assert found.df == pytest.approx(1 / (1 / 2 + 1 / 6 + 1 / 12))
+
+
+def test_a_level_stays_within_0_and_1_and_is_symmetric_on_the_logit_scale():
+    # half a width of 0.1 about 0.5 is 0.1 / 0.25 = 0.4 in logits: 1 / (1 + exp(-+0.4))
+    values = np.array([0.4, 0.5, 0.6])
+    half = 0.1 / sqrt(3) * critical_t(0.95, 2) / 0.25
+    found = over_runs(values).of_share()
+    assert (found.low, found.high) == pytest.approx((1 / (1 + np.exp(half)), 1 / (1 + np.exp(-half))), rel=1e-7)
+    assert (found.mean, found.se, found.df) == pytest.approx((0.5, 0.1 / sqrt(3), 2))
+    runs = [[[0, 0, 0, 1], [0, 0, 0, 0.5], [0, 0, 0, 1]], [[1, 1, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0.5]]]
+    rare = np.array(runs)  # two levels, 3 runs of 4 problems each
+    plain = two_way([rare], df_per_run=3)
+    assert plain.low[0] < 0 and plain.high[1] > 1
+    for level in (two_way_level([rare]), over_problems([rare[:, 1]]).of_share()):
+        assert (level.low > 0).all() and (level.high < 1).all()
+        odds = [np.log(p / (1 - p)) for p in (level.low, level.mean, level.high)]
+        assert odds[1] - odds[0] == pytest.approx(odds[2] - odds[1])
+    same = over_runs([[1.0, 1.0], [0.0, 0.0]]).of_share()
+    assert np.isnan([same.low, same.high]).all() and same.mean.tolist() == [1, 0]
+
+
+def test_a_difference_of_shares_stays_within_1():
+    found = over_runs([[-0.9, 0.1], [0.2, 0.9], [0.1, 0.11]])
+    cut = found.of_difference()
+    assert found.low[0] < -1 and found.high[1] > 1
+    assert cut.low[:2] == pytest.approx([-1, -1]) and cut.high[:2] == pytest.approx([1, 1])
+    assert (cut.low[2], cut.high[2]) == (found.low[2], found.high[2]) and cut.se is found.se
 
 
 def test_a_batch_is_many_studies():
@@ -162,5 +195,5 @@ def test_covers_new_runs_on_new_problems():
     rng = np.random.default_rng(11)
     shape = (2000, 5, 40)
     block = rng.normal(0, 0.05, (2000, 5, 1)) + rng.normal(0, 0.3, (2000, 1, 40)) + rng.normal(0, 0.2, shape)
-    found = two_way([block])
+    found = two_way([block], df_per_run=LEVEL_DF)
     assert np.mean((found.low <= 0) & (found.high >= 0)) == pytest.approx(0.95, abs=0.02)

@@ -100,7 +100,7 @@ def shadow_row(**values):
 
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
-    comparisons = Comparisons(list(baselines), declared, VARIED, 0.02, 0.8)
+    comparisons = Comparisons(list(baselines), dict.fromkeys(declared, "question"), VARIED, 0.02, 0.8)
     found = analyse(scores, list(variants), comparisons, generator(0, "tables"))
     cells = cells_of(scores)
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
@@ -141,7 +141,14 @@ def levels(*rows):
 def contrast(variant, baseline, metric="pass@1", model="tiny", benchmark="average", **values):
     """One row of schemas.CONTRASTS; what is not given is NaN."""
     row = dict.fromkeys(CONTRASTS, NAN) | {"model": model, "variant": variant, "baseline": baseline}
-    row |= {"benchmark": benchmark, "metric": metric, "family": "exploratory", "seeds": 3, "test": "paired t"}
+    row |= {
+        "benchmark": benchmark,
+        "metric": metric,
+        "family": "exploratory",
+        "question": "",
+        "seeds": 3,
+        "test": "paired t",
+    }
     return row | {"verdict": "none seen"} | values
 
 

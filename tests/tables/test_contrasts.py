@@ -82,7 +82,15 @@ def test_every_contrast_of_the_study_is_there_once(study):
         table.numbers.sort_values(key, ignore_index=True), study["contrasts"].sort_values(key, ignore_index=True)
     )
     assert len(table.shown) == (study["contrasts"]["benchmark"] == "average").sum()
-    assert table.shown["family"].unique().tolist() == ["declared", "exploratory"]
+    assert table.shown["family"].unique().tolist() == ["question", "exploratory"]
+
+
+def test_arms_that_are_the_same_in_every_run_are_named_in_the_caption():
+    rows = [{**ROW, "question": "baselines"}, made.contrast("stapo", "grpo", difference=0.0, verdict="identical")]
+    table = contrasts_table(made.contrasts(*rows), SETTINGS)
+    assert "Identical in every run: `stapo` and `grpo` on tiny." in table.caption
+    assert "Declared are the questions baselines; the same runs count once." in table.caption
+    assert table.shown["family"].tolist() == ["baselines", "exploratory"]
 
 
 def test_one_seed_has_no_test():
@@ -98,7 +106,7 @@ def test_one_seed_has_no_test():
 def test_the_caption_counts_both_families():
     rows = [ROW, made.contrast("ict-10", "stapo", p=0.2), made.contrast("ict-10", "stapo", benchmark="mini-word")]
     caption = contrasts_table(made.contrasts(*rows), SETTINGS).caption
-    assert "Declared (Holm): 1 tests, 1 could be made, 1 is resolved" in caption
+    assert "Declared (Holm over those of one question): 1 tests, 1 could be made, 1 is resolved" in caption
     assert "Exploratory (Benjamini-Hochberg): 2 tests, 1 could be made, 0 are resolved" in caption
     assert "one of 2.0 points" in caption and "power 0.80" in caption
 

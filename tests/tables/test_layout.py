@@ -34,9 +34,10 @@ def test_symmetric_intervals():
 
 
 def test_limits_that_are_not_symmetric_are_printed():
-    assert layout.percent_interval(0.1, 0.02, 0.35) == "10.0 (2.0 to 35.0)"
-    assert layout.percent_interval(0.1, 0.02, 0.181) == "10.0 (2.0 to 18.1)"
-    assert layout.percent_interval(0.1, 0.02, 0.1802) == "10.0 ± 8.0"  # prints as the same half-width
+    assert layout.percent_interval(0.1, 0.02, 0.35) == "10.0 (2–35)"
+    assert layout.percent_interval(0.1, 0.02, 0.186) == "10.0 (2–19)"
+    assert layout.percent_interval(0.1, -0.2, 0.186, signed=True) == "+10.0 (−20.0 to +18.6)"
+    assert layout.percent_interval(0.1, 0.02, 0.184) == "10.0 ± 8.2"  # sides of 8.0 and 8.4 points
 
 
 def test_intervals_that_are_not_there():

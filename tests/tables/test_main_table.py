@@ -50,7 +50,7 @@ def test_cells_are_levels_with_half_their_interval():
 
 def test_a_wilson_interval_is_printed_from_low_to_high():
     levels = made.levels(("tiny", "base", "mini-word", "pass@1", 0.1, 0.035, 0.256))
-    assert shown(levels).loc["base", "mini-word"] == "10.0 (3.5 to 25.6)"
+    assert shown(levels).loc["base", "mini-word"] == "10.0 (4–26)"
 
 
 def test_an_interval_that_is_not_there_is_a_dash():

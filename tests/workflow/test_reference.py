@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
@@ -44,7 +45,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.parametrize("study", ["mini", "mini-ablations"])
+@pytest.mark.parametrize("study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations"])
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
     assert sum(path.stat().st_size for path in folder.rglob("*.*")) < 10 * 2**20
@@ -53,7 +54,8 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
         assert len(stored.frame(name)) > 0 or name == "near_duplicates"
     assert set(stored.settings.variants) == set(stored.frame("log")["variant"])
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, nothing uncommitted
+    commits = 2 if study == "mini-again" else 1  # two that differ in no code of a job, as `mixed` says below
+    assert [source["dirty"] for source in manifest["sources"]] == [False] * commits  # nothing uncommitted
     assert {job["stage"] for job in manifest["jobs"]} >= {"pretrain", "train", "generate"}
     assert stored.mixed == ""
 
@@ -72,6 +74,75 @@ def test_cells_that_two_stored_runs_share_have_the_same_scores():
     both = both if len(per_base) == 1 else both[both["seed"] == 0]  # whose base model is number 0 in any case
     same = [both[column].equals(both[f"{column}_other"].rename(column)) for column in ("n", "correct", "wrong")]
     assert all(same) == (len(hardware) == 1)
+
+
+def test_the_seeds_of_the_default_study_are_the_first_of_twenty():
+    for name in ("scores", "shared_rate_scores", "tuning"):
+        six, twenty = (Stored(REFERENCE.parent / study).frame(name) for study in ("mini", "mini-20"))
+        first = twenty[twenty["seed"].isin(six["seed"].unique())].reset_index(drop=True)
+        key = [column for column in ("model", "variant", "seed", "rate", "benchmark", "problem") if column in six]
+        pd.testing.assert_frame_equal(
+            first.sort_values(key, ignore_index=True), six.sort_values(key, ignore_index=True), check_dtype=False
+        )
+
+
+def test_the_documentation_says_how_stable_the_stored_verdicts_are():
+    """D's promise for six seeds, and the figures of README and docs/mini-world.md."""
+    table = pd.read_csv(REFERENCE.parent / "mini-20" / "tables" / "stability.csv")
+    decided = table[table["verdict"].isin(["supported", "contradicted"])].groupby("seeds")
+    often, mean = decided["same"].agg(lambda same: int((same >= 0.8).sum())), decided["same"].mean()
+    opposite = table.groupby("seeds")["opposite"].max()
+    assert opposite[6] < 0.01
+    text = (REPOSITORY / "docs" / "mini-world.md").read_text()
+    rows = {
+        f"of the {decided.size()[6]} verdicts that twenty seeds reach": [f"{n} seeds" for n in (3, 6, 10)],
+        "reached by 80 % or more of the smaller studies": [str(often[n]) for n in (3, 6, 10)],
+        "reached by the smaller studies, mean": [f"{100 * mean[n]:.0f} %" for n in (3, 6, 10)],
+        "the opposite, at most": [f"{100 * opposite[n]:.1f} %" for n in (3, 6, 10)],
+    }
+    for head, cells in rows.items():
+        assert f"| {head} | {' | '.join(cells)} |" in text, head
+    told = (
+        f"Of the {table['claim'].nunique()} claims that `mini` tests, the same study with twenty seeds and base models"
+    )
+    readme = " ".join((REPOSITORY / "README.md").read_text().split())
+    assert told in readme and f"(`mini-20`) decides {decided.size()[6]}." in readme
+    assert f"for {often[6]} of them 80 % or more reach the same" in readme
+
+
+def test_the_documentation_says_what_lies_between_base_models():
+    """The levels' parts as the stored table has them, the differences' by the mean squares of a nested ANOVA."""
+    folder = REFERENCE.parent / "mini-components"
+    text = " ".join((REPOSITORY / "docs" / "mini-world.md").read_text().split())
+    rows = pd.read_csv(folder / "tables" / "components.csv").query("benchmark == 'average' and metric == 'pass@4'")
+    sd = rows.set_index(["variant", "source"])["sd"]
+    for variant in ("grpo", "ict-10", "random-10"):
+        parts = (f"{100 * sd[variant, source]:.1f}" for source in ("base model", "seed"))
+        assert f"| pass@4 of `{variant}` | {' | '.join(parts)} |" in text
+    scores = Stored(folder).frame("scores")
+    n, c = scores["n"], scores["correct"]
+    wrong = np.prod([np.clip((n - c - i) / (n - i), 0, None) for i in range(4)], axis=0)  # of four answers drawn
+    means = scores.assign(value=1 - wrong).groupby(["variant", "seed", "benchmark"])["value"].mean()
+    runs = means.groupby(["variant", "seed"]).mean().unstack("variant")
+    for variant in ("ict-10", "random-10"):
+        groups = (runs[variant] - runs["grpo"]).dropna().to_numpy().reshape(5, 3)
+        within = groups.var(axis=1, ddof=1).mean()
+        between = max(0.0, groups.mean(axis=1).var(ddof=1) - within / 3)
+        assert f"| `{variant}` − `grpo` | {100 * between**0.5:.1f} | {100 * within**0.5:.1f} |" in text
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_evidence_of_twenty_seeds_is_the_stored_one_byte_for_byte(tmp_path):
+    copy, folder = Copy(tmp_path), REFERENCE.parent / "mini-20"
+    shutil.copytree(folder, copy.folder / "results" / "reference" / "mini-20", dirs_exist_ok=True)
+    settings = ("--config", "stored=results/reference/mini-20", "results=results/rebuilt/mini-20")
+    result = copy.snakemake("tables", "results/rebuilt/mini-20/claims.json", *REBUILD, *settings)
+    assert result.returncode == 0, result.stdout[-5000:]
+    results = copy.folder / "results/rebuilt/mini-20"
+    stored, made = files(folder / "tables"), files(results / "tables")
+    assert [name for name in stored if made[name] != stored[name]] == []
+    assert [n for n in ("claims.json", "claims.md") if (results / n).read_bytes() != (folder / n).read_bytes()] == []
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ def parent_of_output(wildcards, output):
     return Path(output[0]).parent.as_posix()
 
 
-def stored_folder(wildcards, input):
+def folder_of_settings(wildcards, input):
     """The folder of what was measured, in which the settings lie."""
     return Path(input.settings).parent.as_posix()
 

@@ -33,7 +33,7 @@ rule statistics:
     conda:
         "../../environment.yml"
     params:
-        stored=stored_folder,
+        stored=folder_of_settings,
         results=results_folder,
         code=fingerprint("stages.statistics"),
     shell:
@@ -62,7 +62,7 @@ rule make_tables:
     conda:
         "../../environment.yml"
     params:
-        stored=stored_folder,
+        stored=folder_of_settings,
         results=results_folder,
         code=fingerprint("stages.tables", *(f"tables.{name}" for name in TABLES)),
     shell:
@@ -91,7 +91,7 @@ for figure in FIGURES:
             "../../environment.yml"
         params:
             figure=figure,
-            stored=stored_folder,
+            stored=folder_of_settings,
             results=results_folder,
             caption=FIGURES[figure].caption,
             code=fingerprint("stages.figure", f"figures.{figure}"),
@@ -113,7 +113,7 @@ rule paper_figures:
     conda:
         "../../environment.yml"
     params:
-        stored=stored_folder,
+        stored=folder_of_settings,
         results=results_folder,
         code=fingerprint(
             "stages.paper_figures",
@@ -146,7 +146,7 @@ rule claims:
     conda:
         "../../environment.yml"
     params:
-        stored=stored_folder,
+        stored=folder_of_settings,
         results=parent_of_output,
         code=fingerprint("stages.claims"),
     shell:
@@ -172,7 +172,7 @@ rule notebook:
     conda:
         "../../environment.yml"
     params:
-        stored=stored_folder,
+        stored=folder_of_settings,
         results=parent_of_output,
         code=fingerprint(
             "report._notebook",
@@ -214,7 +214,7 @@ rule report:
     conda:
         "../../environment.yml"
     params:
-        stored=stored_folder,
+        stored=folder_of_settings,
         results=parent_of_output,
         code=fingerprint("report._build"),
     shell:
