@@ -11,6 +11,9 @@ from system import INSTALL, named
 from ict_core.process import numerics
 
 numerics.use("portable")  # before a test imports numpy or torch
+import torch  # noqa: E402, F401
+
+numerics.check()  # which holds torch's roots, as a job's start does
 
 settings.register_profile("project", deadline=None, derandomize=True)  # a busy machine is no failure
 settings.load_profile("project")

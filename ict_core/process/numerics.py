@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ict_core.errors import UserError
+from ict_core.process._roots import hold_roots, release_roots, roots_are_exact
 
 Numerics = Literal["portable", "native"]
 
@@ -41,7 +42,7 @@ _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_sup
 _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
 _ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
-_WANTED = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2",
+_WANTED = {"torch": "AVX2", "mkl": "COMPATIBLE", "roots": "IEEE 754", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2",
            "vllm": "_C_AVX2"}  # fmt: skip
 
 _chosen: Numerics | None = None
@@ -79,9 +80,15 @@ def chosen() -> Numerics | None:
 
 
 def check() -> None:
-    """A UserError where portable numerics were chosen, and an imported library uses other kernels."""
+    """A UserError where portable numerics were chosen, and an imported library uses other kernels.
+
+    Where torch has been imported, its roots are held from here on: see :mod:`ict_core.process._roots`.
+    """
     if _chosen != "portable":
+        release_roots()
         return
+    if _imported("torch", "library") and _imported("torch", "compiler"):
+        hold_roots()
     other = {name: used for name, used in in_force().items() if used != _WANTED[name]}
     if other:
         told = ", ".join(f"{name} uses {used}, wanted {_WANTED[name]}" for name, used in other.items())
@@ -143,6 +150,10 @@ def _torch() -> str | None:
     return torch.backends.cpu.get_cpu_capability() if torch else None
 
 
+def _roots() -> str | None:
+    return "IEEE 754" if roots_are_exact() else None
+
+
 def _mkl() -> str | None:
     """The branch of the MKL inside torch, by MKL's own function; None for a torch without it."""
     torch = _imported("torch", "backends")
@@ -189,5 +200,5 @@ def _mapped(pattern: str) -> list[Path]:
     return [Path("/" + path) for path in sorted(paths)]
 
 
-_TELL: dict[str, Callable[[], str | None]] = {"torch": _torch, "mkl": _mkl, "numpy": _numpy, "openblas": _openblas,
+_TELL: dict[str, Callable[[], str | None]] = {"torch": _torch, "roots": _roots, "mkl": _mkl, "numpy": _numpy, "openblas": _openblas,
                                               "arrow": _arrow, "vllm": _vllm}  # fmt: skip

@@ -174,11 +174,12 @@ class TiledSoftmax:
             torch.sum(z.mul_(powers), -1, out=moment)
         largest, total, square, moment = sums.double().unbind(1)
         shift = largest.amax(0)
-        exponent = largest - shift - torch.log2((total * torch.exp2(largest - shift)).sum(0))
+        # the sum is at least 1; log1p, as of the other logarithms in float64 each vendor's CPU has its own
+        exponent = largest - shift - torch.log1p((total * torch.exp2(largest - shift)).sum(0) - 1) / math.log(2)
         factors = torch.exp2(exponent)
         self._factors = factors.float().unsqueeze(-1)
         h1 = -math.log(2) * (factors * (moment + exponent * total)).sum(0)
-        h2 = -torch.log((factors * square).square().sum(0))
+        h2 = -torch.log1p((factors * square).square().sum(0) - 1)
         log_probs = torch.empty_like(columns, dtype=torch.float64)
         log_probs[order] = math.log(2) * (torch.cat(exponents) + exponent[tiles, rows])
         return log_probs.clamp_(max=0.0), h1.clamp_(min=0.0), h2.clamp_(min=0.0)
@@ -197,9 +198,9 @@ class TiledSoftmax:
             # a weighted sum over rows is faster by bmm; _TINY keeps the logarithm of a 0 finite, and 0 times it 0
             q = torch.bmm((factors.squeeze(-1) * weights).unsqueeze(1), powers).add_(_TINY)
             torch.addcmul(q, powers, factors, out=t)
-            torch.sum(torch.log2(t, out=log_t).mul_(t), -1, out=sums[number])
-            torch.sum(q.log2().mul_(q), -1, out=sums_q[number])
-        t_log_t, q_log_q = (math.log(2) * x.double().sum(0) for x in (sums, sums_q))
+            torch.sum(torch.log(t, out=log_t).mul_(t), -1, out=sums[number])
+            torch.sum(q.log().mul_(q), -1, out=sums_q[number])
+        t_log_t, q_log_q = (x.double().sum(0) for x in (sums, sums_q))
         return math.log(2) - (t_log_t + h1 - q_log_q) / 2
 
     def probabilities(self, some: slice) -> Tensor:

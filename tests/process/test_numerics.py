@@ -6,13 +6,15 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 from ict_core.errors import UserError
 from ict_core.process import numerics
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
-HELD = {"torch": "AVX2", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}
+HELD = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}
 TELL = "import json; print(json.dumps(numerics.in_force()))"
 
 
@@ -80,3 +82,26 @@ def test_the_tests_themselves_are_held():
 def test_the_flags_are_those_of_the_kernel():
     flags = numerics.cpu_flags()
     assert {"avx2", "fma", "f16c", "sse2"} <= set(flags) and list(flags) == sorted(flags)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_roots_are_the_nearest_numbers_however_they_are_taken(dtype):
+    """MKL's, which torch would take, are not: one in six differs, and which, each vendor of processors has its own."""
+    x = torch.rand(20_001, dtype=dtype, generator=torch.Generator().manual_seed(0)) * 3
+    exact = np.sqrt(x.numpy())
+    turned = x[:20_000].view(100, 200).T
+    assert np.array_equal(x.sqrt().numpy(), exact) and np.array_equal(turned.sqrt().numpy(), np.sqrt(turned.numpy()))
+    assert np.array_equal(x.clone().sqrt_().numpy(), exact)
+    assert np.array_equal(torch.sqrt(x, out=torch.empty(0, dtype=dtype)).numpy(), exact)
+    assert np.array_equal(torch._foreach_sqrt([x])[0].numpy(), exact)
+    assert x[0].sqrt().item() == exact[0] and torch.equal(torch.tensor([4, 9]).sqrt(), torch.tensor([2.0, 3.0]))
+    assert torch.tensor([-1.0]).sqrt().isnan().all() and torch.tensor([4.0]).bfloat16().sqrt().dtype == torch.bfloat16
+    leaf = torch.tensor([4.0], requires_grad=True)
+    leaf.sqrt().backward()
+    assert leaf.grad.item() == 0.25
+
+
+def test_native_numerics_give_torch_its_own_roots_back():
+    tell = "print(len(numerics.in_force().get('roots', '')))"
+    done = run("numerics.use('portable')", "import torch", "numerics.check()", tell, "numerics.use('native')", tell)
+    assert done.returncode == 0 and done.stdout.split() == ["8", "0"], done.stderr

@@ -36,6 +36,7 @@ for name in "exp", "tanh", "erf", "sin", "sigmoid":
 for name in "log_softmax", "softmax", "logsumexp", "cumsum", "var":
     keep(name, getattr(torch, name)(x, -1))
 keep("log", (x.abs() + 0.1).log())
+keep("root", x.abs().sqrt())
 for name, value in ("sum", x.sum()), ("norm", x.norm()), ("matrix x vector", x @ x[0]), ("dot", x[0] @ x[1]):
     keep(name, value)
 keep("float64", x.double() @ x.double().T)
