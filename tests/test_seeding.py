@@ -74,7 +74,9 @@ class Echo(Engine):
     name = "echo"
 
     def stream(self, requests, sampling):
-        yield from enumerate(Completion(f"{request.prompt} {request.seed}", 1, "stop", 0.0) for request in requests)
+        yield from enumerate(
+            Completion(f"{request.prompt} {request.seed}", (1,), 1, "stop", 0.0) for request in requests
+        )
 
     def settings(self, sampling):
         return {}

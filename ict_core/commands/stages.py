@@ -243,6 +243,59 @@ def shadow_study(study: StudyFile, tokens: Given, shadow: Given, overlap: Given)
     stage.run(loaded, tokens, shadow, overlap)
 
 
+@command("rollouts")
+def rollouts(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache: Given, out: Given) -> None:
+    """Sample and grade an untrained model's answers, with their tokens."""
+    loaded = study_to_run(study)
+    prepare()
+    _check_model(loaded, study, model)
+    from ict_core.stages import rollouts as stage
+
+    stage.run(loaded, model, checkpoint, problems, cache, out)
+
+
+@command("read-tokens")
+def read_tokens(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, out: Given) -> None:
+    """Read every token of an untrained model's answers: entropies and all scores."""
+    loaded = study_to_run(study)
+    prepare()
+    _check_model(loaded, study, model)
+    from ict_core.stages import read_tokens as stage
+
+    stage.run(loaded, model, checkpoint, problems, rollouts, out)
+
+
+@command("token-gradients")
+def token_gradients(
+    study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, tokens: Given, out: Given
+) -> None:
+    """Take the gradient that each rule's tokens carry, on some prompts of an untrained model."""
+    loaded = study_to_run(study)
+    prepare()
+    _check_model(loaded, study, model)
+    from ict_core.stages import token_gradients as stage
+
+    stage.run(loaded, model, checkpoint, problems, (rollouts, tokens), out)
+
+
+@command("token-frames", writes="results")
+def token_frames(study: StudyFile, results: Results) -> None:
+    """Say what every rule makes of the untrained models' tokens, prompt by prompt."""
+    loaded = study_to_run(study)
+    prepare()
+    from ict_core.stages import token_frames as stage
+
+    stage.run(loaded, results)
+
+
+@command("token-pages", portable=True, writes="results")
+def token_pages(stored: Stored, results: Results, claims: Given) -> None:
+    """Make the tables, figures, claims and page of a token study."""
+    from ict_core.stages import token_pages as stage
+
+    stage.run(stored, results, claims)
+
+
 @command("regrade")
 def regrade(
     study: StudyFile,

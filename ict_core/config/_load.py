@@ -24,7 +24,7 @@ _SCHEMAS["methods"] = method_schema()
 # what a study holds as its file says it
 _AS_WRITTEN = (
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
-    *("grid", "baselines", "seeds_per_base", "tuning", "shown", "beside"),
+    *("grid", "baselines", "seeds_per_base", "tuning", "token_study", "shown", "beside"),
 )
 
 

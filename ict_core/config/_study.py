@@ -7,7 +7,7 @@ from typing import Any, Literal
 from ict_core.config._comparison import Comparison, compare
 from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training
-from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceBounds, Grading, Tracker
+from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceBounds, Grading, TokenStudy, Tracker
 from ict_core.config._tuning import Tuning, at_rate, rate_of
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
@@ -18,7 +18,19 @@ _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 _NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "hardware": _OF_THE_SCHEDULER}
 
-Stage = Literal["train_data", "eval_data", "base", "tune", "train", "generate", "grade", "shadow", "evidence"]
+Stage = Literal[
+    "train_data",
+    "eval_data",
+    "base",
+    "tune",
+    "train",
+    "generate",
+    "grade",
+    "shadow",
+    "read_tokens",
+    "token_study",
+    "evidence",
+]
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,7 @@ class Study:
     baselines: tuple[str, ...]  # the variants that every other one is compared with
     seeds_per_base: int | None  # training seeds that begin with one base model; None: all of them
     tuning: Tuning | None  # None: every variant trains at the recipe's learning rate
+    token_study: TokenStudy  # of the untrained models' tokens
     numerics: Numerics  # what the CPU's libraries are held to
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
     shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
@@ -232,8 +245,16 @@ class Study:
             return {"seed": self.data.seed, "benchmarks": sets}
         if stage == "grade":
             return self.grading.dump()
-        if stage == "shadow":
+        if stage == "read_tokens":
+            return {
+                "temperature": self.evaluation.temperature,
+                "passes": self.training.passes,
+                "numerics": self.numerics,
+            }
+        if stage in ("shadow", "token_study"):
             rules = {v: [m.selector, {k: str(x) for k, x in m.parameters().items()}] for v, m in self.methods.items()}
+            if stage == "token_study":
+                return {"rules": rules, **self.token_study.dump(), "seed": self.data.seed}
             return {"rules": rules, "baseline": self.baselines[0]}
         if stage != "evidence":  # which shows what was run, so reads everything
             raise ValueError(f"there is no stage {stage!r}")

@@ -91,6 +91,14 @@ class EvidenceBounds(Section):
     power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
 
 
+class TokenStudy(Section):
+    """How the rules are compared on the untrained models' tokens (`snakemake token_study`)."""
+
+    gradient_prompts: Count = Field(
+        description="prompts with right and wrong answers on which gradients are taken: each a backward pass a rule"
+    )
+
+
 class Block(Section):
     """A part of the grid: every model with every method and every seed."""
 
@@ -126,6 +134,7 @@ class StudyFile(Section):
     baselines: tuple[Name, ...] = Field(min_length=1)
     seeds_per_base: Count | None = None  # training seeds that begin with one base model; absent: all of them
     tuning: Tuning | None = None  # absent: every variant trains at the recipe's learning rate
+    token_study: TokenStudy = TokenStudy(gradient_prompts=8)
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model

@@ -28,7 +28,8 @@ class Completion:
     """One sampled completion."""
 
     text: str  # decoded without special tokens
-    tokens: int  # sampled tokens, the stop token included
+    ids: tuple[int, ...]  # the sampled tokens, the stop token included
+    tokens: int  # their number
     finish_reason: str  # `stop` (a stop id was sampled) or `length`
     logprob: float  # sum of the sampled tokens' at the sampling temperature (at 1 where it is greedy), nats
 

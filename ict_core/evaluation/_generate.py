@@ -26,7 +26,7 @@ from ict_core.seeding import derive_seed
 from ict_core.store import MANIFEST, fingerprint, hash_file, hash_tree, hash_weights, records, write_json
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
-_SCHEMA = {"prompt": "str", "seed": "int", **{name: records.COMPLETIONS[name] for name in _COMPLETION}}
+_SCHEMA = {"prompt": "str", "seed": "int", **{name: records.SAMPLED[name] for name in _COMPLETION}}
 _PART_SECONDS = 15.0  # between two parts: what a killed job has to sample again
 
 
@@ -60,7 +60,7 @@ def _json(file: Path) -> dict[str, Any]:
 def generate(
     engine: Engine, problems: pd.DataFrame, samples: Mapping[str, int], seed: int, sampling: Sampling
 ) -> pd.DataFrame:
-    """Sample completions of every problem: ``records.COMPLETIONS``, samples of a problem together.
+    """Sample completions of every problem: ``records.SAMPLED``, samples of a problem together.
 
     ``samples`` is n of each benchmark. The seed of a completion is derived from the cell's, the problem and the sample
     index, so that it changes neither with n nor with the other benchmarks.
@@ -72,7 +72,8 @@ def generate(
             rows.append((benchmark, problem, sample, own))
             requests.append(Request(prompt, own))
     frame = pd.DataFrame(rows, columns=["benchmark", "problem", "sample", "seed"])
-    return frame.join(pd.DataFrame(engine.sample(requests, sampling)))
+    sampled = pd.DataFrame(engine.sample(requests, sampling))
+    return frame.join(sampled.assign(ids=records.listed(sampled["ids"])))
 
 
 def context_length(
@@ -177,9 +178,11 @@ def _unnamed(folder: Path) -> Path:
 def _write(folder: Path, part: Mapping[Request, Completion]) -> None:
     if not part:
         return
-    rows = [dataclasses.asdict(request) | dataclasses.asdict(completion) for request, completion in part.items()]
+    rows = pd.DataFrame(
+        [dataclasses.asdict(request) | dataclasses.asdict(sampled) for request, sampled in part.items()]
+    )
     unnamed = _unnamed(folder)
-    records.write_frame(pd.DataFrame(rows), unnamed, _SCHEMA)
+    records.write_frame(rows.assign(ids=records.listed(rows["ids"])), unnamed, _SCHEMA)
     unnamed.replace(folder / f"{hash_file(unnamed)}.parquet")
 
 
@@ -198,6 +201,7 @@ def _stored(folder: Path) -> dict[Request, Completion]:
             with contextlib.suppress(FileNotFoundError):
                 path.rename(path.with_suffix(".damaged"))
             continue
+        frame["ids"] = records.unlisted(frame["ids"])
         for prompt, seed, *completion in frame[["prompt", "seed", *_COMPLETION]].itertuples(index=False):
             stored[Request(prompt, seed)] = Completion(*completion)
     return stored

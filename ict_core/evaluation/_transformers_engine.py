@@ -76,7 +76,8 @@ class TransformersEngine(Engine):
         for position, (ids, log_probs) in enumerate(self.sample_ids(requests, sampling)):
             text = self.tokenizer.decode(ids, skip_special_tokens=True)
             reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"
-            yield position, Completion(str(text), len(ids), reason, log_probs.double().sum().item())
+            sampled = tuple(ids.tolist())
+            yield position, Completion(str(text), sampled, len(ids), reason, log_probs.double().sum().item())
 
     def sample_ids(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[Tensor, Tensor]]:
         """The sampled tokens of each request, its stop token included, and their log-probabilities; (T,) each."""

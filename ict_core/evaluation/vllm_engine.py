@@ -112,5 +112,6 @@ class VllmEngine(Engine):
     def _completion(self, output: CompletionOutput) -> Completion:
         if output.finish_reason not in ("stop", "length") or output.cumulative_logprob is None:
             raise RuntimeError(f"vLLM ended a completion with finish_reason {output.finish_reason!r}")
-        text = self._tokenizer.decode(output.token_ids, skip_special_tokens=True)
-        return Completion(text, len(output.token_ids), output.finish_reason, output.cumulative_logprob)
+        ids = tuple(output.token_ids)
+        text = self._tokenizer.decode(ids, skip_special_tokens=True)
+        return Completion(text, ids, len(ids), output.finish_reason, output.cumulative_logprob)

@@ -22,6 +22,7 @@ from ._measures import RULE_QUANTITIES as RULE_QUANTITIES
 from ._measures import WHEN as WHEN
 from ._measures import run_quantities as run_quantities
 from ._measures import runs_of as runs_of
+from ._measures import single_logit_frames as single_logit_frames
 from ._measures import token_frames as token_frames
 from ._stability import drawable as drawable
 from ._stability import of_seeds as of_seeds

@@ -233,7 +233,7 @@ def _of_runs(
                 yield str(model), rollouts, str(rule), when, measure, value
 
 
-def _single_logit(
+def single_logit_frames(
     tokens: pd.DataFrame, variants: Sequence[str], shown: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """`schemas.SINGLE_LOGIT` and `schemas.SINGLE_LOGIT_BINS`: the first-order statement against the exact change."""
@@ -269,7 +269,7 @@ def token_frames(
     tokens = tokens[tokens["variant"].isin(list(variants))]
     quantities = run_quantities(list(QUANTITIES), variants, log, tokens)
     agreeing = agreement(tokens)
-    single_logit, bins = _single_logit(tokens, variants, shown)
+    single_logit, bins = single_logit_frames(tokens, variants, shown)
     return {
         "quantities": quantities,
         "quantity_means": over_seeds(quantities, ["model", "variant", "quantity"]),

@@ -1,9 +1,9 @@
 """Square roots of torch on the CPU, as IEEE 754 has them: the same bits on every vendor's processors.
 
-torch takes them from MKL, whose code for all vendors begins with RSQRTPS: an approximation, of which each vendor chooses
-the last bits, and of the roots that are made from it one in six is not the nearest number. So the deviations that
-advantages are divided by differed between an Intel and an AMD processor (docs/log.md). MKL's logarithms to base 2 and 10
-and those of float64 begin likewise, with RCPPS; no stored result is made from these.
+torch takes them from MKL, whose code for all vendors begins with RSQRTPS, an approximation of which each vendor chooses
+the last bits, and of the roots that are made from it one in six is not the nearest number. So deviations of rewards, by
+which advantages are divided, differed between an Intel and an AMD processor (docs/log.md). MKL's logarithms to base 2
+and 10 and those of float64 begin likewise, with RCPPS; no stored result is made from these.
 """
 
 from typing import Any

@@ -42,8 +42,8 @@ _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_sup
 _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
 _ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
-_WANTED = {"torch": "AVX2", "mkl": "COMPATIBLE", "roots": "IEEE 754", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2",
-           "vllm": "_C_AVX2"}  # fmt: skip
+_WANTED = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell",
+           "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
 
 _chosen: Numerics | None = None
 _before: dict[str, str | None] = {}  # what `use` has replaced
@@ -200,5 +200,5 @@ def _mapped(pattern: str) -> list[Path]:
     return [Path("/" + path) for path in sorted(paths)]
 
 
-_TELL: dict[str, Callable[[], str | None]] = {"torch": _torch, "roots": _roots, "mkl": _mkl, "numpy": _numpy, "openblas": _openblas,
-                                              "arrow": _arrow, "vllm": _vllm}  # fmt: skip
+_TELL: dict[str, Callable[[], str | None]] = {"torch": _torch, "roots": _roots, "mkl": _mkl, "numpy": _numpy,
+                                              "openblas": _openblas, "arrow": _arrow, "vllm": _vllm}  # fmt: skip

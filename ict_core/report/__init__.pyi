@@ -7,3 +7,4 @@ from ._landing import open_report_on as open_report_on
 from ._notebook import execute as execute
 from ._paper import PAPER_FIGURES as PAPER_FIGURES
 from ._paper import paper_figures as paper_figures
+from ._tokens import write_token_pages as write_token_pages

@@ -1,6 +1,15 @@
 from ._checkpoint import Groups as Groups
 from ._checkpoint import GroupSampling as GroupSampling
+from ._checkpoint import group_advantages as group_advantages
 from ._checkpoint import sample_groups as sample_groups
 from ._checkpoint import score_groups as score_groups
 from ._checkpoint import side_by_side as side_by_side
+from ._policy import Policy as Policy
+from ._policy import Prompt as Prompt
+from ._policy import Reading as Reading
+from ._policy import in_parts as in_parts
+from ._policy import parts_folder as parts_folder
+from ._policy import prompts_of as prompts_of
+from ._prompts import Prompts as Prompts
 from ._score import score_study as score_study
+from ._texts import token_texts as token_texts

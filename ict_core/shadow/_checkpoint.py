@@ -1,6 +1,6 @@
 """Groups of rollouts of any checkpoint: all that a rule may know of their tokens, and what each rule keeps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,17 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ict_core.evaluation import Request, Sampling, TransformersEngine, context_length, load_engine, stop_token_ids
 from ict_core.grading import GradingPool
 from ict_core.models import lm_head
 from ict_core.problems.mini import fork_tokens
+from ict_core.process import Progress
 from ict_core.seeding import derive_seed
 from ict_core.selection import Rule
+from ict_core.shadow._gradients import gradient_shares
+from ict_core.shadow._rollouts import Rollouts, predicting_states
 from ict_core.shadow._score import rebuilt, rule_seed, score_step
 from ict_core.store import GROUP_SCORES, records
 from ict_core.tokens import Head
@@ -24,7 +26,6 @@ from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training import TrainingLog, verifier_reward
 
 STEP = 0  # of the only batch
-_TOKENS_AT_ONCE = 2**14  # of one forward pass; one group at least
 _PROBABILITIES_AT_ONCE = 2**24  # 64 MiB in float32
 
 
@@ -55,6 +56,11 @@ class Groups:
     alternatives: Alternatives | None  # None where none were asked for
     model: PreTrainedModel  # in evaluation mode, float32
     tokenizer: PreTrainedTokenizerBase
+
+    @property
+    def rollouts(self) -> Rollouts:
+        """Prompts and responses."""
+        return Rollouts(self.prompt_ids, self.prompt_mask, self.completion_ids, self.completion_mask)
 
 
 @dataclass(frozen=True)
@@ -88,27 +94,21 @@ def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampl
     repeated = problems.loc[problems.index.repeat(size)]
     seeds = [derive_seed(sampling.seed, "inspection", str(p), g) for p in problems["problem"] for g in range(size)]
     requests = [Request(prompt, own) for prompt, own in zip(repeated["prompt"], seeds, strict=True)]
-    sampled = engine.sample_ids(requests, Sampling(sampling.temperature, 1.0, sampling.max_new_tokens, stops))
-    responses = [ids.cpu() for ids, _ in sampled]
-    prompts = tokenizer(repeated["prompt"].tolist(), return_tensors="pt", padding=True)
-    rollouts = {
-        "prompt_ids": prompts["input_ids"],
-        "prompt_mask": prompts["attention_mask"].bool(),
-        "completion_ids": pad_sequence(responses, batch_first=True, padding_value=int(tokenizer.pad_token_id or 0)),
-        "completion_mask": pad_sequence([torch.ones_like(ids).bool() for ids in responses], batch_first=True),
-    }
-    texts = [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in responses]
+    sampled = engine.sample(requests, Sampling(sampling.temperature, 1.0, sampling.max_new_tokens, stops))
+    responses = [torch.tensor(completion.ids) for completion in sampled]
+    texts = [completion.text for completion in sampled]
+    rollouts = Rollouts.of(tokenizer, repeated["prompt"].tolist(), responses)
     with GradingPool(workers=1, **grading) as pool:
         verified = verifier_reward(pool)(texts, repeated["answer"].tolist(), repeated["answer_type"].tolist())
     rewards = torch.tensor([float("nan") if r is None else r for r in verified])
-    forks = torch.full(rollouts["completion_mask"].shape, torch.nan)
+    forks = torch.full(rollouts.completion_mask.shape, torch.nan)
     if sampling.known_forks:
         marks = [torch.tensor(fork_tokens(tokenizer, ids.tolist()), dtype=torch.float32) for ids in responses]
-        forks = pad_sequence(marks, batch_first=True)
+        forks = torch.zeros_like(forks).masked_scatter(rollouts.completion_mask, torch.cat(marks))
     statistics, alternatives = _read(engine.model, rollouts, sampling)
     return Groups(
         problems=problems,
-        **rollouts,
+        **rollouts._asdict(),
         rewards=rewards,
         advantages=group_advantages(rewards, size),
         statistics=statistics,
@@ -133,43 +133,35 @@ def group_advantages(rewards: Tensor, group_size: int) -> Tensor:
 
 @torch.no_grad()
 def _read(
-    model: PreTrainedModel, rollouts: dict[str, Tensor], sampling: GroupSampling
+    model: PreTrainedModel, rollouts: Rollouts, sampling: GroupSampling
 ) -> tuple[TokenStatistics, Alternatives | None]:
-    """The statistics of all groups, some whole groups at a time, and the likeliest tokens."""
-    size, temperature = sampling.group_size, sampling.temperature
-    ids = torch.cat([rollouts["prompt_ids"], rollouts["completion_ids"]], 1)
-    attention = torch.cat([rollouts["prompt_mask"], rollouts["completion_mask"]], 1)
-    before = rollouts["prompt_ids"].size(1) - 1  # the state that predicts the first response token
-    backbone: Callable[..., Any] = model.get_decoder()
-    head = lm_head(model)
-    at_once = size * max(1, _TOKENS_AT_ONCE // (size * ids.size(1)))
-    parts: list[Tensor] = []
-    likeliest: list[tuple[Tensor, Tensor]] = []
-    for rows in torch.arange(len(ids)).split(at_once):
-        inputs = {"input_ids": ids[rows].to(model.device), "attention_mask": attention[rows].long().to(model.device)}
-        hidden = backbone(**inputs, use_cache=False).last_hidden_state[:, before:-1]
-        responses = rollouts["completion_ids"][rows].to(model.device)
-        live = rollouts["completion_mask"][rows].to(model.device)
-        where = torch.arange(live.numel(), device=live.device).view_as(live).masked_fill(~live, -1)
+    """The statistics of all groups, one at a time, and the likeliest tokens."""
+    size, temperature, head = sampling.group_size, sampling.temperature, lm_head(model)
+    shape = (*rollouts.completion_mask.shape, sampling.alternatives)
+    parts, tokens, probs = [], torch.zeros(shape, dtype=torch.long), torch.zeros(shape)
+    progress = Progress("prompt", len(rollouts.prompt_ids) // size)
+    for group, rows in enumerate(torch.arange(len(rollouts.prompt_ids)).split(size)):
+        part = rollouts.rows(rows)
+        states, where = predicting_states(model, part, packed=False)
+        ids, length = part.completion_ids.to(where.device), part.completion_ids.size(1)
         options: dict[str, Any] = {"group_size": size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
-        statistics = token_statistics(hidden.flatten(0, 1), head, where, responses, **options)
-        parts.append(statistics.values.cpu())
-        likeliest.append(_likeliest(hidden, head, live, temperature, sampling.alternatives))
-    alternatives = None
-    if sampling.alternatives:
-        tokens, probs = zip(*likeliest, strict=True)
-        alternatives = Alternatives(torch.cat(tokens), torch.cat(probs))
+        statistics = token_statistics(states, head, where, ids, **options)
+        parts.append(torch.nn.functional.pad(statistics.values.cpu(), (0, shape[1] - length)))
+        likeliest = _likeliest(states, head, where, temperature, sampling.alternatives)
+        tokens[rows, :length], probs[rows, :length] = likeliest
+        progress.update(group + 1)
+    alternatives = Alternatives(tokens, probs) if sampling.alternatives else None
     return replace(statistics, values=torch.cat(parts, 1)), alternatives
 
 
-def _likeliest(hidden: Tensor, head: Head, live: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:
+def _likeliest(states: Tensor, head: Head, where: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:
     """Ids and probabilities of the ``k`` likeliest tokens, (rows, T, k) each, a part of the positions at a time."""
-    ids = torch.zeros(*live.shape, k, dtype=torch.long)
-    probs = torch.zeros(*live.shape, k)
-    at = live.nonzero()
+    ids = torch.zeros(*where.shape, k, dtype=torch.long)
+    probs = torch.zeros(*where.shape, k)
+    at = (where >= 0).nonzero()
     for some in at.split(max(1, _PROBABILITIES_AT_ONCE // len(head.weight))) if k else ():
         row, position = some.unbind(-1)
-        top = torch.softmax(head.logits(hidden[row, position]).float() / temperature, -1).topk(k)
+        top = torch.softmax(head.logits(states[where[row, position]]).float() / temperature, -1).topk(k)
         row, position = row.cpu(), position.cpu()
         ids[row, position], probs[row, position] = top.indices.cpu(), top.values.cpu()
     return ids, probs
@@ -212,48 +204,19 @@ def token_frame(groups: Groups) -> pd.DataFrame:
 
 
 def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.DataFrame:
-    """How much of GRPO's gradient with respect to the model's parameters each set of kept tokens carries.
+    """:func:`gradient_shares` of each set of kept tokens, (B, T) bool: `norm_share` and `cosine`.
 
-    The gradient is that of the mean over rollouts of sum over kept t of A ln p(t) / T, T the response's length for
-    every rule, so that nothing but the mask, (B, T) bool, differs. It takes one backward pass of the batch a rule. Of
-    each rule `norm_share` (the norm over that of all tokens' gradient) and `cosine` (between the two): NaN where no
-    rollout has an advantage, the cosine also where the rule's gradient is 0.
+    Means over the prompts whose gradient is not 0, each of which is a batch by itself; NaN where there is none.
     """
-    whole = _gradient(groups, groups.completion_mask, temperature)
-    norm = _dot(whole, whole) ** 0.5
-    rows = []
-    for mask in kept:
-        part = _gradient(groups, mask, temperature)
-        own = _dot(part, part) ** 0.5
-        rows.append({"norm_share": own / norm, "cosine": _dot(part, whole) / (own * norm)})
-    return pd.DataFrame([{name: value.item() for name, value in row.items()} for row in rows])
-
-
-def _dot(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
-    return torch.stack([(a.double() * b.double()).sum() for a, b in zip(one, other, strict=True)]).sum()
-
-
-def _gradient(groups: Groups, kept: Tensor, temperature: float) -> list[Tensor]:
-    """The gradient with respect to each parameter, a group at a time; the head runs at the kept tokens alone."""
-    model = groups.model
-    backbone: Callable[..., Any] = model.get_decoder()
-    weights = kept * (groups.advantages / groups.completion_mask.sum(-1))[:, None]
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    model.zero_grad()
-    for rows in torch.arange(len(weights)).split(groups.statistics.group_size):
-        row, position = weights[rows].nonzero(as_tuple=True)
-        if not len(row):
-            continue
-        ids = torch.cat([groups.prompt_ids[rows], groups.completion_ids[rows]], 1).to(model.device)
-        attention = torch.cat([groups.prompt_mask[rows], groups.completion_mask[rows]], 1).long().to(model.device)
-        states = backbone(input_ids=ids, attention_mask=attention, use_cache=False).last_hidden_state
-        hidden = states[row, position + groups.prompt_ids.size(1) - 1]
-        logits = lm_head(model).logits(hidden).float() / temperature
-        logprob = torch.log_softmax(logits, -1)[torch.arange(len(row)), groups.completion_ids[rows][row, position]]
-        (logprob * weights[rows][row, position].to(model.device)).sum().backward()
-    gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
-    model.zero_grad()
-    return gradient
+    size, shares = groups.statistics.group_size, []
+    progress = Progress("gradient", len(groups.prompt_ids) // size)
+    for group, rows in enumerate(torch.arange(len(groups.prompt_ids)).split(size)):
+        part, length = groups.rollouts.rows(rows), int(groups.completion_mask[rows].any(0).sum())
+        own = [mask[rows, :length] for mask in kept]
+        shares.append(gradient_shares(groups.model, part, groups.advantages[rows], own, temperature, packed=False))
+        progress.update(group + 1)
+    values = torch.tensor(shares, dtype=torch.float64)  # (prompts, rules, 2)
+    return pd.DataFrame(values.nanmean(0).numpy(), columns=["norm_share", "cosine"])
 
 
 def side_by_side(scored: Scored) -> str:

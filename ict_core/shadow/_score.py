@@ -1,7 +1,7 @@
 """Every rule on the same rollouts: what it keeps of them, and how far any two of them agree."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,18 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask)
 
 
+def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[NDArray[np.bool_], list[Floats | None]]:
+    """What R rules keep of a step's N tokens, (R, N), and by which scores each ranks them, (N,), or None.
+
+    The rows of `records.TOKENS` are sorted by group, rollout and position.
+    """
+    batch, step = rebuilt(rows), int(rows["step"].iloc[0])
+    seeds = [rule_seed(seed, rule, step) for rule in rules]
+    kept = np.stack([rule.kept(batch, own)[batch.mask].numpy() for rule, own in zip(rules, seeds, strict=True)])
+    scores = [rule.score(batch, own) for rule, own in zip(rules, seeds, strict=True)]
+    return kept, [None if values is None else values[batch.mask].double().numpy() for values in scores]
+
+
 def rule_seed(seed: int, rule: Rule, step: int) -> int:
     """The seed of a rule's random draws at one step, whatever other rules there are."""
     return derive_seed(seed, "shadow", rule.name, step)
@@ -51,18 +63,41 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
     Results are in the order of the rules; ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """
     rows = rows.sort_values(_ORDER, kind="stable")
-    batch, step = rebuilt(rows), int(rows["step"].iloc[0])
-    seeds = [rule_seed(seed, rule, step) for rule in rules]
-    kept = np.stack([rule.kept(batch, own)[batch.mask].numpy() for rule, own in zip(rules, seeds, strict=True)])
-    scores = [rule.score(batch, own) for rule, own in zip(rules, seeds, strict=True)]
-    names = [rule.name for rule in rules]
+    step, names = int(rows["step"].iloc[0]), [rule.name for rule in rules]
+    kept, scores = applied(rows, rules, seed)
     shadow = composition(rows, kept).assign(step=step, rule=names, tokens=len(rows))[list(records.SHADOW)]
-    pairs = overlap(kept, [None if s is None else s[batch.mask].numpy() for s in scores], names)
+    pairs = overlap(kept, scores, names)
     return shadow, pairs.assign(step=step)[list(records.OVERLAP)]
+
+
+class Parts(NamedTuple):
+    """What each of N tokens adds to shares of a sum and to means, (N, columns) each, with its columns' names."""
+
+    shares: pd.DataFrame
+    means: pd.DataFrame
 
 
 def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     """What R sets of kept tokens, (R, N), are made of, from one step's N rows of `records.TOKENS`: a row a set.
+
+    The columns are those of :func:`parts`.
+    """
+    frame = composed(parts(rows), kept).assign(forks=rows["fork"].to_numpy().sum())
+    return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
+
+
+def composed(parts: Parts, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    """The shares and means of R sets of kept tokens, (R, N): a row a set."""
+    sets = kept.astype(np.float64)
+    amounts, values = parts.shares.to_numpy(), parts.means.to_numpy()
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        shares = sets @ amounts / amounts.sum(0)
+        means = sets @ values / sets.sum(1, keepdims=True)
+    return pd.DataFrame(np.hstack([shares, means]), columns=[*parts.shares, *parts.means])
+
+
+def parts(rows: pd.DataFrame) -> Parts:
+    """What each token of one step, of N rows of `records.TOKENS`, adds to what is said of a set of kept tokens.
 
     Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks), `surprise_share`
     (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of the policy gradient
@@ -75,7 +110,7 @@ def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     logprob, h2, advantage, fork = (rows[c].to_numpy() for c in ("logprob", "h2", "advantage", "fork"))
     p, purity, ones = np.exp(logprob), np.exp(-h2), np.ones(len(rows))
     last = rows.groupby(["group", "rollout"])["position"].transform("max").to_numpy()
-    parts = {
+    shares = {
         "kept_share": ones,
         "fork_recall": fork,
         "surprise_share": -np.expm1(logprob),
@@ -92,12 +127,7 @@ def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
         "purity": purity,
         "distance": np.abs(p - purity),
     }
-    sets, amounts, values = kept.astype(np.float64), np.stack([*parts.values()], 1), np.stack([*means.values()], 1)
-    with np.errstate(invalid="ignore"):  # 0 / 0
-        shares = sets @ amounts / amounts.sum(0)
-        averages = sets @ values / sets.sum(1, keepdims=True)
-    frame = pd.DataFrame(np.hstack([shares, averages]), columns=[*parts, *means]).assign(forks=fork.sum())
-    return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
+    return Parts(pd.DataFrame(shares), pd.DataFrame(means))
 
 
 def _above_median(values: pd.Series) -> Floats:

@@ -2,6 +2,9 @@
 
 import time
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from ict_core.config import Cell, Model, Study
 from ict_core.evaluation import (
@@ -28,10 +31,30 @@ def run(
     """Sample a cell's completions by its model but for those in `cache`, into ``records.COMPLETIONS``."""
     started = time.perf_counter()
     remember_source()
+    completions, facts = sample(study, cell, checkpoint, problems, cache)
+    completions = completions[list(records.COMPLETIONS)]
+    facts = {
+        "stage": "generate",
+        **facts,
+        "problems_sha256": records.content_hash(problems),
+        "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
+        **cost(started, int(completions["tokens"].sum()) - facts["tokens_reused"]),
+    }
+    write_manifest(manifest_file, manifest(study.stage_config("generate", cell)) | facts)
+    records.write_frame(completions, out, records.COMPLETIONS)
+    print(
+        f"{facts['engine']} {facts['engine_version']}: {facts['completions']} completions of {facts['tokens']} "
+        f"tokens sampled, {facts['completions_reused']} of {facts['tokens_reused']} tokens reused"
+    )
+
+
+def sample(
+    study: Study, cell: Cell, checkpoint: Path, problems: Path, cache: Path | None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The cell's completions, ``records.SAMPLED``; and for a manifest engine, settings, what was sampled and reused."""
     check_files(checkpoint)
     evaluation, model = study.evaluation, study.models[cell.model]
-    asked = records.read_frame(problems, records.PROBLEMS)
-    asked["prompt"] = templated(model.prompt, asked["prompt"])
+    asked = templated_problems(study, cell.model, problems)
     samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
     settings = sampler_settings(evaluation.engine, checkpoint, evaluation.threads, model.dtype)
     sampling = Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(checkpoint))
@@ -45,24 +68,20 @@ def run(
     _ENGINES.append(engine)
     completions = generate(engine, asked, samples, cell.seed, sampling)
     reused = engine.reused if isinstance(engine, CachedEngine) else []
-    tokens_reused = sum(completion.tokens for completion in reused)
     facts = {
-        "stage": "generate",
         **{key: settings[key] for key in ("engine", "engine_version", "model_sha256")},
         "completions": len(completions) - len(reused),
         "completions_reused": len(reused),
-        "tokens_reused": tokens_reused,
+        "tokens_reused": sum(completion.tokens for completion in reused),
         "engine_settings": engine.settings(sampling),
-        "problems_sha256": records.content_hash(problems),
-        "completions_sha256": records.frame_hash(completions, records.COMPLETIONS),
-        **cost(started, int(completions["tokens"].sum()) - tokens_reused),
     }
-    write_manifest(manifest_file, manifest(study.stage_config("generate", cell)) | facts)
-    records.write_frame(completions, out, records.COMPLETIONS)
-    print(
-        f"{settings['engine']} {settings['engine_version']}: {facts['completions']} completions of {facts['tokens']} "
-        f"tokens sampled, {len(reused)} of {tokens_reused} tokens reused"
-    )
+    return completions, facts
+
+
+def templated_problems(study: Study, model: str, problems: Path) -> pd.DataFrame:
+    """``records.PROBLEMS`` with the prompts as a model of the study is given them."""
+    asked = records.read_frame(problems, records.PROBLEMS)
+    return asked.assign(prompt=templated(study.models[model].prompt, asked["prompt"]))
 
 
 def unused(model: Model) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ FRAMES = (  # measured
     *("shadow", "overlap", "contamination", "near_duplicates"),
 )
 PAPER_FIGURES = ("figure-1", "figure-3", "figure-4", "figure-a-4-1")  # the paper's own, by its numbers
+TOKEN_FRAMES = ("quantities", "quantity_means", "curves", "single_logit", "single_logit_bins")  # in statistics/
+TOKEN_TABLES = ("token_rules", "token_classes", "token_texts")  # of a token study
+TOKEN_FIGURES = ("token_rules", "token_overlap", "token_single_logit")
 TABLE_KINDS = ("csv", "md", "tex", "html")
 FIGURE_KINDS = ("pdf", "png")
 _SEED = "seed-"
@@ -121,6 +124,35 @@ class StudyFiles:
     def chosen_rate(self, model: str, variant: str) -> Path:
         """The learning rate that the study's tuning chose for a variant of a model, and what it was chosen by."""
         return self.results / model / variant / "rate.json"
+
+    @property
+    def token_study(self) -> "StudyFiles":
+        """The files of the study of the untrained models' tokens; what stands for a seed in its frames is a prompt."""
+        return StudyFiles(self.results / "token_study")
+
+    def rollouts(self, model: str) -> Path:
+        """``records.ROLLOUTS`` of a base model, for the study of its tokens."""
+        return self.results / cell_folder(model, BASE_VARIANT, 0) / "rollouts.parquet"
+
+    def rollout_tokens(self, model: str) -> Path:
+        """``records.TOKENS`` of these rollouts."""
+        return self.rollouts(model).with_name("rollout_tokens.parquet")
+
+    def rollout_gradients(self, model: str) -> Path:
+        """``records.GRADIENT_SHARES`` of some of their prompts."""
+        return self.rollouts(model).with_name("rollout_gradients.parquet")
+
+    @property
+    def token_pages(self) -> list[Path]:
+        """What is shown, in the folder of :attr:`token_study`."""
+        tables = [self.table(name, kind) for name in TOKEN_TABLES for kind in TABLE_KINDS]
+        figures = [self.figure(name, kind) for name in TOKEN_FIGURES for kind in FIGURE_KINDS]
+        return [self.claims, self.report, self.overview, *tables, *figures]
+
+    @property
+    def token_texts(self) -> Path:
+        """``records.TOKEN_TEXTS``, in the folder of :attr:`token_study`."""
+        return self.results / "token_texts.parquet"
 
     def completion_probe(self, model: str) -> Path:
         """``records.COMPLETION_PROBE`` of a base model."""

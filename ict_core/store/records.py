@@ -6,7 +6,7 @@ of its frame's content, which is held against what is read.
 
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,6 +46,9 @@ COMPLETION_PROBE = _PROBLEM | _whole("percent") | _flags("exact") | _floats("rou
 COMPLETIONS = (
     _PROBLEM | _whole("sample seed") | _texts("text") | _whole("tokens") | _texts("finish_reason") | _floats("logprob")
 )
+SAMPLED = COMPLETIONS | _texts("ids")
+"""``ids``: the sampled tokens, see :func:`listed`."""
+
 GRADES = _PROBLEM | _whole("sample") | _texts("status extracted finish_reason") | _whole("tokens")
 TUNING = _texts("model variant") | _floats("rate") | _whole("seed") | _floats("reward") | _flags("chosen")
 """A row a training that a variant's learning rate was chosen by, ``reward``: its mean over the last quarter of the
@@ -89,8 +92,25 @@ STUDY_OVERLAP = _CELL | OVERLAP
 STAGES = ("pretrain", "fetch", "tune", "train", "generate", "grade")
 COMPUTE = _CELL | _texts("stage") | _whole("tokens") | _floats("seconds peak_memory_mib peak_gpu_memory_mib")
 
+ROLLOUTS = _PROBLEM | _whole("sample") | _texts("ids status")
+"""Answers of an untrained model to be read token by token; ``status``: one of :data:`STATUSES`."""
+
+GRADIENT_SHARES = _PROBLEM | GRADIENTS
+TOKEN_TEXTS = _texts("model rule kind text") | _whole("tokens prompts") | _floats("share low high lift")
+"""What share of a text's tokens a rule keeps; ``kind``: `token`, or `class` of words."""
+
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _HASH = b"content_sha256"  # a key of the Parquet file's metadata
+
+
+def listed(ids: Iterable[Sequence[int]]) -> list[str]:
+    """Lists of whole numbers as texts, with blanks between."""
+    return [" ".join(map(str, some)) for some in ids]
+
+
+def unlisted(texts: Iterable[str]) -> list[tuple[int, ...]]:
+    """The lists that :func:`listed` wrote."""
+    return [tuple(map(int, text.split())) for text in texts]
 
 
 def _table(frame: pd.DataFrame, path: Path | str, columns: dict[str, str]) -> pa.Table:

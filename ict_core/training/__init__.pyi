@@ -1,6 +1,8 @@
 from ._memory import reuse_freed_memory as reuse_freed_memory
+from ._packed_forward import add_packed_forward as add_packed_forward
 from ._packed_forward import check_family as check_family
 from ._packing import Levers as Levers
+from ._packing import pack as pack
 from ._rewards import verifier_reward as verifier_reward
 from ._rollouts import engine_for_rollouts as engine_for_rollouts
 from ._run import Tracking as Tracking

@@ -193,12 +193,12 @@ class _TiedHead(ChunkedLogProbFunction):
 
 
 class _TiedEmbedding(torch.autograd.Function):
-    """The embeddings of tokens; their gradient is added to what the head has left."""
+    """The embeddings of tokens; their gradient is added to what the head has left, if that is its own."""
 
     @staticmethod
     def forward(ctx: Any, ids: Tensor, weight: Tensor, padding: int | None, left: list[Tensor]) -> Tensor:
         ctx.save_for_backward(ids)
-        ctx.padding, ctx.left = padding, left
+        ctx.padding, ctx.left, ctx.vocabulary = padding, left, len(weight)
         return embedding(ids, weight)
 
     @staticmethod
@@ -206,4 +206,5 @@ class _TiedEmbedding(torch.autograd.Function):
         (ids,), (gradient,) = ctx.saved_tensors, gradients
         if ctx.padding is not None:  # as torch's embeddings have it
             gradient = gradient.masked_fill((ids == ctx.padding).unsqueeze(-1), 0.0)
-        return None, ctx.left.pop().index_add_(0, ids, gradient), None, None
+        whole = ctx.left.pop() if ctx.left else gradient.new_zeros(ctx.vocabulary, gradient.size(-1))
+        return None, whole.index_add_(0, ids, gradient), None, None

@@ -77,7 +77,7 @@ class Reciting:
         assert sampling.temperature == 0
         self.bounds.add(sampling.max_new_tokens)
         rests = [next((t.removeprefix(r.prompt) for t in self.texts if t.startswith(r.prompt)), "") for r in requests]
-        return [Completion(rest + " and so on", 1, "length", 0.0) for rest in rests]
+        return [Completion(rest + " and so on", (1,), 1, "length", 0.0) for rest in rests]
 
 
 def test_a_model_that_knows_every_question_completes_all_of_them():

@@ -34,7 +34,7 @@ class Fake(Engine):
                 raise self.death
             self.asked.append(request)
             text = f"{request.prompt} {request.seed} {sampling.temperature}"
-            yield position, Completion(text, len(text), "stop", -1 / (1 + request.seed))
+            yield position, Completion(text, tuple(range(len(text))), len(text), "stop", -1 / (1 + request.seed))
 
 
 def problems(*benchmarks):
@@ -54,7 +54,7 @@ def run(folder, frame=WORD, n=2, seed=7, sampling=SAMPLING, settings=SETTINGS, *
 
 
 def bytes_of(frame, folder):
-    records.write_frame(frame, folder / "frame", records.COMPLETIONS)
+    records.write_frame(frame, folder / "frame", records.SAMPLED)
     return (folder / "frame").read_bytes()
 
 

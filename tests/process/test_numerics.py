@@ -14,7 +14,14 @@ from ict_core.errors import UserError
 from ict_core.process import numerics
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
-HELD = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2"}
+HELD = {
+    "torch": "AVX2",
+    "roots": "IEEE 754",
+    "mkl": "COMPATIBLE",
+    "numpy": "AVX2",
+    "openblas": "Haswell",
+    "arrow": "avx2",
+}
 TELL = "import json; print(json.dumps(numerics.in_force()))"
 
 

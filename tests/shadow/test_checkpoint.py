@@ -1,4 +1,4 @@
-"""Every rule on a checkpoint's own rollouts: the frames, and the parameters' gradient against autograd in float64."""
+"""Every rule on a checkpoint's own rollouts: the frames, and the parameters' gradient prompt by prompt."""
 
 import dataclasses
 import shutil
@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import torch
 from shadow_frames import METHODS
-from transformers import AutoModelForCausalLM
 
 from ict_core.commands.cli import main
 from ict_core.problems.mini import evaluation_problems
 from ict_core.selection import distinct_rules
 from ict_core.shadow import GroupSampling, sample_groups, score_groups
 from ict_core.shadow._checkpoint import gradients
+from ict_core.shadow._gradients import gradient_shares
 from ict_core.shadow._score import rebuilt
 from ict_core.store import records
 
@@ -39,26 +39,17 @@ def groups(tiny_checkpoint, problems):
     return dataclasses.replace(found, completion_mask=mask, advantages=torch.tensor([1.0, -0.5, -0.5, 0.0, 2.0, -2.0]))
 
 
-def oracle(checkpoint, groups, kept):
-    """The gradient from each rollout by itself, without padding."""
-    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float64)
-    for row, live in enumerate(groups.completion_mask):
-        prompt, response = groups.prompt_ids[row][groups.prompt_mask[row]], groups.completion_ids[row][live]
-        logits = model(torch.cat([prompt, response])[None]).logits[0, len(prompt) - 1 : -1] / TEMPERATURE
-        logprob = torch.log_softmax(logits, -1).gather(1, response[:, None]).squeeze(1)
-        weight = groups.advantages[row].double() / len(response)
-        (weight * logprob * kept[row][live]).sum().backward()
-    return torch.cat([p.grad.flatten() for p in model.parameters()]).numpy()
-
-
-def test_the_gradient_is_autograds(groups, tiny_checkpoint):
+def test_gradients_are_means_over_the_prompts(groups):
     g = torch.Generator().manual_seed(0)
     half = groups.completion_mask & (torch.rand(groups.completion_mask.shape, generator=g) < 0.5)
     found = gradients(groups, [groups.completion_mask, half, torch.zeros_like(half)], TEMPERATURE)
-    whole, part = (oracle(tiny_checkpoint, groups, kept) for kept in (groups.completion_mask, half))
-    norms = np.linalg.norm(part), np.linalg.norm(whole)
-    assert found["norm_share"].tolist() == pytest.approx([1, norms[0] / norms[1], 0], abs=1e-5)
-    assert found["cosine"].tolist()[:2] == pytest.approx([1, part @ whole / np.prod(norms)], abs=1e-5)
+    alone = []
+    for rows in (slice(0, 3), slice(3, 6)):
+        part = groups.rollouts.rows(rows)
+        own = half[rows, : part.completion_ids.size(1)]
+        alone.append(gradient_shares(groups.model, part, groups.advantages[rows], [own], TEMPERATURE, packed=False)[0])
+    assert found["norm_share"].tolist() == pytest.approx([1, np.mean([share for share, _ in alone]), 0])
+    assert found["cosine"].tolist()[:2] == pytest.approx([1, np.mean([cosine for _, cosine in alone])])
     assert np.isnan(found["cosine"].iloc[2]) and all(p.grad is None for p in groups.model.parameters())
 
 

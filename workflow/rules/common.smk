@@ -25,6 +25,7 @@ from ict_core.store import (
     COMPLETIONS_CACHE,
     FIGURE_KINDS,
     TABLE_KINDS,
+    TOKEN_FRAMES,
     StudyFiles,
     cell_folder,
     stored_folder,

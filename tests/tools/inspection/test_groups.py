@@ -114,8 +114,7 @@ def test_forks_are_asked_of_each_response(checkpoint, problems, groups, monkeypa
     assert torch.equal(found.forks, (groups.completion_ids % 2 * groups.completion_mask).float())
 
 
-def test_a_rollout_depends_on_its_own_problem_and_seed_only(checkpoint, problems, groups, monkeypatch):
-    monkeypatch.setattr("ict_core.shadow._checkpoint._TOKENS_AT_ONCE", 1)  # one group a forward pass
+def test_a_rollout_depends_on_its_own_problem_and_seed_only(checkpoint, problems, groups):
     last = sampled(checkpoint, problems.iloc[2:], known_forks=False)
     length = last.completion_ids.size(1)
     assert torch.equal(last.completion_ids, groups.completion_ids[2 * SIZE :, :length])

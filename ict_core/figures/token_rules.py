@@ -1,0 +1,58 @@
+"""Every rule on an untrained model's tokens: what it keeps, with intervals over prompts; of a token study's page."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ict_core.figures._panels import GUIDE, draw_interval, present, style, variant_panels
+
+CAPTION = (
+    "Means over prompts with 95 % t-intervals, a row a rule. The dotted line is the value of all tokens together, or "
+    "of chance. Gradient of the weights: the norm of GRPO's gradient from the kept tokens alone over that from all, on "
+    "some prompts; gradients need prompts with right and wrong answers."
+)
+PANELS = {
+    "probability": "Probability of kept (%)",
+    "high_h1_share": "Kept above the median H1 (%)",
+    "gradient_share": "Gradient of the logits (%)",
+    "norm_share": "Gradient of the weights (%)",
+    "position": "Place in the response (%)",
+    "surprise_share": "Share of the mass 1 − p (%)",
+}
+CHANCE = {"high_h1_share": 50.0}
+ALL = ("probability", "position")  # whose value for all tokens is that of the rule which keeps all
+LINE = 0.17  # inches
+
+
+def _draw(axis: Axes, means: pd.DataFrame, rules: Sequence[str], chance: float | None) -> None:
+    rows = 100 * means.set_index("variant")[["mean", "low", "high"]]
+    for height, rule in enumerate(rules):
+        if rule in rows.index:
+            mean, low, high = (float(value) for value in rows.loc[rule].to_numpy(np.float64))
+            draw_interval(axis, height, low, high, style(rule).colour, 1.6, alpha=0.6)
+            axis.plot(mean, height, "o", color=style(rule).colour, markersize=3, clip_on=False)
+    if chance is not None and np.isfinite(chance):
+        axis.axvline(chance, **GUIDE)
+
+
+def draw(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Figure:
+    """Draw the quantities of :data:`PANELS` of every rule."""
+    shown = present(quantity_means, rules)
+    models = list(quantity_means["model"].unique())
+    figure, panels = variant_panels(models, shown, list(PANELS.values()), LINE)
+    for model, axes in panels.items():
+        of_model = quantity_means[quantity_means["model"] == model]
+        for axis, quantity in zip(axes, PANELS, strict=True):
+            means = of_model[of_model["quantity"] == quantity]
+            chance = CHANCE.get(quantity)
+            if quantity in ALL and (whole := means[means["variant"] == "grpo"]["mean"]).size:
+                chance = 100 * float(whole.iloc[0])
+            if means["mean"].notna().any():
+                _draw(axis, means, shown, chance)
+            else:
+                axis.text(0.5, 0.5, "no prompt has right\nand wrong answers", transform=axis.transAxes, ha="center")
+                axis.set_xticks([])
+    return figure

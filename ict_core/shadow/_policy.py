@@ -1,0 +1,129 @@
+"""An untrained model that reads rollouts token by token, a prompt at a time, and takes its gradients there."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ict_core.models import lm_head, read_model, read_tokenizer
+from ict_core.process import Progress
+from ict_core.shadow._gradients import gradient_shares
+from ict_core.shadow._rollouts import Rollouts, predicting_states
+from ict_core.store import GROUP_SCORES, records, remove
+from ict_core.tokens.streaming import token_statistics
+from ict_core.training import TrainingLog, add_packed_forward
+
+STEP = 0  # of the only batch
+
+
+class Reading(NamedTuple):
+    """How rollouts are read."""
+
+    temperature: float  # at which they were sampled
+    packed: bool  # without padding; else as padded rows, which any model can
+    threads: int  # of the CPU
+
+
+class Policy:
+    """A model in float32, in evaluation mode, on a GPU where one is visible."""
+
+    def __init__(self, checkpoint: Path, reading: Reading) -> None:
+        torch.set_num_threads(reading.threads)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.tokenizer = read_tokenizer(checkpoint)
+        self.model: Any = read_model(checkpoint, "float32").eval().to(device)
+        self.reading = reading
+        if reading.packed:
+            add_packed_forward(self.model, reading.temperature)
+
+    def rollouts(self, prompt: str, ids: Sequence[Sequence[int]]) -> Rollouts:
+        """Those of one prompt, which stands in its template already, from the tokens that were sampled."""
+        return Rollouts.of(self.tokenizer, [prompt] * len(ids), [torch.tensor(some) for some in ids])
+
+    @torch.no_grad()
+    def tokens(self, rollouts: Rollouts, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:
+        """`records.TOKENS` of one prompt's rollouts, every score among them."""
+        states, where = predicting_states(self.model, rollouts, self.reading.packed)
+        ids, size = rollouts.completion_ids.to(where.device), len(rewards)
+        options: dict[str, Any] = {"temperature": self.reading.temperature, "scores": tuple(GROUP_SCORES)}
+        statistics = token_statistics(states, lm_head(self.model), where, ids, group_size=size, **options)
+        batch = rollouts._asdict() | {"rewards": rewards, "advantages": advantages}
+        log = TrainingLog(size, sample_every=1, sample_groups=1)
+        unknown = torch.full_like(rewards, torch.nan)
+        log.rollouts(STEP, batch, statistics, rollouts.completion_mask, unknown, selecting=False)
+        return log.tokens()
+
+    def gradients(self, rollouts: Rollouts, advantages: Tensor, kept: Sequence[Tensor]) -> list[tuple[float, float]]:
+        """:func:`gradient_shares` of sets of kept tokens, (B, T) bool each."""
+        return gradient_shares(self.model, rollouts, advantages, kept, self.reading.temperature, self.reading.packed)
+
+
+class Prompt(NamedTuple):
+    """One prompt's rollouts."""
+
+    number: int  # in the order of the problems
+    benchmark: str
+    problem: str
+    prompt: str  # in the model's template
+    ids: list[tuple[int, ...]]  # of each rollout
+    rewards: Tensor  # 1 for a correct answer, else 0; NaN where it could not be graded
+
+
+def prompts_of(rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
+    """The prompts of `records.ROLLOUTS`, in the order of the problems, whose prompts stand in the model's template."""
+    found = []
+    by_problem = dict(iter(rollouts.groupby(["benchmark", "problem"], sort=False)))
+    for number, row in enumerate(problems.itertuples(index=False)):
+        own = by_problem[(row.benchmark, row.problem)].sort_values("sample")
+        graded = own["status"].isin(records.STATUSES_GRADED)
+        rewards = (own["status"] == "correct").astype(float).where(graded).to_numpy()
+        found.append(
+            Prompt(
+                number,
+                str(row.benchmark),
+                str(row.problem),
+                str(row.prompt),
+                records.unlisted(own["ids"]),
+                torch.tensor(rewards, dtype=torch.float32),
+            )
+        )
+    return found
+
+
+def in_parts(
+    folder: Path, prompts: Sequence[Prompt], make: Callable[[Prompt], pd.DataFrame], columns: dict[str, str], unit: str
+) -> pd.DataFrame:
+    """A frame of every prompt, made one by one and put together; progress is shown.
+
+    Each lies in the folder as soon as it is made, so that a job that was killed goes on there; `folder` is of one
+    model, its rollouts and settings, and to be removed by the caller once the whole is stored.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    frames: list[pd.DataFrame] = []
+    progress = Progress(unit, len(prompts), sum(1 for _ in folder.glob("*.parquet")))
+    for done, (prompt, file) in enumerate(_files(folder, prompts), start=1):
+        if not file.exists():
+            records.write_frame(make(prompt), file, columns)
+        frames.append(records.read_frame(file, columns, folder))
+        progress.update(done)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _files(folder: Path, prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Path]]:
+    for prompt in prompts:
+        yield prompt, folder / f"{prompt.number}.parquet"
+
+
+def parts_folder(out: Path, *state: Any) -> Path:
+    """Where the parts of an output lie that all this determines (JSON-able); those of another state are removed."""
+    folder = out.with_name(f"{out.name}.parts")
+    settings = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:32]
+    for other in folder.glob("*") if folder.is_dir() else ():
+        if other.name != settings:
+            remove(other)
+    return folder / settings

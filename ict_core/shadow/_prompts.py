@@ -1,0 +1,81 @@
+"""Every rule on an untrained model's rollouts, prompt by prompt: so that what is said speaks for new prompts."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ict_core.selection import Rule
+from ict_core.shadow._score import applied, composed, overlap, parts
+from ict_core.statistics import POINTS, elbow, mean_sorted_curve
+
+ELBOW, APART = "elbow", "distance_from_beta"
+_ORDER = ["group", "rollout", "position"]
+
+
+class Prompts(NamedTuple):
+    """What R rules make of N tokens of G prompts (`group`), all of them one batch."""
+
+    rows: pd.DataFrame  # `records.TOKENS`, sorted by group, rollout and position
+    rules: Sequence[Rule]
+    kept: NDArray[np.bool_]  # (R, N)
+    scores: Sequence[NDArray[np.float64] | None]  # of each rule that ranks the tokens, (N,)
+
+    @classmethod
+    def of(cls, tokens: pd.DataFrame, rules: Sequence[Rule], seed: int) -> "Prompts":
+        """All rules on all tokens; the seed is of their random draws."""
+        rows = tokens.sort_values(_ORDER, kind="stable", ignore_index=True)
+        return cls(rows, rules, *applied(rows, rules, seed))
+
+    def each(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Each prompt with the places of its tokens."""
+        groups = self.rows["group"].to_numpy()
+        for group in np.unique(groups).tolist():
+            yield group, np.flatnonzero(groups == group)
+
+    def quantities(self) -> pd.DataFrame:
+        """A row a (prompt, rule, quantity): columns seed (the prompt), variant (the rule), quantity, `value`.
+
+        The quantities are the columns of :func:`ict_core.shadow._score.parts` but for the forks', medians of H1 and H2
+        being those of all tokens; :data:`APART`, the mean |p - beta| of the kept tokens less that of the dropped; and
+        :data:`ELBOW`, that of the rule's own sorted scores. NaN where there is none.
+        """
+        whole = parts(self.rows)
+        names, frames = [rule.name for rule in self.rules], []
+        for group, at in self.each():
+            some = type(whole)(*(frame.iloc[at] for frame in whole))
+            own = composed(some, self.kept[:, at])
+            dropped = composed(some, ~self.kept[:, at])["distance"]
+            own = own.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
+            own[APART] = own["distance"] - dropped
+            own[ELBOW] = [self._elbow(number, at) for number in range(len(names))]
+            frames.append(own)
+        return pd.concat(frames).melt(["seed", "variant"], var_name="quantity")
+
+    def _elbow(self, rule: int, at: NDArray[np.int64]) -> float:
+        scores = self.scores[rule]
+        keeps_lowest = self.rules[rule].parameters.get("keep") == "rest"
+        return float("nan") if scores is None or keeps_lowest else elbow(self._curve(scores, at))
+
+    def _curve(self, scores: NDArray[np.float64], at: NDArray[np.int64]) -> NDArray[np.float64]:
+        return mean_sorted_curve(scores[at], self.rows["rollout"].to_numpy()[at])
+
+    def curves(self, rule: str) -> pd.DataFrame:
+        """Each prompt's mean sorted scores of a rule: columns seed (the prompt), share, score."""
+        index = [own.name for own in self.rules].index(rule)
+        scores = self.scores[index]
+        assert scores is not None
+        curves = {group: self._curve(scores, at) for group, at in self.each()}
+        shares = np.arange(1, POINTS + 1) / POINTS
+        frames = [pd.DataFrame({"seed": g, "share": shares, "score": curve}) for g, curve in curves.items()]
+        return pd.concat(frames, ignore_index=True)
+
+    def overlaps(self) -> pd.DataFrame:
+        """How far any two rules agree on each prompt's tokens: `records.OVERLAP` with the prompt as seed."""
+        names, frames = [rule.name for rule in self.rules], []
+        for group, at in self.each():
+            scores = [None if values is None else values[at] for values in self.scores]
+            frames.append(overlap(self.kept[:, at], scores, names).assign(seed=group))
+        return pd.concat(frames, ignore_index=True).assign(step=0)

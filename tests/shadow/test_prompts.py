@@ -1,0 +1,142 @@
+"""The rules prompt by prompt, and the words they keep: hand-computed cases and properties."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from shadow_frames import METHODS
+from statsmodels.stats.proportion import proportion_confint
+
+from ict_core.selection import Rule, distinct_rules
+from ict_core.shadow import Prompts
+from ict_core.shadow._score import score_step
+from ict_core.shadow._texts import FORM_WORDS, kept_shares, shown, token_texts, word_classes
+from ict_core.store import POLICY_STATISTICS, STATISTICS, records
+
+RULES = distinct_rules(METHODS)
+G, T = 4, 12
+
+
+def tokens(prompts, seed=0):
+    """Made-up rows of records.TOKENS: of each prompt 4 rollouts of 5 to 12 tokens."""
+    rng, rows = np.random.default_rng(seed), []
+    for group in range(prompts):
+        for rollout in range(G):
+            for position in range(int(rng.integers(5, T + 1))):
+                statistics = {name: float(np.float32(rng.random())) for name in STATISTICS}
+                statistics |= {"logprob": float(np.float32(-rng.random() * 3))}
+                at = {"step": 0, "group": group, "rollout": rollout, "position": position}
+                rows.append(at | {"token": int(rng.integers(0, 6))} | statistics)
+    after = dict.fromkeys((f"{name}_after" for name in POLICY_STATISTICS), np.nan)
+    frame = pd.DataFrame(rows).assign(fork=np.nan, advantage=0.5, kept=True, **after)
+    return frame[list(records.TOKENS)]
+
+
+def test_one_prompt_alone_is_the_step_that_the_shadow_scores():
+    rows = tokens(1)
+    scored, (shadow, pairs) = Prompts.of(rows, RULES, 3), score_step(rows, RULES, 3)
+    found = scored.quantities().pivot(index="variant", columns="quantity", values="value")
+    for quantity in ("kept_share", "probability", "high_h1_share", "surprise_share", "position", "distance"):
+        expected = shadow.set_index("rule")[quantity]
+        assert found[quantity].reindex(expected.index).tolist() == pytest.approx(
+            expected.tolist(), rel=1e-6, nan_ok=True
+        )
+    pd.testing.assert_frame_equal(scored.overlaps()[list(pairs)], pairs)
+
+
+def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
+    rows = tokens(3)
+    scored = Prompts.of(rows, RULES, 0)
+    found = scored.quantities().set_index(["seed", "variant", "quantity"])["value"]
+    above = rows["h1"] > rows["h1"].median()
+    for group, own in rows.groupby("group"):
+        assert found[group, "grpo", "kept_share"] == 1
+        assert found[group, "grpo", "high_h1_share"] == pytest.approx(above[own.index].mean())
+        kept = scored.kept[[rule.name for rule in RULES].index("ict-10")][own.index]
+        distance = (np.exp(own["logprob"]) - np.exp(-own["h2"])).abs()
+        apart = distance[kept].mean() - distance[~kept].mean()
+        assert found[group, "ict-10", "distance_from_beta"] == pytest.approx(apart)
+    assert np.isnan(found[0, "grpo", "elbow"]) and 0 < found[0, "ict-10", "elbow"] <= 1
+
+
+def test_the_order_of_the_rows_does_not_count():
+    rows = tokens(2)
+    turned = rows.sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(Prompts.of(rows, RULES, 0).quantities(), Prompts.of(turned, RULES, 0).quantities())
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "end", "expected"),
+    [
+        (" the", "of", False, "form word"),
+        (" The", ".", False, "form word"),
+        (" apples", " five", False, "content word"),
+        ("les", " app", False, "piece of a word"),
+        ("To", "\n", False, "form word"),
+        ("Solve", "", False, "content word"),
+        ("les", "\n", False, "content word"),
+        (" 1,234.5", "=", False, "number"),
+        ("7", "1", False, "number"),
+        (" +", "7", False, "sign"),
+        ("\\[", "\n", False, "sign"),
+        ("\n\n", ".", False, "space or line"),
+        (" ", "7", False, "space or line"),
+        ("", ".", True, "end of the answer"),
+    ],
+)
+def test_the_classes_of_words(text, before, end, expected):
+    assert word_classes([text], [before], [end]) == [expected]
+
+
+def test_form_words_are_written_small_and_blanks_are_shown():
+    assert all(word == word.lower() and word.isalpha() for word in FORM_WORDS)
+    assert shown(" a\nb") == "·a↵b" and shown("") == "(empty)"
+
+
+def test_a_share_s_interval_widens_where_prompts_differ():
+    """Equal in every prompt: as many effective tokens as there are. None at all: as many as there are prompts."""
+    alike = pd.DataFrame({"text": "x", "group": np.repeat(range(10), 10), "kept": np.tile([True] + [False] * 9, 10)})
+    found = kept_shares(alike).iloc[0]
+    assert (found["tokens"], found["prompts"], found["share"]) == (100, 10, 0.1)
+    assert (found["low"], found["high"]) == pytest.approx(proportion_confint(10, 100, method="wilson"))
+    apart = alike.assign(kept=alike["group"] == 0)
+    found = kept_shares(apart).iloc[0]
+    spread = sum((10 * (g == 0) - 1.0) ** 2 for g in range(10)) / 100**2 * 10 / 9
+    effective = 0.1 * 0.9 / spread
+    assert effective == pytest.approx(9)
+    expected = proportion_confint(0.1 * effective, effective, method="wilson")
+    assert (found["low"], found["high"]) == pytest.approx(expected)
+    never = kept_shares(alike.assign(kept=False)).iloc[0]
+    assert (never["low"], never["high"]) == pytest.approx(proportion_confint(0, 10, method="wilson"))
+
+
+def test_intervals_of_shares_cover_for_new_prompts():
+    """Prompts whose shares differ: in 1,000 draws the true share lies within the interval in 92 % or more."""
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(1000):
+        shares = rng.beta(2, 8, 40)
+        kept = (rng.random((40, 12)) < shares[:, None]).ravel()
+        found = kept_shares(pd.DataFrame({"text": "x", "group": np.repeat(range(40), 12), "kept": kept})).iloc[0]
+        held += found["low"] <= 0.2 <= found["high"]
+    assert 920 <= held <= 985
+
+
+class Letters:
+    """A tokenizer of six tokens."""
+
+    def decode(self, ids):
+        return [" a", "b", "7", "+", "\n", ""][ids[0]]
+
+
+def test_every_text_has_its_lift_and_rules_that_keep_all_are_left_out():
+    rows = pd.concat([tokens(6, seed=s).assign(group=lambda f, s=s: f["group"] + 6 * s) for s in range(3)])
+    rules = [Rule("all", "grpo", {}), *[rule for rule in RULES if rule.name in ("ict-10", "entropy-20")]]
+    scored = Prompts.of(rows, rules, 0)
+    found = token_texts(scored, Letters(), [5])
+    assert set(found["rule"]) == {"ict-10", "entropy-20"} and set(found["kind"]) == {"token", "class"}
+    one = found[(found["rule"] == "ict-10") & (found["text"] == "7")].iloc[0]
+    at = scored.rows["token"].to_numpy() == 2
+    kept = scored.kept[[rule.name for rule in rules].index("ict-10")]
+    assert one["share"] == pytest.approx(kept[at].mean())
+    assert one["lift"] == pytest.approx(kept[at].mean() / kept.mean())
+    classes = found[(found["rule"] == "ict-10") & (found["kind"] == "class")]
+    assert classes["tokens"].sum() == len(rows) and (classes["low"] <= classes["share"]).all()

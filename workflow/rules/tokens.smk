@@ -1,0 +1,137 @@
+# The rules on the untrained models' tokens, without a training: `snakemake token_study`. Targets of their own, as they are
+# not part of `all`.
+TOKENS = FILES.token_study
+MEASURED_TOKENS = [TOKENS.statistics(name) for name in TOKEN_FRAMES]
+MEASURED_TOKENS += [
+    TOKENS.frame("overlap"),
+    TOKENS.token_texts,
+    TOKENS.settings,
+    TOKENS.manifest,
+]
+
+
+rule rollouts:
+    input:
+        base=first_base,
+        problems=FILES.eval_problems,
+    output:
+        FILES.rollouts("{model}"),
+    log:
+        FILES.log_of("rollouts", "{model}"),
+    conda:
+        "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
+    params:
+        study=STUDY_FILE,
+        cache=COMPLETIONS_CACHE.as_posix(),
+        config=lambda w: [
+            settings("generate", Cell(w.model, BASE_VARIANT, 0)),
+            settings("grade"),
+        ],
+        code=fingerprint("stages.rollouts"),
+    shell:
+        "ict lease --gpus {resources.gpu} --"
+        " ict rollouts --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
+        " --problems {input.problems} --cache {params.cache} --out {output} &> {log}"
+
+
+rule read_tokens:
+    input:
+        base=first_base,
+        problems=FILES.eval_problems,
+        rollouts=FILES.rollouts("{model}"),
+    output:
+        FILES.rollout_tokens("{model}"),
+    log:
+        FILES.log_of("read_tokens", "{model}"),
+    conda:
+        "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
+    params:
+        study=STUDY_FILE,
+        config=lambda w: settings("read_tokens"),
+        code=fingerprint("stages.read_tokens"),
+    shell:
+        "ict lease --gpus {resources.gpu} --"
+        " ict read-tokens --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
+        " --problems {input.problems} --rollouts {input.rollouts} --out {output} &> {log}"
+
+
+rule token_gradients:
+    input:
+        base=first_base,
+        problems=FILES.eval_problems,
+        rollouts=FILES.rollouts("{model}"),
+        tokens=FILES.rollout_tokens("{model}"),
+    output:
+        FILES.rollout_gradients("{model}"),
+    log:
+        FILES.log_of("token_gradients", "{model}"),
+    conda:
+        "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
+    params:
+        study=STUDY_FILE,
+        config=lambda w: settings("token_study"),
+        code=fingerprint("stages.token_gradients", *map(selector, STUDY.methods)),
+    shell:
+        "ict lease --gpus {resources.gpu} --"
+        " ict token-gradients --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
+        " --problems {input.problems} --rollouts {input.rollouts} --tokens {input.tokens} --out {output} &> {log}"
+
+
+rule token_frames:
+    input:
+        FILES.eval_problems,
+        [FILES.rollouts(model) for model in STUDY.models],
+        [FILES.rollout_tokens(model) for model in STUDY.models],
+        [FILES.rollout_gradients(model) for model in STUDY.models],
+    output:
+        MEASURED_TOKENS,
+    log:
+        FILES.log_of("token_frames"),
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        results=RESULTS,
+        config=lambda w: [settings("token_study"), settings("evidence")],
+        code=fingerprint("stages.token_frames", *map(selector, STUDY.methods)),
+    shell:
+        "ict token-frames --study {params.study} --results {params.results} &> {log}"
+
+
+rule token_pages:
+    input:
+        MEASURED_TOKENS,
+        claims=local("configs/claims.yaml"),
+    output:
+        TOKENS.token_pages,
+    log:
+        FILES.log_of("token_pages"),
+    conda:
+        "../../environment.yml"
+    params:
+        folder=TOKENS.results.as_posix(),
+        code=fingerprint("stages.token_pages"),
+    shell:
+        "ict token-pages --stored {params.folder} --results {params.folder} --claims {input.claims} &> {log}"
+
+
+rule token_study:
+    input:
+        TOKENS.token_pages,
+    shell:
+        "echo 'The token study: {TOKENS.report}'"
