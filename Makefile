@@ -47,6 +47,10 @@ figures: env  ## a stored run's tables, figures, claims, notebook anew without t
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk \
 	    --config stored=results/reference/$(STUDY) results=results/rebuilt/$(STUDY)
 
+token-pages: env  ## the stored study of a real model's tokens: its tables, figures and claims anew, without a model
+	PATH="$(CURDIR)/$(BIN):$$PATH" ict token-pages --stored results/reference/smollm2-tokens \
+	    --results results/rebuilt/smollm2-tokens --claims configs/claims.yaml
+
 reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
 	rm -rf results/reference/$(STUDY) && mkdir -p results/reference/$(STUDY)/tables
 	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} results/reference/$(STUDY)/

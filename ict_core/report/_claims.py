@@ -134,9 +134,15 @@ def _at_shared_rate(claims: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def claims_beside(
-    study: str, claims: Sequence[Mapping[str, Any]], others: Mapping[str, Sequence[Mapping[str, Any]]]
+    study: str,
+    claims: Sequence[Mapping[str, Any]],
+    others: Mapping[str, Sequence[Mapping[str, Any]]],
+    of_tokens: Sequence[str] = (),
 ) -> str:
-    """What stored studies say of the claims that this one tests, as Markdown; empty where it names none."""
+    """What stored studies say of the claims that this one tests, as Markdown; empty where it names none.
+
+    Those `of_tokens` trained nothing: they test claims on tokens alone, by prompts.
+    """
     if not others:
         return ""
     tested = [claim for claim in claims if claim["seeds"]]
@@ -151,12 +157,13 @@ def claims_beside(
     for name, found in by_id.items():
         pairs = [(claim["verdict"], found[claim["id"]]["verdict"]) for claim in tested if claim["id"] in found]
         same, opposite = sum(a == b for a, b in pairs), sum({a, b} == {SUPPORTED, CONTRADICTED} for a, b in pairs)
-        counts.append(f"`{name}`: {same} of {len(pairs)} verdicts are the same, {opposite} the opposite")
+        kind = " (an untrained model's tokens, by prompts)" if name in of_tokens else ""
+        counts.append(f"`{name}`{kind}: {same} of {len(pairs)} verdicts are the same, {opposite} the opposite")
     heads = ["claim", study, "verdict", *(head for name in by_id for head in (name, f"verdict of {name}"))]
     return "\n".join(
         [
             "\n## The same claims in other studies\n",
-            f"Stored studies of the same design with more or other seeds. {'; '.join(counts)}.\n",
+            f"Stored studies: of the same design with more or other seeds, or of other models. {'; '.join(counts)}.\n",
             markdown_table(heads, rows, "l" + "rl" * (1 + len(by_id))),
         ]
     )

@@ -51,7 +51,8 @@ def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
     _figures(frames, rules, files, note)
     tested = _claims(frames["quantities"], claims, study)
     told = [claim for claim in tested if claim["verdict"] != NOT_TESTED]
-    write_json(files.claims, {"study": study.settings.name, "note": note, "claims": tested})
+    told_of = {"study": study.settings.name, "unit": "prompt", "note": note}
+    write_json(files.claims, {**told_of, "claims": tested})
     text = "\n".join(
         [
             f"# {study.settings.name}: every rule on an untrained model's tokens\n",

@@ -35,20 +35,22 @@ def run(stored: Path, results: Path, claims: Path) -> None:
         for entry in tested:
             seen = other.get(entry["id"], {})
             entry["at_shared_rate"] = {key: seen[key] for key in _AT_SHARED_RATE} if seen.get("seeds") else None
-    beside = {name: _stored_claims(name) for name in settings.whole.get("beside", [])}
+    stored_pages = {name: _stored_claims(name) for name in settings.whole.get("beside", [])}
+    beside = {name: page["claims"] for name, page in stored_pages.items()}
+    of_tokens = [name for name, page in stored_pages.items() if page.get("unit") == "prompt"]
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
-    text += claims_beside(settings.name, tested, beside)
+    text += claims_beside(settings.name, tested, beside, of_tokens)
     files = StudyFiles(results)
     write_text(files.claims_text, text)
     write_text(files.claims_page, page(f"{settings.name}: claims", text))
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})
 
 
-def _stored_claims(name: str) -> list[dict[str, Any]]:
-    """The claims of a study that the repository stores."""
+def _stored_claims(name: str) -> dict[str, Any]:
+    """The claims of a study that the repository stores, with its name and note."""
     file = StudyFiles(REPOSITORY / stored_folder(name)).claims
     try:
-        claims: list[dict[str, Any]] = json.loads(file.read_bytes())["claims"]
+        whole: dict[str, Any] = json.loads(file.read_bytes())
     except FileNotFoundError as error:
         raise UserError(f"{file}: no such file; `make reference STUDY={name}`, or take it out of `beside`") from error
-    return claims
+    return whole

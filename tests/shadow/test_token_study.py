@@ -1,0 +1,187 @@
+"""A token study from the answers to its page, by the stages' own commands, on a tiny random model."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from ict_core.commands.cli import main
+from ict_core.config import load_study
+from ict_core.selection import distinct_rules
+from ict_core.shadow import Policy
+from ict_core.store import StudyFiles, records
+
+ROOT = Path(__file__).parents[2]
+MODEL = "mini-xs"
+pytestmark = pytest.mark.slow
+
+
+class Made:
+    """A study in a folder of its own, with the tiny checkpoint for its base model."""
+
+    def __init__(self, folder: Path, checkpoint: Path) -> None:
+        shutil.copytree(ROOT / "configs", folder / "configs")
+        self.study = folder / "configs" / "studies" / "smoke.yaml"
+        text = self.study.read_text().replace("engine: vllm", "engine: transformers")
+        text = text.replace("problems_per_benchmark: 4", "problems_per_benchmark: 2")
+        text = text.replace("max_new_tokens: 112", "max_new_tokens: 24")
+        text = text.replace("methods: [grpo, ict-10]", "methods: [grpo, ict-10, entropy-20, random-10]")
+        self.study.write_text(text + "token_study: {gradient_prompts: 3}\n")
+        self.results = folder / "results" / "smoke"
+        self.files = StudyFiles(self.results)
+        base = self.files.base_model(MODEL)
+        shutil.copytree(checkpoint.parent, base.parent, dirs_exist_ok=True)
+        self.paths = {
+            "checkpoint": base,
+            "problems": self.files.eval_problems,
+            "cache": folder / "cache",
+            "rollouts": self.files.rollouts(MODEL),
+            "tokens": self.files.rollout_tokens(MODEL),
+        }
+        self.run("data", train=self.files.train_problems, eval=self.files.eval_problems)
+        self.rollouts()
+
+    def run(self, command: str, *given: str, **options: object) -> None:
+        options = {name: self.paths[name] for name in given} | options
+        arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+        assert main([command, "--study", str(self.study), *arguments]) == 0
+
+    def rollouts(self) -> None:
+        self.run("rollouts", "checkpoint", "problems", "cache", model=MODEL, out=self.paths["rollouts"])
+
+    def read(self, out: Path | None = None) -> None:
+        given = ("checkpoint", "problems", "rollouts")
+        self.run("read-tokens", *given, model=MODEL, out=out or self.paths["tokens"])
+
+    def with_right_answers(self) -> None:
+        """As if some answers of the first five problems had been right."""
+        frame = records.read_frame(self.paths["rollouts"], records.ROLLOUTS)
+        first = frame[["benchmark", "problem"]].drop_duplicates().head(5)
+        right = frame.merge(first, how="left", indicator=True)["_merge"].eq("both") & (frame["sample"] < 2)
+        status = frame["status"].mask(right.to_numpy(), "correct")
+        records.write_frame(frame.assign(status=status), self.paths["rollouts"], records.ROLLOUTS)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, tiny_checkpoint):
+    found = Made(tmp_path_factory.mktemp("tokens"), tiny_checkpoint)
+    found.with_right_answers()
+    found.read()
+    given = ("checkpoint", "problems", "rollouts", "tokens")
+    found.run("token-gradients", *given, model=MODEL, out=found.files.rollout_gradients(MODEL))
+    found.run("token-frames", results=found.results)
+    folder = found.files.token_study.results
+    claims = ["--claims", str(ROOT / "configs" / "claims.yaml")]
+    assert main(["token-pages", "--stored", str(folder), "--results", str(folder), *claims]) == 0
+    return found
+
+
+def test_the_tokens_are_those_that_were_sampled_and_read_by_the_model(made):
+    rollouts = records.read_frame(made.paths["rollouts"], records.ROLLOUTS)
+    tokens = records.read_frame(made.paths["tokens"], records.TOKENS)
+    problems = records.read_frame(made.paths["problems"], records.PROBLEMS)
+    assert len(rollouts) == 14 * 4 and tokens["group"].nunique() == 14
+    sampled = [list(ids) for ids in records.unlisted(rollouts["ids"])]
+    read = [rows["token"].tolist() for _, rows in tokens.groupby(["group", "rollout"])]
+    assert read == sampled
+    model = AutoModelForCausalLM.from_pretrained(made.paths["checkpoint"])
+    policy = Policy(made.paths["checkpoint"], load_reading())
+    prompt = policy.tokenizer(problems["prompt"].iloc[3])["input_ids"]
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + sampled[12]])).logits[0, len(prompt) - 1 : -1]
+    log_probs = logits.log_softmax(-1).gather(1, torch.tensor(sampled[12])[:, None]).squeeze(1)
+    own = tokens[(tokens["group"] == 3) & (tokens["rollout"] == 0)]
+    assert own["logprob"].tolist() == pytest.approx(log_probs.tolist(), abs=1e-4)
+
+
+def load_reading():
+    from ict_core.shadow import Reading
+
+    return Reading(1.0, True, 1)
+
+
+def test_answers_that_were_sampled_before_are_not_sampled_again(made, capsys):
+    made.rollouts()
+    assert "56 reused" in capsys.readouterr().out
+    made.with_right_answers()
+
+
+def test_a_reading_that_was_killed_goes_on_where_it_was(made, tmp_path, monkeypatch):
+    read, whole = [], Policy.tokens
+
+    def dies(self, *arguments):
+        if len(read) == 6:
+            raise KeyboardInterrupt
+        read.append(1)
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(Policy, "tokens", dies)
+    out = tmp_path / "again.parquet"
+    arguments = [f"--{name}={made.paths[name]}" for name in ("checkpoint", "problems", "rollouts")]
+    command = ["read-tokens", f"--study={made.study}", f"--model={MODEL}", *arguments, f"--out={out}"]
+    assert main(command) == 130 and not out.exists()
+    read.clear()
+    monkeypatch.setattr(Policy, "tokens", lambda self, *a: (read.append(1), whole(self, *a))[1])
+    assert main(command) == 0 and len(read) == 14 - 6
+    assert out.read_bytes() == made.paths["tokens"].read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["again.parquet"]  # no part is left
+
+
+def test_gradients_are_of_the_first_prompts_with_right_and_wrong_answers(made):
+    frame = records.read_frame(made.files.rollout_gradients(MODEL), records.GRADIENT_SHARES)
+    problems = records.read_frame(made.paths["problems"], records.PROBLEMS)
+    first = problems.head(3)
+    assert frame[["benchmark", "problem"]].drop_duplicates().to_numpy().tolist() == (
+        first[["benchmark", "problem"]].to_numpy().tolist()
+    )
+    rules = [rule.name for rule in distinct_rules(load_study(made.study).methods)]
+    assert frame["rule"].tolist() == rules * 3
+    whole = frame[frame["rule"] == "grpo"]
+    assert (whole["norm_share"] == 1).all() and (whole["cosine"] == 1).all()
+    assert frame.loc[frame["rule"] == "ict-10", "norm_share"].between(0.01, 0.99).all()
+
+
+def test_the_claims_are_tested_on_one_value_a_prompt(made):
+    files = made.files.token_study
+    whole = json.loads(files.claims.read_text())
+    assert whole["unit"] == "prompt" and "one base model" in whole["note"]
+    claim = next(entry for entry in whole["claims"] if entry["id"] == "probability-of-kept")
+    tokens = records.read_frame(made.paths["tokens"], records.TOKENS)
+    means = []
+    for _, own in tokens.groupby("group"):
+        kept = []
+        for _, rollout in own.groupby("rollout"):
+            size = -(-len(rollout) // 10)
+            kept += rollout.sort_values("js", ascending=False, kind="stable").head(size)["logprob"].tolist()
+        means.append(np.exp(kept).mean())
+    assert claim["estimate"] == pytest.approx(np.mean(means)) and claim["seeds"] == 14
+    half = 2.160368656 * np.std(means, ddof=1) / 14**0.5  # the 97.5 % point of t with 13 degrees of freedom
+    assert (claim["low"], claim["high"]) == pytest.approx((np.mean(means) - half, np.mean(means) + half))
+    untested = {entry["id"] for entry in whole["claims"] if not entry["seeds"]}
+    assert {"update-as-stated", "h1-falls", "branching-points"} <= untested
+
+
+def test_the_page_shows_every_rule_and_stands_alone(made):
+    files = made.files.token_study
+    text, page = files.report.read_text(), files.overview.read_text()
+    for words in ("ict-10", "entropy-20", "Content words and form words", "new prompts", "one base model"):
+        assert words in text and words in page
+    assert page.count("data:image/png;base64,") == 3 and "http" not in page
+    rules = pd.read_csv(files.table("token_rules", "csv"))
+    assert set(rules["quantity"]) >= {"probability", "norm_share", "elbow"}
+    assert all(path.stat().st_size > 0 for path in files.token_pages)
+
+
+def test_groups_of_different_sizes_are_refused(made, capsys, tmp_path):
+    text = made.study.read_text().replace("  samples: 4\n", "  samples: 4\n  samples_of: {mini-word: 5}\n")
+    other = made.study.with_name("other.yaml")
+    other.write_text(text.replace("study: smoke", "study: other"))
+    given = ("checkpoint", "problems", "cache")
+    arguments = [f"--{name}={made.paths[name]}" for name in given]
+    assert main(["rollouts", f"--study={other}", f"--model={MODEL}", *arguments, f"--out={tmp_path / 'x'}"]) == 2
+    assert "evaluation.samples_of: [4, 5] samples; allowed in a token study" in capsys.readouterr().err
