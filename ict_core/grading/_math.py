@@ -7,8 +7,10 @@ dollar signs, a final full stop, and thousands separators made of thin spaces (`
 2. The same text, apart from spaces that separate nothing, ``\left`` and ``\right``, and the size of a fraction
    (``\dfrac``): ``correct``. math-verify does not find all of these equal.
 3. Both integers (ASCII digits, a minus sign, zero padding, commas between thousands): compared as integers.
-4. Otherwise math-verify decides. The whole box is parsed as LaTeX; no number is picked out of prose. A box that is not
-   LaTeX for anything is ``wrong``, unless the normalised texts agree: the answer was read, and it is not the gold one.
+4. Otherwise math-verify decides, on both texts with a few plain forms as LaTeX (:mod:`ict_core.grading._plain`) and, if
+   that finds them different, with the letter i as the imaginary unit. The whole box is parsed as LaTeX; no number is
+   picked out of prose. A box that is not LaTeX for anything is ``wrong``, unless the normalised texts agree: the answer
+   was read, and it is not the gold one. Of ``\neq`` math-verify knows nothing: its two sides are compared.
 5. An exception out of math-verify, or a parser that exhausted the stack on a box or on the gold answer, says nothing
    about the answer: ``error``.
 
@@ -19,6 +21,7 @@ import logging
 import re
 
 from ict_core.grading._boxes import Verdict, last_box
+from ict_core.grading._plain import as_latex, sides_of_inequation
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +30,7 @@ _DOLLARS = re.compile(r"\$+([^$]*)\$+")
 _SIZE = re.compile(r"\\(?:left|right)(?![A-Za-z])|(?<=\\)[dt](?=frac)")
 _SPACE = re.compile(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z\s])")
 _SPACES = re.compile(r"\s+")
+_IMAGINARY = re.compile(r"(?<![A-Za-z\\])i(?![A-Za-z])")
 _INTEGER = re.compile(r"(-?)([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)")
 
 
@@ -94,11 +98,37 @@ def _expressions(answer: str) -> list[object]:
 
 
 def _equal(answer: str, gold: str) -> bool:
+    """Whether both say the same, in their plain forms as in LaTeX."""
+    sides = sides_of_inequation(answer), sides_of_inequation(gold)
+    if sides[0] is None and sides[1] is None:
+        return _verified(answer, gold)
+    if sides[0] is None or sides[1] is None:
+        return False
+    (a, b), (c, d) = sides
+    return (_equal(a, c) and _equal(b, d)) or (_equal(a, d) and _equal(b, c))
+
+
+def _verified(answer: str, gold: str) -> bool:
     # Both calls announce on every process that their own limits are off; the pool's limits stand in for them.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     from math_verify import verify
 
-    return verify(_expressions(gold), _expressions(answer), timeout_seconds=None, raise_on_error=True)
+    wanted, given = _expressions(gold), _expressions(answer)
+    if verify(wanted, given, timeout_seconds=None, raise_on_error=True):
+        return True
+    if not any(_IMAGINARY.search(text) for text in (answer, gold)):
+        return False
+    return verify(_complex(wanted), _complex(given), timeout_seconds=None, raise_on_error=True)
+
+
+def _complex(readings: list[object]) -> list[object]:
+    """Readings whose symbol i is the imaginary unit, products multiplied out."""
+    from sympy import Expr, I, expand
+
+    def with_unit(reading: Expr) -> object:
+        return expand(reading.subs({symbol: I for symbol in reading.free_symbols if str(symbol) == "i"}))
+
+    return [with_unit(reading) if isinstance(reading, Expr) else reading for reading in readings]
 
 
 def grade_math(text: str, gold: str) -> Verdict:
@@ -114,7 +144,7 @@ def grade_math(text: str, gold: str) -> Verdict:
     if settled is not None:
         return settled
     try:
-        equal = _equal(_normalised(box.answer), _normalised(gold))
+        equal = _equal(as_latex(_normalised(box.answer)), as_latex(_normalised(gold)))
     except MemoryError:
         raise
     except Exception as error:  # its message is left out: printing an expression can fail or take forever

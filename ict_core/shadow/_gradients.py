@@ -10,6 +10,7 @@ from ict_core.models import lm_head
 from ict_core.shadow._rollouts import Rollouts, predicting_states
 
 _Gradient = Sequence[Tensor]
+_PIECE = 2**16  # numbers
 
 
 def gradient_shares(
@@ -56,4 +57,9 @@ def _key(wanted: Tensor) -> bytes:
 
 
 def _dot(one: _Gradient, other: _Gradient) -> float:
-    return sum((a.double() * b.double()).sum().item() for a, b in zip(one, other, strict=True))
+    """The product of two gradients: in float32 over pieces, whose sums are added in float64."""
+    total = 0.0
+    for a, b in zip(one, other, strict=True):
+        pieces = zip(a.flatten().split(_PIECE), b.flatten().split(_PIECE), strict=True)
+        total += torch.stack([torch.dot(x, y) for x, y in pieces]).double().sum().item()
+    return total

@@ -14,9 +14,7 @@ def run(study: Study, name: str, checkpoint: Path, problems: Path, cache: Path, 
     remember_source()
     sizes = {study.evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
     if len(sizes) > 1:
-        raise UserError(
-            f"evaluation.samples_of: {sorted(sizes)} samples; allowed in a token study: one number for all"
-        )
+        raise UserError(f"evaluation.samples_of: {sorted(sizes)} samples; allowed in a token study: one number for all")
     completions, facts = sample(study, Cell(name, BASE_VARIANT, 0), checkpoint, problems, cache)
     asked = records.read_frame(problems, records.PROBLEMS)
     answers = completions[list(records.COMPLETIONS)]
