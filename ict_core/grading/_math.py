@@ -99,13 +99,11 @@ def _expressions(answer: str) -> list[object]:
 
 def _equal(answer: str, gold: str) -> bool:
     """Whether both say the same, in their plain forms as in LaTeX."""
-    sides = sides_of_inequation(answer), sides_of_inequation(gold)
-    if sides[0] is None and sides[1] is None:
-        return _verified(answer, gold)
-    if sides[0] is None or sides[1] is None:
-        return False
-    (a, b), (c, d) = sides
-    return (_equal(a, c) and _equal(b, d)) or (_equal(a, d) and _equal(b, c))
+    given, wanted = sides_of_inequation(answer), sides_of_inequation(gold)
+    if given is None or wanted is None:
+        return given is wanted and _verified(answer, gold)
+    turned = given[::-1]
+    return any(_equal(pair[0], wanted[0]) and _equal(pair[1], wanted[1]) for pair in (given, turned))
 
 
 def _verified(answer: str, gold: str) -> bool:
