@@ -13,7 +13,7 @@ SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce figures reference test everything lint fast fuzz survive lock clean
+.PHONY: help env system reproduce figures tokens reference test everything lint fast fuzz survive lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -47,7 +47,7 @@ figures: env  ## a stored run's tables, figures, claims, notebook anew without t
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk \
 	    --config stored=results/reference/$(STUDY) results=results/rebuilt/$(STUDY)
 
-token-pages: env  ## the stored study of a real model's tokens: its tables, figures and claims anew, without a model
+tokens: env  ## the stored study of a real model's tokens: its tables, figures and claims anew, without the model
 	PATH="$(CURDIR)/$(BIN):$$PATH" ict token-pages --stored results/reference/smollm2-tokens \
 	    --results results/rebuilt/smollm2-tokens --claims configs/claims.yaml
 

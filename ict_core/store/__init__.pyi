@@ -16,6 +16,7 @@ from ._layout import METHODS as METHODS
 from ._layout import REPOSITORY as REPOSITORY
 from ._layout import TABLE_KINDS as TABLE_KINDS
 from ._layout import TOKEN_FRAMES as TOKEN_FRAMES
+from ._layout import TOKEN_TABLES as TOKEN_TABLES
 from ._layout import CellFiles as CellFiles
 from ._layout import StudyFiles as StudyFiles
 from ._layout import TrainFiles as TrainFiles

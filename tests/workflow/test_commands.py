@@ -37,6 +37,9 @@ PAPERS = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1, figure=FIGU
 ABLATIONS = EVIDENCE + Counter(data=1, pretrain=10, train=34 * 10, generate=350, grade=350)
 SMOKE = EVIDENCE + Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
 FULL = EVIDENCE + Counter(data=1, fetch_model=3, train=90, generate=93, grade=93)
+TOKENS = "--configfile configs/studies/smollm2-tokens.yaml"
+TOKEN_STUDY = Counter(data=1, fetch_model=1, rollouts=1, read_tokens=1, token_gradients=1, token_frames=1)
+TOKEN_STUDY += Counter(token_pages=1, token_study=1)
 PLANNED = {  # where nothing has run
     "snakemake --cores all": MINI,
     "snakemake --dry-run": MINI,
@@ -51,6 +54,8 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all --configfile configs/studies/smoke.yaml": SMOKE,
     "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
     + Counter(fetch_model=1, pretrain=-1),
+    f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
+    f"snakemake --cores 1 prefetch {TOKENS}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores 1 prefetch {PAPER}": Counter(data=1, fetch_model=3, prefetch=1),
     "snakemake --cores 4 prefetch": Counter(data=1, prefetch=1),
     f"snakemake --cores all completion_table {PAPER}": Counter(
@@ -105,6 +110,7 @@ MADE = {  # what stands among the commands that make would run
     **{f"make figures STUDY={study}": f"stored=results/reference/{study}" for study in STORED},
     "make fuzz": "--minutes 5",
     "make lint": "snakemake --lint",
+    "make tokens": "ict token-pages --stored results/reference/smollm2-tokens",
     "make lock": "scripts/lock.sh",
     "make lock UPGRADE=1": "UPGRADE=1",
     "make reference": "results/reference/mini/",

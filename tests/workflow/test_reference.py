@@ -14,10 +14,12 @@ import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
 
+from ict_core.commands.cli import main
 from ict_core.evidence import Stored, kinds
 from ict_core.figures import FIGURES
 from ict_core.report._answer import answer
-from ict_core.store import MANIFEST, read_manifest, write_manifest
+from ict_core.report._claims import estimate_text
+from ict_core.store import MANIFEST, TOKEN_TABLES, read_manifest, write_manifest
 from ict_core.tables import TABLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
@@ -139,6 +141,32 @@ def test_the_documentation_says_what_lies_between_base_models():
         within = groups.var(axis=1, ddof=1).mean()
         between = max(0.0, groups.mean(axis=1).var(ddof=1) - within / 3)
         assert f"| `{variant}` − `grpo` | {100 * between**0.5:.1f} | {100 * within**0.5:.1f} |" in text
+
+
+@pytest.mark.slow
+def test_the_pages_of_the_stored_token_study_are_made_anew_byte_for_byte(tmp_path):
+    folder = REFERENCE.parent / "smollm2-tokens"
+    assert sum(path.stat().st_size for path in folder.rglob("*.*")) < 10 * 2**20
+    assert not read_manifest(folder / MANIFEST)["source"]["dirty"]
+    claims = ["--claims", str(REPOSITORY / "configs" / "claims.yaml")]
+    assert main(["token-pages", "--stored", str(folder), "--results", str(tmp_path), *claims]) == 0
+    shown = ["claims.json", "report.md", "figures/token_rules.png", "figures/token_overlap.png"]
+    shown += [f"tables/{name}.{kind}" for name in TOKEN_TABLES for kind in ("csv", "md", "tex")]
+    assert [name for name in shown if (tmp_path / name).read_bytes() != (folder / name).read_bytes()] == []
+
+
+def test_the_documentation_says_what_a_real_model_s_tokens_are():
+    whole = {
+        study: {
+            entry["id"]: entry for entry in json.loads((REFERENCE.parent / study / "claims.json").read_text())["claims"]
+        }
+        for study in ("smollm2-tokens", "mini")
+    }
+    text = (REPOSITORY / "docs" / "real-model.md").read_text()
+    for claim in ("probability-of-kept", "half-high-half-low-entropy", "elbow-near-ten", "kept-lie-near-beta"):
+        found = [whole[study][claim] for study in ("smollm2-tokens", "mini")]
+        cells = [cell for entry in found for cell in (estimate_text(entry), entry["verdict"])]
+        assert f"| {' | '.join(cells)} |".replace("\N{NO-BREAK SPACE}", " ") in text, claim
 
 
 @pytest.mark.slow
