@@ -11,9 +11,9 @@ from ._registry import DECLARED as DECLARED
 from ._registry import INPUTS as INPUTS
 from ._registry import TABLES as TABLES
 from ._registry import Origin as Origin
-from ._write import csv as csv
-from ._write import markdown as markdown
-from ._write import write as write
 from ._token_study import token_classes_table as token_classes_table
 from ._token_study import token_rules_table as token_rules_table
 from ._token_study import token_texts_table as token_texts_table
+from ._write import csv as csv
+from ._write import markdown as markdown
+from ._write import write as write
