@@ -15,7 +15,7 @@ import pytest
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.commands.cli import main
-from ict_core.evidence import Stored, kinds
+from ict_core.evidence import Stored
 from ict_core.figures import FIGURES
 from ict_core.report._answer import answer
 from ict_core.report._claims import estimate_text
@@ -50,7 +50,8 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations"])
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
-    assert sum(path.stat().st_size for path in folder.rglob("*.*")) < 10 * 2**20
+    most = 30 if study == "mini-ablations" else 10  # its token sample is of 340 trainings
+    assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most * 2**20
     stored = Stored(folder)
     for name in ("scores", "log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
         assert len(stored.frame(name)) > 0 or name == "near_duplicates"
@@ -63,19 +64,14 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
 
 
 def test_cells_that_two_stored_runs_share_have_the_same_scores():
-    """Of one base model, at one rate, on one class of hardware.
-
-    Until it is stored anew, mini-ablations is of native numerics and of one base model.
-    """
+    """Of the same base models, at one rate, with the same numerics."""
     folders = [REFERENCE.parent / study for study in ("mini", "mini-ablations")]
     one, other = (Stored(folder).frame(name) for folder, name in zip(folders, RATES, strict=True))
-    hardware = {kinds(read_manifest(folder / MANIFEST))["hardware"] for folder in folders}
     both = one.merge(other, on=["model", "variant", "seed", "benchmark", "problem"], suffixes=("", "_other"))
-    assert both["variant"].nunique() == 5 and len(both) == 250 * 5 * 3  # three seeds of each variant
-    per_base = {Stored(folder).settings.seeds_per_base for folder in folders}
-    both = both if len(per_base) == 1 else both[both["seed"] == 0]  # whose base model is number 0 in any case
-    same = [both[column].equals(both[f"{column}_other"].rename(column)) for column in ("n", "correct", "wrong")]
-    assert all(same) == (len(hardware) == 1)
+    assert both["variant"].nunique() == 5 and len(both) == 250 * 5 * 6  # six seeds of each variant
+    assert trained_with("mini") == trained_with("mini-ablations")
+    for column in ("n", "correct", "wrong"):
+        assert both[column].equals(both[f"{column}_other"].rename(column))
 
 
 def trained_with(study: str) -> set[str]:
