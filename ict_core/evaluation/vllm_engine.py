@@ -1,6 +1,5 @@
 """Sampling with vLLM, the engine core in this process."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
@@ -12,11 +11,9 @@ from ict_core.evaluation._engine import Completion, Engine, Request, Sampling
 from ict_core.process import vllm_environment
 from ict_core.store import resolved
 
-_CACHE_IS_GIVEN = "VLLM_CPU_KVCACHE_SPACE" in os.environ  # by the user
 vllm_environment.set_environment()
 
 import torch  # noqa: E402
-from transformers import AutoConfig  # noqa: E402
 from vllm import LLM, CompletionOutput, RequestOutput, SamplingParams  # noqa: E402
 from vllm.inputs import tokens_input  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
@@ -47,22 +44,6 @@ OF_A_CPU_ENGINE = (  # that vLLM imports when it makes an engine on the CPU
 )
 
 
-_KEYS_AND_VALUES = (1, 4)  # GiB on a CPU: what every engine has, and the most that one with a larger model takes
-
-
-def cache_gib(model: Path, max_tokens: int, dtype: Dtype) -> int:
-    """GiB for keys and values on a CPU: those of all requests in flight, within :data:`_KEYS_AND_VALUES`.
-
-    With less, vLLM has fewer requests in flight, whose products are too small for the processor.
-    """
-    config = AutoConfig.from_pretrained(model, trust_remote_code=False, local_files_only=True).get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    of_token = 2 * config.num_hidden_layers * heads * width * getattr(torch, dtype).itemsize
-    least, most = _KEYS_AND_VALUES
-    return min(most, max(least, -(-_MAX_SEQUENCES * max_tokens * of_token // 2**30)))
-
-
 class VllmEngine(Engine):
     """``vllm.LLM`` with one request a completion, so that every completion has a seed of its own."""
 
@@ -70,8 +51,6 @@ class VllmEngine(Engine):
 
     def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
-        if not torch.cuda.is_available() and not _CACHE_IS_GIVEN:
-            os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(cache_gib(model, max_tokens, dtype))  # which vLLM reads here
         self._llm = LLM(
             model=str(model),
             dtype=dtype,
