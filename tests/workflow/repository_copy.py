@@ -19,7 +19,8 @@ PARTS = [
     "requirements",
     "environment.yml",
     "pyproject.toml",
-    *(f"results/reference/{study}/claims.json" for study in ("mini-20", "mini-again")),  # what stands beside `mini`
+    # what stands beside `mini`
+    *(f"results/reference/{study}/claims.json" for study in ("mini-20", "mini-again", "smollm2-tokens")),
 ]
 
 

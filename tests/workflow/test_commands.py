@@ -55,7 +55,6 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
     + Counter(fetch_model=1, pretrain=-1),
     f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
-    f"snakemake --cores 1 prefetch {TOKENS}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores 1 prefetch {PAPER}": Counter(data=1, fetch_model=3, prefetch=1),
     "snakemake --cores 4 prefetch": Counter(data=1, prefetch=1),
     f"snakemake --cores all completion_table {PAPER}": Counter(
