@@ -42,3 +42,9 @@ def test_the_root_holds_next_to_nothing():
         "markdown.py",
         "seeding.py",
     }
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """Their folders are no packages, so pytest cannot tell them apart; a run of some folders alone does not show it."""
+    names = [path.name for path in Path(__file__).parent.rglob("*.py") if path.name != "conftest.py"]
+    assert len(names) == len(set(names)), [name for name in names if names.count(name) > 1]
