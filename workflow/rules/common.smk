@@ -132,7 +132,7 @@ def results_folder(wildcards, output):
 
 
 def study_of_choice(wildcards, output):
-    """The study's folder, above that of the variant whose rate is chosen."""
+    """The study's folder, above that of the variant whose rate is chosen, and of a token study's statistics."""
     return Path(output[0]).parents[2].as_posix()
 
 

@@ -106,7 +106,7 @@ rule token_frames:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=RESULTS,
+        results=study_of_choice,
         config=lambda w: [settings("token_study"), settings("evidence")],
         code=fingerprint("stages.token_frames", *map(selector, STUDY.methods)),
     shell:
@@ -116,6 +116,7 @@ rule token_frames:
 rule token_pages:
     input:
         MEASURED_TOKENS,
+        settings=TOKENS.settings,
         claims=local("configs/claims.yaml"),
     output:
         TOKENS.token_pages,
@@ -124,14 +125,13 @@ rule token_pages:
     conda:
         "../../environment.yml"
     params:
-        folder=TOKENS.results.as_posix(),
+        stored=folder_of_settings,
+        results=parent_of_output,
         code=fingerprint("stages.token_pages"),
     shell:
-        "ict token-pages --stored {params.folder} --results {params.folder} --claims {input.claims} &> {log}"
+        "ict token-pages --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
 
 
 rule token_study:
     input:
         TOKENS.token_pages,
-    shell:
-        "echo 'The token study: {TOKENS.report}'"
