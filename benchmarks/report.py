@@ -37,7 +37,7 @@ def copy_workflow(folder: Path) -> None:
     """Copy all of the repository that a run of the workflow reads."""
     for part in ("workflow", "ict_core", "configs", "notebooks", "requirements"):
         shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    beside = (f"results/reference/{study}/claims.json" for study in ("mini-20", "mini-again", "smollm2-tokens"))
+    beside = (path.relative_to(REPOSITORY) for path in REPOSITORY.glob("results/reference/*/claims.json"))
     for part in ("Snakefile", "environment.yml", "pyproject.toml", *beside):
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / part, folder / part)

@@ -103,9 +103,7 @@ def pretrain(
     seed: Annotated[int, Option(help="the number of the base model, where there are several")] = 0,
 ) -> None:
     """Pretrain a base model."""
-    loaded = study_to_run(study)
-    prepare()
-    _check_model(loaded, study, model)
+    loaded = _study_of_model(study, model)
     with loading(without=UNUSED_IN_PRETRAINING):
         from ict_core.stages import pretrain
 
@@ -183,9 +181,7 @@ def generate(
 @command("completion-probe")
 def completion_probe(study: StudyFile, model: Name, checkpoint: Given, problems: Given, out: Given) -> None:
     """Ask a base model for the rest of partial questions."""
-    loaded = study_to_run(study)
-    prepare()
-    _check_model(loaded, study, model)
+    loaded = _study_of_model(study, model)
     from ict_core.stages import completion_probe
 
     completion_probe.run(loaded, model, checkpoint, problems, out)
@@ -246,9 +242,7 @@ def shadow_study(study: StudyFile, tokens: Given, shadow: Given, overlap: Given)
 @command("rollouts")
 def rollouts(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache: Given, out: Given) -> None:
     """Sample and grade an untrained model's answers, with their tokens."""
-    loaded = study_to_run(study)
-    prepare()
-    _check_model(loaded, study, model)
+    loaded = _study_of_model(study, model)
     from ict_core.stages import rollouts as stage
 
     stage.run(loaded, model, checkpoint, problems, cache, out)
@@ -257,9 +251,7 @@ def rollouts(study: StudyFile, model: Name, checkpoint: Given, problems: Given, 
 @command("read-tokens")
 def read_tokens(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, out: Given) -> None:
     """Read every token of an untrained model's answers: entropies and all scores."""
-    loaded = study_to_run(study)
-    prepare()
-    _check_model(loaded, study, model)
+    loaded = _study_of_model(study, model)
     from ict_core.stages import read_tokens as stage
 
     stage.run(loaded, model, checkpoint, problems, rollouts, out)
@@ -270,9 +262,7 @@ def token_gradients(
     study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, tokens: Given, out: Given
 ) -> None:
     """Take the gradient that each rule's tokens carry, on some prompts of an untrained model."""
-    loaded = study_to_run(study)
-    prepare()
-    _check_model(loaded, study, model)
+    loaded = _study_of_model(study, model)
     from ict_core.stages import token_gradients as stage
 
     stage.run(loaded, model, checkpoint, problems, (rollouts, tokens), out)
@@ -367,6 +357,14 @@ def report(stored: Stored, results: Results) -> None:
     from ict_core.report import write_report
 
     write_report(stored, results)
+
+
+def _study_of_model(file: Path, model: str) -> "config.Study":
+    """Read a study as :func:`study_to_run`, for a stage of one of its models that downloads nothing."""
+    loaded = study_to_run(file)
+    prepare()
+    _check_model(loaded, file, model)
+    return loaded
 
 
 def _check_model(loaded: "config.Study", file: Path, model: str) -> None:

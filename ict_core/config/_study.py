@@ -121,6 +121,10 @@ class Study:
         bases = {self.base_of(cell) for cell in (self.cells() if of is None else of)}
         return sorted(bases, key=lambda base: (order.index(base.model), base))
 
+    def first_base(self, model: str) -> Cell:
+        """The base model of the lowest number: what is asked of a model's untrained state is asked of it."""
+        return next(base for base in self.base_cells(self.trained_cells()) if base.model == model)
+
     def base_model(self, base: Cell) -> Model:
         """The model of one of :meth:`base_cells`: where it is pretrained, with the seed of that base model."""
         model = self.models[base.model]

@@ -18,14 +18,13 @@ from ict_core.process import Progress
 from ict_core.seeding import derive_seed
 from ict_core.selection import Rule
 from ict_core.shadow._gradients import gradient_shares
-from ict_core.shadow._rollouts import Rollouts, predicting_states
+from ict_core.shadow._rollouts import STEP, Rollouts, read_groups, token_rows
 from ict_core.shadow._score import rebuilt, rule_seed, score_step
-from ict_core.store import GROUP_SCORES, records
+from ict_core.store import records
 from ict_core.tokens import Head
-from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training import TrainingLog, verifier_reward
+from ict_core.tokens.streaming import TokenStatistics
+from ict_core.training import verifier_reward
 
-STEP = 0  # of the only batch
 _PROBABILITIES_AT_ONCE = 2**24  # 64 MiB in float32
 
 
@@ -142,10 +141,8 @@ def _read(
     progress = Progress("prompt", len(rollouts.prompt_ids) // size)
     for group, rows in enumerate(torch.arange(len(rollouts.prompt_ids)).split(size)):
         part = rollouts.rows(rows)
-        states, where = predicting_states(model, part, packed=False)
-        ids, length = part.completion_ids.to(where.device), part.completion_ids.size(1)
-        options: dict[str, Any] = {"group_size": size, "temperature": temperature, "scores": tuple(GROUP_SCORES)}
-        statistics = token_statistics(states, head, where, ids, **options)
+        statistics, states, where = read_groups(model, part, size, temperature, packed=False)
+        length = part.completion_ids.size(1)
         parts.append(torch.nn.functional.pad(statistics.values.cpu(), (0, shape[1] - length)))
         likeliest = _likeliest(states, head, where, temperature, sampling.alternatives)
         tokens[rows, :length], probs[rows, :length] = likeliest
@@ -192,15 +189,9 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
 
 
 def token_frame(groups: Groups) -> pd.DataFrame:
-    """All response tokens as `records.TOKENS`, by the training's own log; no rule has dropped any of them."""
-    mask = groups.completion_mask
-    size = groups.statistics.group_size
-    keys = ("completion_mask", "completion_ids", "rewards", "advantages")
-    batch = {key: getattr(groups, key) for key in keys}
-    log = TrainingLog(size, sample_every=1, sample_groups=len(mask) // size)
-    unknown = torch.full_like(groups.rewards, torch.nan)
-    log.rollouts(STEP, batch, groups.statistics, mask, unknown, selecting=False)
-    return log.tokens().assign(fork=groups.forks[mask].double().numpy())
+    """:func:`token_rows` of all groups, with the known forks."""
+    rows = token_rows(groups.rollouts, groups.statistics, groups.rewards, groups.advantages)
+    return rows.assign(fork=groups.forks[groups.completion_mask].double().numpy())
 
 
 def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.DataFrame:

@@ -10,15 +10,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core.models import lm_head, read_model, read_tokenizer
+from ict_core.models import read_model, read_tokenizer
 from ict_core.process import Progress
 from ict_core.shadow._gradients import gradient_shares
-from ict_core.shadow._rollouts import Rollouts, predicting_states
-from ict_core.store import GROUP_SCORES, records, remove
-from ict_core.tokens.streaming import token_statistics
-from ict_core.training import TrainingLog, add_packed_forward
-
-STEP = 0  # of the only batch
+from ict_core.shadow._rollouts import Rollouts, read_groups, token_rows
+from ict_core.store import records, remove
+from ict_core.training import add_packed_forward
 
 
 class Reading(NamedTuple):
@@ -48,15 +45,8 @@ class Policy:
     @torch.no_grad()
     def tokens(self, rollouts: Rollouts, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:
         """`records.TOKENS` of one prompt's rollouts, every score among them."""
-        states, where = predicting_states(self.model, rollouts, self.reading.packed)
-        ids, size = rollouts.completion_ids.to(where.device), len(rewards)
-        options: dict[str, Any] = {"temperature": self.reading.temperature, "scores": tuple(GROUP_SCORES)}
-        statistics = token_statistics(states, lm_head(self.model), where, ids, group_size=size, **options)
-        batch = rollouts._asdict() | {"rewards": rewards, "advantages": advantages}
-        log = TrainingLog(size, sample_every=1, sample_groups=1)
-        unknown = torch.full_like(rewards, torch.nan)
-        log.rollouts(STEP, batch, statistics, rollouts.completion_mask, unknown, selecting=False)
-        return log.tokens()
+        read = read_groups(self.model, rollouts, len(rewards), self.reading.temperature, self.reading.packed)
+        return token_rows(rollouts, read.statistics, rewards, advantages)
 
     def gradients(self, rollouts: Rollouts, advantages: Tensor, kept: Sequence[Tensor]) -> list[tuple[float, float]]:
         """:func:`gradient_shares` of sets of kept tokens, (B, T) bool each."""

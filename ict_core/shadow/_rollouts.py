@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
+import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
-from ict_core.training import pack
+from ict_core.models import lm_head
+from ict_core.store import GROUP_SCORES
+from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.training import TrainingLog, pack
+
+STEP = 0  # of the only batch
 
 
 class Rollouts(NamedTuple):
@@ -57,3 +63,29 @@ def predicting_states(model: Any, rollouts: Rollouts, packed: bool) -> tuple[Ten
     hidden = model.get_decoder()(**whole, use_cache=False).last_hidden_state[:, prompts.size(1) - 1 : -1]
     where = torch.arange(mask.numel(), device=at).view_as(mask).masked_fill(~mask, -1)
     return hidden.flatten(0, 1), where
+
+
+class GroupRead(NamedTuple):
+    """What a model says of groups of rollouts."""
+
+    statistics: TokenStatistics  # with every group score
+    states: Tensor  # as of :func:`predicting_states`
+    where: Tensor
+
+
+def read_groups(model: Any, rollouts: Rollouts, group_size: int, temperature: float, packed: bool) -> GroupRead:
+    """The statistics of every response token, and the states that they are read from."""
+    states, where = predicting_states(model, rollouts, packed)
+    ids = rollouts.completion_ids.to(where.device)
+    options: dict[str, Any] = {"scores": tuple(GROUP_SCORES), "temperature": temperature}
+    statistics = token_statistics(states, lm_head(model), where, ids, group_size=group_size, **options)
+    return GroupRead(statistics, states, where)
+
+
+def token_rows(rollouts: Rollouts, statistics: TokenStatistics, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:
+    """All response tokens as `records.TOKENS`, by the training's own log; no rule has dropped any of them."""
+    batch = rollouts._asdict() | {"rewards": rewards, "advantages": advantages}
+    log = TrainingLog(statistics.group_size, sample_every=1, sample_groups=len(rewards) // statistics.group_size)
+    unknown = torch.full_like(rewards, torch.nan)
+    log.rollouts(STEP, batch, statistics, rollouts.completion_mask, unknown, selecting=False)
+    return log.tokens()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ict_core.config import BASE_VARIANT, Study
+from ict_core.config import BASE_VARIANT, Cell, Study
 from ict_core.evaluation import stop_token_ids
 from ict_core.evidence import single_logit_frames
 from ict_core.models import read_tokenizer
@@ -33,7 +33,7 @@ def run(study: Study, results: Path) -> None:
     rules = distinct_rules(study.methods)
     whole_study, seed = StudyFiles(results), study.data.seed
     files = whole_study.token_study
-    models = {model: _inputs(whole_study, model) for model in study.models}
+    models = {model: _inputs(whole_study, study.first_base(model)) for model in study.models}
     asked = records.read_frame(whole_study.eval_problems, records.PROBLEMS)
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in ("quantities", "overlap", "curves", "texts", "tokens")}
     for model, inputs in models.items():
@@ -71,9 +71,10 @@ def run(study: Study, results: Path) -> None:
     print(f"{len(rules)} rules on {len(whole['tokens'])} tokens of {whole['tokens']['group'].nunique()} prompts")
 
 
-def _inputs(files: StudyFiles, model: str) -> Inputs:
+def _inputs(files: StudyFiles, base: Cell) -> Inputs:
+    model = base.model
     read = files.rollout_tokens(model), files.rollouts(model), files.rollout_gradients(model)
-    return Inputs(files.base_model(model), *read)
+    return Inputs(files.base_model(model, base.seed), *read)
 
 
 def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:

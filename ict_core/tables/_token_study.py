@@ -47,11 +47,16 @@ def _count(prompts: pd.Series) -> str:
     return f"{prompts.max()} prompts" if len(prompts) and prompts.max() else "no prompt"
 
 
+def _lifts(token_texts: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The rows of a kind, the limits of their lifts beside those of their shares."""
+    rows = token_texts[token_texts["kind"] == kind].drop(columns="kind")
+    overall = rows["share"] / rows["lift"]
+    return rows.assign(lift_low=rows["low"] / overall, lift_high=rows["high"] / overall)
+
+
 def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
     """A row a rule, a column a class of words: how much more often than all tokens those of the class are kept."""
-    rows = token_texts[token_texts["kind"] == "class"].drop(columns="kind").rename(columns={"text": "class"})
-    overall = rows["share"] / rows["lift"]
-    rows = rows.assign(lift_low=rows["low"] / overall, lift_high=rows["high"] / overall)
+    rows = _lifts(token_texts, "class").rename(columns={"text": "class"})
     classes = list(rows.sort_values("tokens", ascending=False)["class"].unique())
     numbers = in_order(rows, model=list(rows["model"]), rule=rules, **{"class": classes})
 
@@ -73,10 +78,8 @@ def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Tabl
 
 def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
     """The tokens that each rule keeps and drops most, by the limit of the interval that is nearer to chance."""
-    rows = token_texts[(token_texts["kind"] == "token") & token_texts["rule"].isin(list(rules))].drop(columns="kind")
-    overall = rows["share"] / rows["lift"]
-    rows = rows.assign(lift_low=rows["low"] / overall, lift_high=rows["high"] / overall)
-    numbers = in_order(rows, model=list(rows["model"]), rule=rules)
+    rows = _lifts(token_texts, "token")
+    numbers = in_order(rows[rows["rule"].isin(list(rules))], model=list(rows["model"]), rule=rules)
     lines = []
     for (model, rule), own in numbers.groupby(["model", "rule"], sort=False):
         most = own[own["lift_low"] > 1].sort_values("lift_low", ascending=False, kind="stable")

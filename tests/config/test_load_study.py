@@ -360,3 +360,8 @@ def test_every_reading_of_the_specification_is_a_variant():
     assert values.keys() >= {"method.keep", "method.random_reward", "method.replica"}
     paper = load_study(PROJECT / "studies/paper-ablations.yaml")
     assert paper.methods["ict-10-w40"].warmup_steps == 40 and paper.methods["ict-10"].warmup_steps == 10
+
+
+def test_the_first_base_model_is_that_of_the_lowest_number():
+    assert load_study(PROJECT / "studies/mini.yaml").first_base("mini-s") == Cell("mini-s", "base", 0)
+    assert load_study(PROJECT / "studies/mini-again.yaml").first_base("mini-s") == Cell("mini-s", "base", 100)

@@ -163,7 +163,7 @@ def local_weights(wildcards):
 
 def first_base(wildcards):
     """The first of a model's base models."""
-    base = next(b for b in BASES if b.model == wildcards.model)
+    base = STUDY.first_base(wildcards.model)
     return FILES.base_model(base.model, base.seed)
 
 
