@@ -1,7 +1,7 @@
 """What a training step costs beside TRL's dense GRPO step on the same batch, rollout and optimiser excluded.
 
     python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
-    python benchmarks/training_step.py --settings tiny     # or some of: tiny, tiny-half, 0.5b, 0.5b-bf16
+    python benchmarks/training_step.py --settings tiny     # or some of: tiny, tiny-half, 0.5b, 0.5b-bf16, smollm2
     python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
     python benchmarks/training_step.py --settings tiny-half --profile "ICT-10: + one pass (all)"   # an arm's parts
     python benchmarks/training_step.py --quick             # all arms once, of next to nothing
@@ -35,7 +35,7 @@ import torch
 from ict_core.process import loading
 
 with loading(without=("peft", "scipy")):  # as a training does
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
     from ict_core.config import Training, load_study
     from ict_core.problems.mini import train_tokenizer
@@ -73,6 +73,7 @@ class Setting:
     precision: str = "float32"
     gpu: bool = False
     few: bool = False  # a step takes minutes: some arms, once
+    llama: bool = False  # a Llama in place of a Qwen2
     memory: tuple[str, ...] = MEASURED  # the arms whose memory is measured, each in a process of its own
 
 
@@ -85,6 +86,8 @@ SETTINGS = {
     "0.5b": SMALL,
     # of few tokens, as processors without bfloat16 instructions take 26 ms for each through the head
     "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),
+    # SmolLM2-135M on GSM8K's short problems
+    "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, memory=MEASURED[::3]),
     "gpu-0.5b": Setting(
         **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
     ),
@@ -113,7 +116,8 @@ PARTS = ("step_of", "states", "pack", "_attention", "token_statistics", "micro_b
 def checkpoint(setting: Setting, folder: Path) -> None:
     """Random weights of a shape, with the mini world's tokenizer."""
     tokenizer = train_tokenizer(320)
-    config = Qwen2Config(
+    config_of, model_of = (LlamaConfig, LlamaForCausalLM) if setting.llama else (Qwen2Config, Qwen2ForCausalLM)
+    config = config_of(
         hidden_size=setting.width,
         intermediate_size=setting.intermediate,
         num_hidden_layers=setting.layers,
@@ -128,7 +132,7 @@ def checkpoint(setting: Setting, folder: Path) -> None:
         dtype="float32",
     )
     torch.manual_seed(0)
-    save_checkpoint(Qwen2ForCausalLM(config), tokenizer, folder)
+    save_checkpoint(model_of(config), tokenizer, folder)
 
 
 def batch(setting: Setting, device: torch.device) -> dict[str, Any]:

@@ -91,6 +91,25 @@ def fetch_model(study: StudyFile, model: Name, out: Given) -> None:
     fetch_model.run(loaded, model, repository(study), _mirror(loaded, study), out)
 
 
+@command("solutions")
+def solutions(study: StudyFile, out: Given) -> None:
+    """Read the worked solutions of the training problems."""
+    loaded = study_to_run(study)
+    from ict_core.stages import solutions as stage
+
+    stage.run(loaded, _mirror(loaded, study), out)
+
+
+@command("supervised-start")
+def supervised_start(study: StudyFile, model: Name, checkpoint: Given, solutions: Given, out: Given) -> None:
+    """Train a fetched checkpoint on worked solutions, as its model's file says."""
+    loaded = _study_of_model(study, model)
+    with loading():
+        from ict_core.stages import supervised_start as stage
+
+    stage.run(loaded, model, checkpoint, solutions, out)
+
+
 UNUSED_IN_PRETRAINING = ("scipy",)  # which transformers imports wherever it is installed
 
 

@@ -11,6 +11,7 @@ from ._inputs import Pretraining as Pretraining
 from ._inputs import PublishedBenchmark as PublishedBenchmark
 from ._inputs import PublishedSet as PublishedSet
 from ._inputs import ScratchModel as ScratchModel
+from ._inputs import SupervisedStart as SupervisedStart
 from ._inputs import Template as Template
 from ._load import check_sources as check_sources
 from ._load import has_problems as has_problems

@@ -209,11 +209,28 @@ class ScratchModel(Section):
     dtype: ClassVar[Dtype] = "float32"
     tied_embeddings: ClassVar[bool] = True
     prompt: ClassVar[None] = None
+    supervised_start: ClassVar[None] = None
     hardware: ClassVar[None] = None
 
     kind: Literal["pretrained-from-scratch"]
     architecture: Architecture
     pretraining: Pretraining
+
+
+class SupervisedStart(Section):
+    """Next-token training on worked solutions of the study's training sets, each read once, before any other training.
+
+    Loss on the solutions alone, AdamW, the learning rate warmed up over a tenth of the steps and then falling to 0.
+    """
+
+    problems: Count  # whose solutions are read, drawn by the seed
+    batch_sequences: Count
+    learning_rate: float = Field(gt=0)
+    seed: Seed
+
+    def faults(self) -> Iterator[Fault]:
+        if self.problems % self.batch_sequences:
+            yield refused("batch_sequences", self.batch_sequences, f"a divisor of problems = {self.problems}")
 
 
 class _Checkpoint(Section):
@@ -224,6 +241,7 @@ class _Checkpoint(Section):
         min_length=1, description="a list of the token ids that end an answer, each a whole number"
     )
     prompt: Template | None = None  # absent: the problem's prompt alone
+    supervised_start: SupervisedStart | None = None  # absent: the base model is the checkpoint as it was fetched
     hardware: Hardware | None = None  # absent: one process on the CPU
 
     def faults(self) -> Iterator[Fault]:

@@ -84,6 +84,7 @@ def load_study(path: Path) -> Study:
             folders["models"].note(name, _check_model(model, training, file.training))
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_bases(file, models))
+    mistakes.add_all(path, _check_starts(file, models))
     mistakes.add_all(path, _check_tuning(file, models, training))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
@@ -160,6 +161,14 @@ def _check_bases(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault
     if file.seeds_per_base is not None and fetched:
         allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
         yield refused("seeds_per_base", file.seeds_per_base, allowed)
+
+
+def _check_starts(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault]:
+    """Only published training sets have worked solutions for a model to begin with."""
+    starting = [name for name, model in models.items() if model.supervised_start is not None]
+    if starting and file.data.train_sets is None:
+        text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
+        yield Fault("data.train_sets", text)
 
 
 def _check_beside(study: Study, root: Path) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from ict_core.seeding import derive_seed
 from ict_core.store import BASE_VARIANT, base_number
 
 # what a model's file states beside what determines its weights, and beside what determines its training
-_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt"}
+_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 _NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "hardware": _OF_THE_SCHEDULER}
 
@@ -22,6 +22,7 @@ Stage = Literal[
     "train_data",
     "eval_data",
     "base",
+    "supervised_start",
     "tune",
     "train",
     "generate",
@@ -222,9 +223,10 @@ class Study:
         """All that determines one stage's outputs beside its input files, as JSON-able values.
 
         Args:
-            cell: for `train` a trained cell, for `generate` also and for `base` only one of :meth:`base_cells`.
+            cell: for `train` a trained cell, for `generate` also, and for `base` and `supervised_start` only, one of
+                :meth:`base_cells`.
         """
-        if stage in ("train", "generate", "base") and cell is None:
+        if stage in ("train", "generate", "base", "supervised_start") and cell is None:
             raise ValueError(f"stage {stage} needs a cell")
         if stage == "train" and cell:
             return self.resolve(cell)
@@ -232,6 +234,12 @@ class Study:
             made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
             model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
             return model | {"numerics": self.numerics} if made_here else model
+        if stage == "supervised_start" and cell:
+            return {
+                "model": _stated(cell.model, self.models[cell.model], exclude=_NOT_OF_THE_TRAINING),
+                "training": {key: self.training.dump()[key] for key in ("precision", "threads")},
+                "numerics": self.numerics,
+            }
         if stage == "tune":
             return {"rates": self.tuning and self.tuning.dump(), "recipe": self.training.learning_rate}
         if stage == "generate" and cell:

@@ -100,7 +100,8 @@ def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
 def check_chain(manifests: Iterable[dict[str, Any]], seeds_per_base: int | None = None) -> None:
     """A UserError where a job worked on another base model, weights or completions than the job before it made."""
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
-    weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in ("pretrain", "fetch", "train")}
+    making = ("pretrain", "fetch", "supervised_start", "train")
+    weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in making}
     for (model, variant, seed, stage), job in jobs.items():
         match stage:
             case "train":

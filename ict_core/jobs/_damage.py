@@ -19,7 +19,7 @@ from ict_core.store import check_output, read_manifest, remove
 
 _ENDTIME = re.compile(rb'"endtime": ([0-9.e+-]+)')
 _ANSWERS = {"generate": "completions_sha256", "grade": "grades_sha256"}  # key of the manifest that states the frame
-_COSTLY = {"data", "pretrain", "fetch_model", "train", *_ANSWERS}
+_COSTLY = {"data", "pretrain", "fetch_model", "supervised_start", "train", *_ANSWERS}
 _STAMP = ".snakemake_timestamp"  # Snakemake's own, in a folder that a job has made; its time is noted as the folder's
 _NO_FOLDER = "a file stands where a folder is wanted"
 _CHANGED = "it was changed after its job had written it"

@@ -25,10 +25,10 @@ class Stage(NamedTuple):
 
 
 def base_job(results: Path, base: "Cell") -> Stage:
-    """The job that makes a base model; which of two rules does, its log tells."""
+    """The job that makes a base model; which of three rules does, its log tells."""
     files = StudyFiles(results)
-    fetched = files.log_of("fetch_model", base.folder).exists()
-    rule = "fetch_model" if fetched else "pretrain"
+    of_checkpoints = ("supervised_start", "fetch_model")
+    rule = next((rule for rule in of_checkpoints if files.log_of(rule, base.folder).exists()), "pretrain")
     return Stage(rule, (files.base_model(base.model, base.seed),), files.log_of(rule, base.folder))
 
 

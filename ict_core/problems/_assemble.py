@@ -39,6 +39,19 @@ def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.
     return training_problems(seed, wanted, set(held_out["prompt"])), held_out
 
 
+def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
+    """``records.SOLUTIONS`` of all problems of a study's training sets.
+
+    Raises:
+        UserError: a set has none, cannot be had or is not the one that its file states.
+    """
+    check_study_access(study, mirror)
+    from ict_core.problems.published import load_solutions  # imports the `datasets` package
+
+    parts = [load_solutions(train_set, mirror) for train_set in study.train_sets.values()]
+    return pd.concat(parts, ignore_index=True)
+
+
 def check_study_access(study: Study, mirror: Path | None) -> None:
     """Tell, before anything is downloaded, what a study's published sets lack.
 

@@ -96,6 +96,7 @@ class StudyFiles:
         self.results = results
         self.train_problems = results / "data" / "train.parquet"  # records.PROBLEMS to train on
         self.eval_problems = results / "data" / "eval.parquet"  # records.PROBLEMS of all benchmarks
+        self.solutions = results / "data" / "solutions.parquet"  # records.SOLUTIONS, where a model begins with them
         self.settings = results / "study.json"  # the whole configuration, as the evidence reads it
         self.manifest = results / MANIFEST  # the manifests of all jobs, what they share written once
         self.measured = [self.settings, self.manifest, *map(self.frame, FRAMES)]  # what all evidence is made from
@@ -120,6 +121,10 @@ class StudyFiles:
     def base_model(self, model: str, number: int | str = 0) -> Path:
         """A base checkpoint; the number is its cell's seed."""
         return self.results / cell_folder(model, BASE_VARIANT, number) / "model"
+
+    def fetched_model(self, model: str) -> Path:
+        """The checkpoint as it was fetched, of a model that has a supervised start."""
+        return self.results / model / BASE_VARIANT / "fetched"
 
     def chosen_rate(self, model: str, variant: str) -> Path:
         """The learning rate that the study's tuning chose for a variant of a model, and what it was chosen by."""

@@ -89,8 +89,11 @@ OVERLAP = _whole("step") | _texts("rule other") | _floats("jaccard rank_correlat
 GRADIENTS = _texts("rule") | _floats("norm_share cosine")  # `shadow.checkpoint`
 STUDY_SHADOW = _CELL | SHADOW  # the cell is that of the rollouts, whatever rule trained it
 STUDY_OVERLAP = _CELL | OVERLAP
-STAGES = ("pretrain", "fetch", "tune", "train", "generate", "grade")
+STAGES = ("pretrain", "fetch", "supervised_start", "tune", "train", "generate", "grade")
 COMPUTE = _CELL | _texts("stage") | _whole("tokens") | _floats("seconds peak_memory_mib peak_gpu_memory_mib")
+
+SOLUTIONS = _texts("problem prompt completion")
+"""Worked solutions of training problems, for a supervised start."""
 
 ROLLOUTS = _PROBLEM | _whole("sample") | _texts("ids status")
 """Answers of an untrained model to be read token by token; ``status``: one of :data:`STATUSES`."""

@@ -48,7 +48,8 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
         rows.append((*job, str(len(cells)), *costs))
     shown = pd.DataFrame(rows, columns=[*key, "runs", *(head for head, _ in _HEADS.values())])
     stages = set(numbers["stage"])
-    base = " or ".join(word for stage, word in (("pretrain", "pretrained"), ("fetch", "fetched")) if stage in stages)
+    words = {"pretrain": "pretrained", "fetch": "fetched", "supervised_start": "trained on worked solutions"}
+    base = " or ".join(word for stage, word in words.items() if stage in stages)
     caption = (
         "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
         "those trained on in pretraining, those of the rollouts in training, those that the job itself sampled in "

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 import transformers
 from datasets import Dataset
-from transformers import PrinterCallback, TrainerCallback
+from transformers import PrinterCallback, Trainer, TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
 from trl import GRPOConfig
 
@@ -111,7 +111,7 @@ def train_run(
             }
             checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
             trainer.train_from(checkpoints if first else None)
-        _save(trainer, run.model.dtype, partial)
+        save_weights(trainer, run.model.dtype, trained_model(partial))
         if not first:
             return
         log.write(partial)
@@ -186,16 +186,18 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         rollouts=training.rollouts,
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(ShownProgress)
+    trainer.add_callback(ShownProgress("reward"))
     if training.rollouts is None and training.precision == "float32":
         sample_lean(trainer.model)
     return trainer, log
 
 
 class ShownProgress(TrainerCallback):
-    """A :class:`Progress` of the optimiser steps with their reward, on the first rank."""
+    """A :class:`Progress` of the optimiser steps, with a mean that TRL logs of each, on the first rank."""
 
-    _progress: Progress | None = None
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self._progress: Progress | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by transformers once it knows where a resumed training goes on."""
@@ -204,9 +206,9 @@ class ShownProgress(TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Called by transformers after each step, with TRL's means over it, and once more at the end without."""
-        if self._progress is not None and "reward" in logs:
-            reward = logs["reward"]  # None where no answer could be graded
-            self._progress.update(state.global_step, reward=float("nan") if reward is None else reward)
+        if self._progress is not None and self._shown in logs:
+            mean = logs[self._shown]  # None where no answer could be graded
+            self._progress.update(state.global_step, **{self._shown: float("nan") if mean is None else mean})
 
 
 class StopAfter(TrainerCallback):
@@ -242,14 +244,14 @@ def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["S
     return SelectiveGRPOTrainer
 
 
-def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
-    """Save the trained model to ``partial/model`` in its dtype, adapters merged; every rank must call it."""
+def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:
+    """Save a trainer's model to the folder ``out`` in that dtype, adapters merged; every rank must call it."""
     merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
     if dtype == "float32" and not merged:
-        trainer.save_model(str(trained_model(partial)))
-        (trained_model(partial) / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
+        trainer.save_model(str(out))
+        (out / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
         return
-    whole = partial / "float32"
+    whole = out / "float32"
     trainer.save_model(str(whole))  # of adapters, these alone
     if not trainer.accelerator.is_main_process:
         return
@@ -257,8 +259,8 @@ def _save(trainer: "SelectiveGRPOTrainer", dtype: Dtype, partial: Path) -> None:
         model = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().to(getattr(torch, dtype))
     else:
         model = read_model(whole, dtype)
-    model.save_pretrained(trained_model(partial))
-    read_tokenizer(whole).save_pretrained(trained_model(partial))
+    model.save_pretrained(out)
+    read_tokenizer(whole).save_pretrained(out)
     shutil.rmtree(whole)
 
 

@@ -8,9 +8,18 @@ from published_sets import SETS, gpqa_row, stated, write_rows
 
 from ict_core.config import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published import check_access, load_problems
+from ict_core.problems.published import check_access, load_problems, load_solutions
 from ict_core.problems.published._load import Item, boxed, distinct, integer, items_hash, load_items, number, prompt
-from ict_core.problems.published.readers import aime_23, aime_24, aime_25, gpqa, gsm8k, math_train, mmlu_stem
+from ict_core.problems.published.readers import (
+    aime_23,
+    aime_24,
+    aime_25,
+    gpqa,
+    gsm8k,
+    gsm8k_short,
+    math_train,
+    mmlu_stem,
+)
 
 TOKEN = "hf_madeUpForThisTest"
 GSM8K = [{"question": f"How many is {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n:,}"} for n in (7, 1234, 15)]
@@ -202,3 +211,26 @@ def test_every_set_asks_for_the_same_box():
 
 def test_every_reader_has_a_set_and_every_set_a_reader():
     assert {published.reader for published in SETS.values()} == set(READERS)
+
+
+@pytest.mark.parametrize(("steps", "read"), [(0, False), (1, True), (2, True), (3, False)])
+def test_short_problems_have_one_or_two_marked_steps(steps, read):
+    row = {"question": "How many?", "answer": "So <<1+1=2>>2. " * steps + "\n#### 2"}
+    assert gsm8k_short.read(row) == (gsm8k.read(row) if read else None)
+
+
+def test_a_worked_solution_loses_its_marks_and_boxes_its_answer(tmp_path):
+    row = {"question": "How many?", "answer": "He has 48/2 = <<48/2=24>>24.\nIn all 1,024 of <<a>>them.\n#### 1,024"}
+    assert gsm8k.solution(row) == ("He has 48/2 = 24.\nIn all 1,024 of them.\nThe final answer is \\boxed{1024}.")
+    write_rows(tmp_path, PLACE, [*GSM8K, GSM8K[0]])
+    items = distinct(gsm8k.read(row) for row in [*GSM8K, GSM8K[0]])
+    found = load_solutions(stated("gsm8k", items), tmp_path)
+    assert list(found["problem"]) == sorted(gsm8k.read(row).id for row in GSM8K)  # one that stands there twice, once
+    first = found.set_index("problem").loc[gsm8k.read(GSM8K[1]).id]
+    assert first["prompt"].startswith("How many is 1234? Let's think")
+    assert first["completion"] == "It is 1234.\nThe final answer is \\boxed{1234}."
+
+
+def test_a_set_without_worked_solutions_is_refused(tmp_path):
+    with pytest.raises(UserError, match="reader: aime-24 gives no worked solutions.* allowed: gsm8k, gsm8k-short"):
+        load_solutions(SETS["aime-24"], tmp_path)

@@ -17,7 +17,7 @@ from ict_core.store import records
 
 pytestmark = real_rows
 ROWS = {"gsm8k": 1319, "math-500": 500, "mmlu-stem": 3153, "aime-23": 30, "aime-24": 30, "aime-25": 30}
-ROWS |= {"gsm8k-train": 7473, "math-train": 7498}
+ROWS |= {"gsm8k-train": 7473, "math-train": 7498, "gsm8k-short": 422, "gsm8k-short-train": 2579}
 
 
 @pytest.fixture(scope="module")
@@ -125,5 +125,5 @@ def test_the_data_stage_reads_a_mirror_that_is_named_from_the_repositorys_folder
     monkeypatch.chdir(tmp_path.parent)  # from wherever it is called
     assert main(["data", "--study", str(file), *(f"--{name}={path}" for name, path in paths.items())]) == 0
     train, held_out = (records.read_frame(path, records.PROBLEMS) for path in paths.values())
-    assert (len(train), len(held_out)) == (7473 + 7498, 1319 + 500 + 3153 + 90)
+    assert (len(train), len(held_out)) == (7473 + 7498, 1319 + 422 + 500 + 3153 + 90)
     assert set(train["prompt"]).isdisjoint(held_out["prompt"])

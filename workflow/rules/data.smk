@@ -10,7 +10,8 @@ PRETRAINED = [
     for name, model in STUDY.models.items()
     if model.kind == "pretrained-from-scratch"
 ]
-FETCHED = [name for name in STUDY.models if name not in PRETRAINED]
+STARTED = [name for name, model in STUDY.models.items() if model.supervised_start]
+FETCHED = [name for name in STUDY.models if name not in PRETRAINED + STARTED]
 
 
 rule data:
@@ -89,3 +90,47 @@ rule fetch_model:
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
     shell:
         "ict lease -- ict fetch-model --study {params.study} --model {wildcards.model} --out {output} &> {log}"
+
+
+use rule fetch_model as fetch_model_to_start with:
+    output:
+        directory(FILES.fetched_model("{model}")),
+    wildcard_constraints:
+        model=one_of(STARTED),
+
+
+rule solutions:
+    output:
+        FILES.solutions,
+    log:
+        FILES.log_of("solutions"),
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        config=lambda w: settings("train_data"),
+        code=fingerprint("stages.solutions", *READERS_USED),
+    shell:
+        "ict lease -- ict solutions --study {params.study} --out {output} &> {log}"
+
+
+rule supervised_start:
+    input:
+        checkpoint=FILES.fetched_model("{model}"),
+        solutions=FILES.solutions,
+    output:
+        directory(FILES.base_model("{model}")),
+    log:
+        FILES.log_of("supervised_start", cell_folder("{model}", BASE_VARIANT, 0)),
+    wildcard_constraints:
+        model=one_of(STARTED),
+    conda:
+        "../../environment.yml"
+    threads: STUDY.training.threads
+    params:
+        study=STUDY_FILE,
+        config=lambda w: settings("supervised_start", Cell(w.model, BASE_VARIANT, 0)),
+        code=fingerprint("stages.supervised_start"),
+    shell:
+        "ict lease -- ict supervised-start --study {params.study} --model {wildcards.model}"
+        " --checkpoint {input.checkpoint} --solutions {input.solutions} --out {output} &> {log}"

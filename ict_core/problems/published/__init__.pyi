@@ -6,5 +6,6 @@ from ._load import content_id as content_id
 from ._load import integer as integer
 from ._load import label as label
 from ._load import load_problems as load_problems
+from ._load import load_solutions as load_solutions
 from ._load import number as number
 from ._load import text as text

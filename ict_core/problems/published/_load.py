@@ -144,8 +144,42 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
     Raises:
         UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
-    read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
-    items: list[Item] = []
+    return _checked(published, mirror, [item for item, _ in _read(published, mirror)])
+
+
+def load_solutions(published: PublishedSet, mirror: Path | None) -> pd.DataFrame:
+    """All problems of a set whose reader has a function `solution`, as ``records.SOLUTIONS`` in order of their ids.
+
+    A problem that stands there twice is one row.
+
+    Raises:
+        UserError: the reader has none; or see :func:`load_items`.
+    """
+    solution = getattr(_reader(published), "solution", None)
+    if solution is None:
+        known = sorted(
+            name for name, module in READERS.items() if hasattr(import_module(f"ict_core.{module}"), "solution")
+        )
+        raise UserError(
+            f"{published.file}: reader: {published.reader} gives no worked solutions, which a model's supervised_start "
+            f"reads; allowed: {', '.join(known)}"
+        )
+    read = _read(published, mirror)
+    _checked(published, mirror, [item for item, _ in read])
+    solved = {item: solution(row) for item, row in read}
+    template = published.prompt.template
+    rows = [(item.id, prompt(template, item), solved[item]) for item in sorted(solved, key=lambda item: item.id)]
+    return pd.DataFrame(rows, columns=list(records.SOLUTIONS))
+
+
+def _reader(published: PublishedSet) -> Any:
+    return import_module(f"ict_core.{READERS[published.reader]}")
+
+
+def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]]:
+    """Every problem with its row, as they stand in the hub's files or the mirror's."""
+    read: Read = _reader(published).read
+    found: list[tuple[Item, Row]] = []
     for config in published.configs:
         origin, rows = _hub_rows(published, config) if mirror is None else _mirror_rows(published, config, mirror)
         for number, row in enumerate(rows, start=1):
@@ -154,7 +188,12 @@ def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
             except ValueError as error:
                 raise UserError(f"{published.file}: row {number} of {origin}: {error}") from error
             if item is not None:
-                items.append(item)
+                found.append((item, row))
+    return found
+
+
+def _checked(published: PublishedSet, mirror: Path | None, items: list[Item]) -> list[Item]:
+    """The items in order of their ids, if they are those that the set's YAML file states."""
     whole = published.hub if mirror is None else f"the mirror {mirror}"
     try:
         items = distinct(items)

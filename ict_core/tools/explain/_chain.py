@@ -157,10 +157,11 @@ def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> Walk:
     jobs = {j["stage"]: j for j in manifest["jobs"] if (j["model"], j["variant"], j["seed"]) == tuple(cell)}
     began = tuple(base_of(file.parent, cell))
     base = [j for j in manifest["jobs"] if (j["model"], j["variant"], j["seed"]) == began]
-    for stage in ("grade", "generate", "train", "pretrain", "fetch"):
+    for stage in ("grade", "generate", "train", "supervised_start", "pretrain", "fetch"):
         if stage in jobs:
             seen.steps.append((f"{file.name}: {stage}", _job(manifest, jobs[stage])))
-    made = jobs.get("train") or jobs.get("pretrain") or jobs.get("fetch")
+    making = ("train", "supervised_start", "pretrain", "fetch")
+    made = next((jobs[stage] for stage in making if stage in jobs), None)
     if made and "generate" in jobs:
         answered = jobs["generate"]["model_sha256"]
         seen.hold("the weights that answered are those that were made", answered, made["model_sha256"])

@@ -138,6 +138,7 @@ def cpu_device(plan: PlanFile) -> Device:
     return Device("CPU", by_dtype, bytes_s, bytes_s, bytes_s, float("inf"), assumed.cpu_start_seconds.value)
 
 
+_MADE = ("pretrain", "supervised_start")  # jobs that make a base model, and do not fetch it
 _COLUMNS = ["stage", "model", "tokens", "seconds", "answers"]
 
 
@@ -175,7 +176,7 @@ def _cells(results: Path, damaged: Container[Path]) -> Iterator[dict[str, Any]]:
             if path in damaged or path.parent in damaged:
                 continue
             manifest = read_manifest(path)
-            if path.parent.name == "model" and manifest.get("stage") != "pretrain":  # it was downloaded
+            if path.parent.name == "model" and manifest.get("stage") not in _MADE:  # it was downloaded
                 continue
             try:
                 took = {"stage": manifest["stage"], "tokens": manifest["tokens"], "seconds": manifest["wall_seconds"]}
@@ -189,8 +190,8 @@ def _answers(manifest: dict[str, Any]) -> int:
     if manifest["stage"] == "generate":
         return int(manifest["completions"])
     config = manifest["config"]
-    if manifest["stage"] == "pretrain":
-        return _documents(config["model"]["pretraining"])
+    if manifest["stage"] in _MADE:
+        return _documents(config["model"])
     return _rollouts(config["training"])
 
 
@@ -203,8 +204,8 @@ def _collected(files: StudyFiles) -> pd.DataFrame:
     settings = read_manifest(files.settings)
 
     def answers(stage: str, model: str, tokens: int) -> float:
-        if stage == "pretrain":
-            return _documents(settings["models"][model]["pretraining"])
+        if stage in _MADE:
+            return _documents(settings["models"][model])
         return _rollouts(settings["training"]) if stage == "train" else tokens / float(length[model])
 
     rows = zip(jobs["stage"], jobs["model"], jobs["tokens"], strict=True)
@@ -215,5 +216,7 @@ def _rollouts(training: dict[str, Any]) -> int:
     return int(training["steps"] * training["prompts_per_step"] * training["group_size"])
 
 
-def _documents(pretraining: dict[str, Any]) -> int:
-    return int(pretraining["steps"] * pretraining["batch_sequences"])
+def _documents(model: dict[str, Any]) -> int:
+    if rule := model.get("pretraining"):
+        return int(rule["steps"] * rule["batch_sequences"])
+    return int(model["supervised_start"]["problems"])

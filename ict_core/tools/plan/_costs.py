@@ -224,7 +224,7 @@ def pretraining_seconds(model: Model, tokens: float, width: float, device: Devic
 class Cost:
     """One stage of one model."""
 
-    stage: str  # pretrain, train, generate or grade
+    stage: str  # pretrain, supervised_start, train, generate or grade
     model: str
     jobs: int
     tokens: float  # of one job
@@ -252,6 +252,8 @@ def study_costs(study: Study, plan: PlanFile, gpu: str, rates: Rates) -> list[Co
         if isinstance(model, ScratchModel):
             bases = sum(base.model == name for base in study.base_cells(study.trained_cells()))
             costs.append(_pretraining(name, model, bases, plan, device, rates.get(("pretrain", name))))
+        elif model.supervised_start is not None:
+            costs.append(_start(study, name, plan, device, rates.get(("supervised_start", name))))
         generation = _generation(study, name, plan, device, rates.get(("generate", name)))
         grading = evaluation_work(study, name, plan.assumptions).answers * plan.assumptions.grading_seconds.value
         costs += [
@@ -289,6 +291,15 @@ def _pretraining(name: str, model: ScratchModel, jobs: int, plan: PlanFile, devi
     tokens = model.pretraining.steps * model.pretraining.batch_sequences * length  # each document is read once
     parts = {"start": device.start_seconds, "steps": pretraining_seconds(model, tokens, length, device)}
     return _by_rate(Cost("pretrain", name, jobs, tokens, sum(parts.values()), 1, device.kind, parts=parts), rate)
+
+
+def _start(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:
+    model = study.models[name]
+    assert model.supervised_start is not None
+    length = plan.assumptions.prompt_tokens.value + plan.assumptions.document_tokens.value
+    tokens = model.supervised_start.problems * length
+    parts = {"start": device.start_seconds, "steps": pretraining_seconds(model, tokens, length, device)}
+    return _by_rate(Cost("supervised_start", name, 1, tokens, sum(parts.values()), 1, device.kind, parts=parts), rate)
 
 
 def _training(study: Study, name: str, plan: PlanFile, device: Device, rate: Rate | None) -> Cost:

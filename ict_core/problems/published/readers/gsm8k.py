@@ -5,6 +5,8 @@ answer stands behind `####` at the end of the worked solution, at times with tho
 their own, so it is made from the question.
 """
 
+import re
+
 from ict_core.problems.published import Item, Row, content_id, number, text
 
 
@@ -15,3 +17,9 @@ def read(row: Row) -> Item:
     if not mark:
         raise ValueError("the solution has no line `#### <number>`")
     return Item(content_id(question), question, number(answer))
+
+
+def solution(row: Row) -> str:
+    r"""The worked solution without its marks `<<...>>`, the answer in a ``\\boxed{}`` as the prompt asks for it."""
+    steps, _, answer = re.sub(r"<<[^<>]*>>", "", text(row, "answer")).rpartition("####")
+    return f"{steps.strip()}\nThe final answer is \\boxed{{{number(answer)}}}."

@@ -1,0 +1,16 @@
+"""GSM8K's problems of one or two steps, test and train: what a small model may answer.
+
+A step is a calculation that the worked solution marks, `<<48/2=24>>`; problems without any mark are left out. Rows, ids
+and answers are those of :mod:`gsm8k`.
+"""
+
+from ict_core.problems.published import Item, Row, text
+from ict_core.problems.published.readers import gsm8k
+
+MOST_STEPS = 2
+solution = gsm8k.solution
+
+
+def read(row: Row) -> Item | None:
+    """A row with `question` and `answer`, the worked solution; None where that has another number of steps."""
+    return gsm8k.read(row) if 1 <= text(row, "answer").count("<<") <= MOST_STEPS else None

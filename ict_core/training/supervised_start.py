@@ -1,0 +1,99 @@
+"""A short training on worked solutions, by TRL's SFTTrainer: a base model for checkpoints that can hardly answer.
+
+Where next to no rollout of a group is right, no advantage differs from 0 and GRPO has nothing to learn from.
+"""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+import transformers
+from datasets import Dataset
+from transformers import PrinterCallback
+from trl import SFTConfig, SFTTrainer
+
+from ict_core.config import Dtype, SupervisedStart, Training
+from ict_core.models import read_model, read_tokenizer
+from ict_core.seeding import derive_seed, generator
+from ict_core.store import MANIFEST, appearing, cost, file_hashes, hash_weights, manifest, write_manifest
+from ict_core.training._memory import reuse_freed_memory
+from ict_core.training._run import ShownProgress, save_weights
+
+_WARMUP = 10  # parts of the steps, of which the first warms the learning rate up
+_GENERATION = "generation_config.json"  # which has the stop ids
+
+
+def start_from_solutions(
+    checkpoint: Path,
+    solved: pd.DataFrame,
+    rule: SupervisedStart,
+    training: Training,
+    dtype: Dtype,
+    resolved: dict[str, Any],
+    out: Path,
+) -> list[float]:
+    """Train a checkpoint on worked solutions and save it in ``dtype``, with a manifest of its ``resolved`` config.
+
+    ``solved`` are ``records.SOLUTIONS`` with prompts in the model's template; ``rule`` says how many rows are drawn.
+    Precision and threads are those of the recipe ``training``. The folder ``out`` appears whole or not at all.
+    Returns the loss of every step, nats a token.
+    """
+    started = time.perf_counter()
+    reuse_freed_memory()
+    torch.set_num_threads(training.threads)
+    transformers.set_seed(derive_seed(rule.seed, "supervised start"))
+    tokenizer = read_tokenizer(checkpoint)
+    chosen = generator(rule.seed, "supervised start", "problems").choice(len(solved), rule.problems, replace=False)
+    texts = solved.iloc[chosen][["prompt", "completion"]]  # to which TRL adds the token that ends an answer
+    with appearing(out) as partial:
+        scratch = partial / "scratch"
+        arguments = start_config(rule, training, scratch)
+        model = read_model(checkpoint, "float32")
+        problems = Dataset.from_pandas(texts, preserve_index=False)
+        trainer = SFTTrainer(model, arguments, train_dataset=problems, processing_class=tokenizer)
+        trainer.remove_callback(PrinterCallback)
+        trainer.add_callback(ShownProgress("loss"))
+        trainer.train()
+        save_weights(trainer, dtype, partial)
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.copy2(checkpoint / _GENERATION, partial / _GENERATION)  # TRL aligns the model's own with the tokenizer
+        facts = {
+            "stage": "supervised_start",
+            "fetched_sha256": hash_weights(checkpoint),
+            "model_sha256": hash_weights(partial),
+            "files": file_hashes(partial),
+        }
+        tokens = trainer.state.num_input_tokens_seen
+        write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, int(tokens)))
+    return [logs["loss"] for logs in trainer.state.log_history if "loss" in logs]
+
+
+def start_config(rule: SupervisedStart, training: Training, scratch: Path) -> SFTConfig:
+    """TRL's configuration of a supervised start: one pass over the problems, loss on the solutions alone."""
+    steps = rule.problems // rule.batch_sequences
+    return SFTConfig(
+        output_dir=str(scratch),
+        seed=derive_seed(rule.seed, "supervised start", "order"),
+        use_cpu=not torch.cuda.is_available(),
+        bf16=training.precision == "bfloat16",
+        gradient_checkpointing=False,
+        logging_steps=1,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        include_num_input_tokens_seen="non_padding",
+        max_steps=steps,
+        per_device_train_batch_size=rule.batch_sequences,
+        train_sampling_strategy="group_by_length",  # so that little is padded
+        max_length=None,
+        completion_only_loss=True,
+        learning_rate=rule.learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=-(-steps // _WARMUP),
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+    )

@@ -1,0 +1,110 @@
+"""A supervised start: its loss against log-probs taken by hand, what it draws, and what becomes of the checkpoint."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import torch
+from launch import RECIPE
+
+from ict_core.config import LocalModel, SupervisedStart, Template, Training
+from ict_core.errors import UserError
+from ict_core.models import read_model, read_tokenizer
+from ict_core.stages import supervised_start as stage
+from ict_core.store import MANIFEST, check_files, file_hashes, read_manifest, records, write_manifest
+from ict_core.training.supervised_start import start_from_solutions
+
+RULE = SupervisedStart(problems=8, batch_sequences=8, learning_rate=0.003, seed=3)
+TRAINING = Training.model_validate_json(json.dumps(RECIPE))
+SOLVED = pd.DataFrame(
+    {
+        "problem": [f"p{n}" for n in range(12)],
+        "prompt": [f"What is {n} + {n + 1}?" for n in range(12)],
+        "completion": [f" {n} + {n + 1} = {2 * n + 1}." for n in range(12)],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def fetched(tiny_checkpoint, tmp_path_factory) -> Path:
+    """The checkpoint as a job that fetches leaves it."""
+    folder = tmp_path_factory.mktemp("fetched") / "model"
+    shutil.copytree(tiny_checkpoint, folder)
+    write_manifest(folder / MANIFEST, {"files": file_hashes(folder)})
+    return folder
+
+
+def solution_loss(folder: Path, rows: pd.DataFrame) -> float:
+    """-ln p of all tokens of the solutions and of the token that ends each, their mean in float64, without TRL."""
+    model, tokenizer = read_model(folder, "float32").double().eval(), read_tokenizer(folder)
+    taken = []
+    for prompt, solution in zip(rows["prompt"], rows["completion"], strict=True):
+        ids = [*tokenizer(prompt + solution)["input_ids"], tokenizer.eos_token_id]
+        start = len(tokenizer(prompt)["input_ids"])
+        with torch.no_grad():
+            logprobs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        taken += [-logprobs[at - 1, ids[at]].item() for at in range(start, len(ids))]
+    return sum(taken) / len(taken)
+
+
+def test_the_first_loss_is_that_of_the_solutions_and_training_lowers_it(fetched, tmp_path):
+    everything = SOLVED.iloc[:8]
+    losses = start_from_solutions(fetched, everything, RULE, TRAINING, "float32", {}, tmp_path / "started")
+    assert losses == [pytest.approx(solution_loss(fetched, everything), abs=1e-4)]
+    more = RULE.changed(batch_sequences=1)
+    start_from_solutions(fetched, everything, more, TRAINING, "float32", {}, tmp_path / "longer")
+    assert solution_loss(tmp_path / "longer", everything) < losses[0] - 0.1
+
+
+def test_a_seed_draws_the_same_problems_and_makes_the_same_bytes(fetched, tmp_path, monkeypatch):
+    drawn = []
+    taken = pd.DataFrame.__getitem__
+
+    def seen(frame, key):
+        if key == ["prompt", "completion"]:
+            drawn.append(list(frame.index))
+        return taken(frame, key)
+
+    monkeypatch.setattr(pd.DataFrame, "__getitem__", seen)
+    rules = {"one": RULE, "again": RULE, "other": RULE.changed(seed=4)}
+    for name, rule in rules.items():
+        start_from_solutions(fetched, SOLVED, rule, TRAINING, "bfloat16", {"name": 1}, tmp_path / name)
+    assert drawn[0] == drawn[1] != drawn[2] and all(len(set(rows)) == 8 for rows in drawn)
+    hashes = {name: read_manifest(tmp_path / name / MANIFEST)["model_sha256"] for name in rules}
+    assert hashes["one"] == hashes["again"] != hashes["other"]
+
+
+def test_the_checkpoint_keeps_its_stop_ids_and_says_what_was_done(fetched, tmp_path):
+    out = tmp_path / "started"
+    start_from_solutions(fetched, SOLVED, RULE, TRAINING, "bfloat16", {"a": 1}, out)
+    assert (out / "generation_config.json").read_text() == (fetched / "generation_config.json").read_text()
+    made = check_files(out)
+    whole = pd.Series(SOLVED["prompt"] + SOLVED["completion"])
+    assert made["stage"] == "supervised_start" and made["config"] == {"a": 1} and made["tokens"] > 8 * 5
+    assert made["tokens"] <= sum(len(ids) + 1 for ids in read_tokenizer(fetched)(list(whole))["input_ids"])
+    assert made["fetched_sha256"] != made["model_sha256"]
+    assert {weight.dtype for weight in read_model(out, "bfloat16").parameters()} == {torch.bfloat16}
+    assert not [path for path in out.iterdir() if path.is_dir()] and read_tokenizer(out).eos_token
+
+
+def test_the_stage_puts_prompts_into_the_template_and_refuses_what_it_cannot_do(fetched, tmp_path, monkeypatch):
+    model = LocalModel.model_construct(
+        kind="local", dtype="float32", prompt=Template(template="<{prompt}>", source="made up"), supervised_start=RULE
+    )
+    study = SimpleNamespace(models={"tiny": model}, training=TRAINING, stage_config=lambda *_: {})
+    file = tmp_path / "solutions.parquet"
+    records.write_frame(SOLVED, file, records.SOLUTIONS)
+    seen = []
+    monkeypatch.setattr(stage, "start_from_solutions", lambda _, texts, *__: seen.append(texts) or [1.0, 0.5])
+    stage.run(study, "tiny", fetched, file, tmp_path / "out")
+    assert list(seen[0]["prompt"]) == [f"<{prompt}>" for prompt in SOLVED["prompt"]]
+    model = model.model_copy(update={"supervised_start": RULE.changed(problems=16)})
+    study.models["tiny"] = model
+    with pytest.raises(UserError, match="supervised_start.problems: 16 is not allowed; allowed: at most the 12 of"):
+        stage.run(study, "tiny", fetched, file, tmp_path / "out")
+    study.models["tiny"] = model.model_copy(update={"supervised_start": None})
+    with pytest.raises(UserError, match="supervised_start: missing"):
+        stage.run(study, "tiny", fetched, file, tmp_path / "out")
