@@ -59,10 +59,11 @@ def found(word: str, page: Path) -> bool:
     return "/" not in word and any((ROOT / "ict_core").rglob(word))
 
 
-def test_every_variant_is_in_the_page_of_methods():
-    spans = set(re.findall(r"`([\w.-]+)`", (ROOT / "docs/methods.md").read_text()))
+def test_every_variant_is_in_the_pages_of_methods():
+    pages = "".join((ROOT / "docs" / page).read_text() for page in ("methods.md", "rules.md"))
+    spans = set(re.findall(r"`([\w.-]+)`", pages))
     variants = {file.stem for file in (ROOT / "configs/methods").glob("*.yaml")}
-    assert variants - spans == set(), "docs/methods.md has no row for them"
+    assert variants - spans == set(), "docs/methods.md and docs/rules.md have no row for them"
     like_variants = {s for s in spans if re.fullmatch(r"(ict|entropy|stapo|grpo|random|renyi|kl|tv)-\w[\w-]*", s)}
     assert like_variants - variants == set()
 

@@ -66,7 +66,9 @@ def shadow(
     model: Annotated[
         Path | None, Option(help="configs/models/<model>.yaml, whose template the prompts stand in")
     ] = None,
-    methods: Annotated[Path, Option(show_default="the repository's configs/methods")] = METHODS,
+    methods: Annotated[
+        Path, Option(help="a folder of variants, whose controls are left out", show_default="configs/methods")
+    ] = METHODS,
 ) -> None:
     """Score every rule side by side on fresh rollouts of a checkpoint, without training."""
     prepare()
@@ -78,7 +80,7 @@ def shadow(
     from ict_core.tools.inspection import chosen_problems
 
     rollouts.check()
-    rules = distinct_rules(load_methods(methods))
+    rules = distinct_rules({name: own for name, own in load_methods(methods).items() if own.control is None})
     template = load_model(model).prompt if model else None
     asked = chosen_problems(problems, **asdict(draw))
     asked = asked.assign(prompt=templated(template, asked["prompt"]))

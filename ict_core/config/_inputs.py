@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Name, Section, Seed
+from ict_core.config._section import Count, Name, Section, Seed, is_absent
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 
 _FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
@@ -241,7 +241,9 @@ class _Checkpoint(Section):
         min_length=1, description="a list of the token ids that end an answer, each a whole number"
     )
     prompt: Template | None = None  # absent: the problem's prompt alone
-    supervised_start: SupervisedStart | None = None  # absent: the base model is the checkpoint as it was fetched
+    supervised_start: SupervisedStart | None = Field(
+        default=None, exclude_if=is_absent
+    )  # absent: the base model is as it was fetched
     hardware: Hardware | None = None  # absent: one process on the CPU
 
     def faults(self) -> Iterator[Fault]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
-from ict_core.config._methods import Method, Training, method_schema
+from ict_core.config._methods import Method, Training
 from ict_core.config._section import read_section
+from ict_core.config._selectors import method_schema
 from ict_core.config._study import Study
 from ict_core.config._study_file import Data, StudyFile
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository

@@ -23,6 +23,12 @@ Name = Annotated[
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
+
+def is_absent(value: object) -> bool:
+    """Of a key that came later than stored runs (``exclude_if``): without it, a section is written as it was before."""
+    return value is None
+
+
 _UNCHECKED = {"unchecked": True}  # context of a validation whose caller notes the faults; without it they are raised
 
 

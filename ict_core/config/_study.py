@@ -264,7 +264,7 @@ class Study:
                 "numerics": self.numerics,
             }
         if stage in ("shadow", "token_study"):
-            rules = {v: [m.selector, {k: str(x) for k, x in m.parameters().items()}] for v, m in self.methods.items()}
+            rules = {v: m.rule() for v, m in self.methods.items()}
             if stage == "token_study":
                 return {"rules": rules, **self.token_study.dump(), "seed": self.data.seed}
             return {"rules": rules, "baseline": self.baselines[0]}

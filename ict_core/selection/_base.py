@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ict_core.config import Method
+from ict_core.config import Control, Method
 from ict_core.selection._registry import SELECTORS
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -20,16 +20,18 @@ class TokenBatch:
     statistics: TokenStatistics  # of each response token under pi_old, (B, T)
     advantages: Tensor  # (B,)
     mask: Tensor  # (B, T) bool, True at response tokens
+    token_ids: Tensor | None = None  # (B, T) of the vocabulary; None where they are not known
 
 
 Selector = Callable[..., Tensor]
-"""A free function that says which response tokens are trained: ``rule(batch, generator, **parameters) -> kept``.
+"""A free function that weighs the response tokens: ``rule(batch, generator, **parameters) -> weights``.
 
     batch       a :class:`TokenBatch`
     generator   torch.Generator, the only source of randomness
     parameters  the rule's own keywords, from its file in ``configs/methods``; a group score is computed where the
                 keyword ``score`` names it
-    kept        (B, T) bool, True where a token is trained; never True outside the batch's mask
+    weights     (B, T), bool where a token is trained or not, or float >= 0: the factor of a token's part of the loss,
+                which is that of its advantage too; False or 0 outside the batch's mask
 """
 
 registered: dict[str, Selector] = {}
@@ -60,17 +62,61 @@ def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
     return (rank < kept) & mask
 
 
+def mean_entropy(batch: TokenBatch) -> float:
+    """The mean H1 of the batch's response tokens, nats."""
+    return batch.statistics.h1[batch.mask].double().mean().item()
+
+
+def controlled(weights: Tensor, batch: TokenBatch, control: Control, generator: torch.Generator) -> Tensor:
+    """A rule's matched control: what it would give if only how much it weighs counted, not which tokens.
+
+    ``permuted-sequence``, ``-group`` and ``-batch``: the same weights in random order among the response tokens of each
+    sequence, group or the batch; of a mask, as many tokens at random. ``mean-one``: the weights divided by their mean
+    over the batch's response tokens, so that only their differences are left.
+
+    Args:
+        weights: of the rule, (B, T), bool or float.
+    """
+    mask = batch.mask
+    if control == "mean-one":
+        mean = weights[mask].double().mean().clamp(min=torch.finfo(torch.float32).tiny)
+        return (weights / mean).float()
+    rollouts = {"sequence": 1, "group": batch.statistics.group_size, "batch": len(mask)}
+    compared = (-1, rollouts[control.removeprefix("permuted-")] * mask.size(1))
+    drawn = torch.rand(mask.shape, generator=generator, dtype=torch.float64).to(mask.device)
+    # response tokens first, in their own order and in the drawn one: the n-th of one gets the weight of the n-th other
+    places = (~mask).reshape(compared).to(torch.float64)
+    own, order = places.argsort(dim=-1, stable=True), (drawn.reshape(compared) + places).argsort(dim=-1)
+    moved = torch.zeros_like(weights).reshape(compared)
+    return moved.scatter_(-1, own, weights.reshape(compared).gather(-1, order)).view_as(mask) * mask
+
+
+def effective_share(weights: Tensor, mask: Tensor) -> float:
+    """(sum w)^2 / (T sum w^2) over the T response tokens: the share that a mask keeps; 0 where all weights are 0."""
+    values = weights[mask].double()
+    squares = values.square().sum().item() * values.numel()
+    return values.sum().item() ** 2 / squares if squares else 0.0
+
+
 @dataclass(frozen=True)
 class Rule:
-    """A selector with its parameters, named after the first variant that has it."""
+    """A selector with its parameters, or its control, named after the first variant that has it."""
 
     name: str
     selector: str
     parameters: Mapping[str, Any]
+    control: Control | None = None
 
-    def kept(self, batch: TokenBatch, seed: int) -> Tensor:
-        """The tokens that the training would keep of this batch, (B, T) bool; ``seed`` is of its random draws."""
-        return SELECTORS[self.selector](batch, torch.Generator().manual_seed(seed), **self.parameters)
+    @classmethod
+    def of(cls, name: str, method: Method) -> "Rule":
+        """The rule of a variant."""
+        return cls(name, method.selector, method.parameters(), method.control)
+
+    def weights(self, batch: TokenBatch, seed: int) -> Tensor:
+        """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` is of random draws."""
+        generator = torch.Generator().manual_seed(seed)
+        weights = SELECTORS[self.selector](batch, generator, **self.parameters)
+        return weights if self.control is None else controlled(weights, batch, self.control, generator)
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
         """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
@@ -87,12 +133,12 @@ class Rule:
 def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
     """The rules among variants, in their order.
 
-    Two variants have one rule where selector and parameters are equal: normaliser, warm-up, group size, reward and
-    replica do not say which tokens are kept.
+    Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size, reward
+    and replica do not say what a token weighs.
     """
     rules: dict[Any, Rule] = {}
     for variant, method in methods.items():
-        parameters = method.parameters()
-        key = (method.selector, tuple(sorted(parameters.items())))
-        rules.setdefault(key, Rule(variant, method.selector, parameters))
+        rule = Rule.of(variant, method)
+        key = (rule.selector, tuple(sorted(rule.parameters.items())), rule.control)
+        rules.setdefault(key, rule)
     return list(rules.values())

@@ -183,8 +183,8 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
     tokens = token_frame(groups)
     shadow, overlap = score_step(tokens, rules, seed)
     batch = rebuilt(tokens)
-    kept = [rule.kept(batch, rule_seed(seed, rule, STEP)) for rule in rules]
-    carried = gradients(groups, kept, temperature).assign(rule=[rule.name for rule in rules])
+    weights = [rule.weights(batch, rule_seed(seed, rule, STEP)) for rule in rules]
+    carried = gradients(groups, weights, temperature).assign(rule=[rule.name for rule in rules])
     return Scored(tokens, shadow, overlap, carried[list(records.GRADIENTS)])
 
 
@@ -194,8 +194,8 @@ def token_frame(groups: Groups) -> pd.DataFrame:
     return rows.assign(fork=groups.forks[groups.completion_mask].double().numpy())
 
 
-def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.DataFrame:
-    """:func:`gradient_shares` of each set of kept tokens, (B, T) bool: `norm_share` and `cosine`.
+def gradients(groups: Groups, weights: Sequence[Tensor], temperature: float) -> pd.DataFrame:
+    """:func:`gradient_shares` of each rule's weights, (B, T): `norm_share` and `cosine`.
 
     Means over the prompts whose gradient is not 0, each of which is a batch by itself; NaN where there is none.
     """
@@ -203,7 +203,7 @@ def gradients(groups: Groups, kept: Sequence[Tensor], temperature: float) -> pd.
     progress = Progress("gradient", len(groups.prompt_ids) // size)
     for group, rows in enumerate(torch.arange(len(groups.prompt_ids)).split(size)):
         part, length = groups.rollouts.rows(rows), int(groups.completion_mask[rows].any(0).sum())
-        own = [mask[rows, :length] for mask in kept]
+        own = [of_rule[rows, :length] for of_rule in weights]
         shares.append(gradient_shares(groups.model, part, groups.advantages[rows], own, temperature, packed=False))
         progress.update(group + 1)
     values = torch.tensor(shares, dtype=torch.float64)  # (prompts, rules, 2)

@@ -1,4 +1,4 @@
-"""How much of GRPO's gradient with respect to a model's parameters the tokens carry that a rule keeps."""
+"""How much of GRPO's gradient with respect to a model's parameters the tokens carry that a rule keeps or weighs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,46 +14,46 @@ _PIECE = 2**16  # numbers
 
 
 def gradient_shares(
-    model: Any, rollouts: Rollouts, advantages: Tensor, kept: Sequence[Tensor], temperature: float, packed: bool
+    model: Any, rollouts: Rollouts, advantages: Tensor, weights: Sequence[Tensor], temperature: float, packed: bool
 ) -> list[tuple[float, float]]:
-    """Of each set of kept tokens, (B, T) bool: the norm of its gradient over that of all tokens', and their cosine.
+    """Of each rule's weights, (B, T), a mask's True and False: the norm of its gradient over GRPO's, and their cosine.
 
-    The gradient is that of the mean over rollouts of sum over kept t of A ln p(t) / T, T the response's length for
-    every rule, so that nothing but the mask differs. One forward pass serves all sets, each different one of which
-    takes a backward pass. NaN where no rollout has an advantage, the cosine also where a rule's gradient is 0.
+    The gradient is that of the mean over rollouts of sum over t of w A ln p(t) / T, T the response's length for every
+    rule, so that nothing but the weights differs. One forward pass serves all rules, each different one of which takes
+    a backward pass. NaN where no rollout has an advantage, the cosine also where a rule's gradient is 0.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     states, where = predicting_states(model, rollouts, packed)
     mask, ids, where = (part.cpu() for part in (rollouts.completion_mask, rollouts.completion_ids, where))
-    weights = (advantages / mask.sum(-1))[:, None] * mask
+    scale = (advantages / mask.sum(-1))[:, None] * mask
     head = lm_head(model)
 
-    def gradient(wanted: Tensor) -> _Gradient | None:
-        at = (wanted & (weights != 0)).nonzero(as_tuple=True)
+    def gradient(own: Tensor) -> _Gradient | None:
+        at = ((own * scale) != 0).nonzero(as_tuple=True)
         if not len(at[0]):
             return None
         logits = head.logits(states[where[at].to(states.device)]).float() / temperature
         tokens = ids[at].to(logits.device)
         log_probs = logits.log_softmax(-1).gather(-1, tokens[:, None]).squeeze(-1)
-        loss = (log_probs * weights[at].to(logits)).sum()
+        loss = (log_probs * (own * scale)[at].to(logits)).sum()
         return torch.autograd.grad(loss, parameters, retain_graph=True, materialize_grads=True)
 
     whole = gradient(mask)
     if whole is None:
-        return [(float("nan"), float("nan")) for _ in kept]
+        return [(float("nan"), float("nan")) for _ in weights]
     norm = _dot(whole, whole) ** 0.5
     known = {_key(mask): (1.0, 1.0)}
-    for wanted in kept:
-        if _key(wanted) not in known:
-            part = gradient(wanted)
-            own = 0.0 if part is None else _dot(part, part) ** 0.5
-            cosine = float("nan") if part is None or not own else _dot(part, whole) / (own * norm)
-            known[_key(wanted)] = own / norm, cosine
-    return [known[_key(wanted)] for wanted in kept]
+    for own in weights:
+        if _key(own) not in known:
+            part = gradient(own)
+            length = 0.0 if part is None else _dot(part, part) ** 0.5
+            cosine = float("nan") if part is None or not length else _dot(part, whole) / (length * norm)
+            known[_key(own)] = length / norm, cosine
+    return [known[_key(own)] for own in weights]
 
 
-def _key(wanted: Tensor) -> bytes:
-    return wanted.numpy().tobytes()
+def _key(weights: Tensor) -> bytes:
+    return weights.float().numpy().tobytes()
 
 
 def _dot(one: _Gradient, other: _Gradient) -> float:

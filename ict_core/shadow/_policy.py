@@ -48,9 +48,9 @@ class Policy:
         read = read_groups(self.model, rollouts, len(rewards), self.reading.temperature, self.reading.packed)
         return token_rows(rollouts, read.statistics, rewards, advantages)
 
-    def gradients(self, rollouts: Rollouts, advantages: Tensor, kept: Sequence[Tensor]) -> list[tuple[float, float]]:
-        """:func:`gradient_shares` of sets of kept tokens, (B, T) bool each."""
-        return gradient_shares(self.model, rollouts, advantages, kept, self.reading.temperature, self.reading.packed)
+    def gradients(self, rollouts: Rollouts, advantages: Tensor, weights: Sequence[Tensor]) -> list[tuple[float, float]]:
+        """:func:`gradient_shares` of rules' weights, (B, T) each."""
+        return gradient_shares(self.model, rollouts, advantages, weights, self.reading.temperature, self.reading.packed)
 
 
 class Prompt(NamedTuple):

@@ -20,7 +20,7 @@ class Prompts(NamedTuple):
 
     rows: pd.DataFrame  # `records.TOKENS`, sorted by group, rollout and position
     rules: Sequence[Rule]
-    kept: NDArray[np.bool_]  # (R, N)
+    weights: NDArray[np.float64]  # (R, N), 0 or 1 of a mask
     scores: Sequence[NDArray[np.float64] | None]  # of each rule that ranks the tokens, (N,)
 
     @classmethod
@@ -46,8 +46,8 @@ class Prompts(NamedTuple):
         names, frames = [rule.name for rule in self.rules], []
         for group, at in self.each():
             some = type(whole)(*(frame.iloc[at] for frame in whole))
-            own = composed(some, self.kept[:, at])
-            dropped = composed(some, ~self.kept[:, at])["distance"]
+            own = composed(some, self.weights[:, at])
+            dropped = composed(some, (self.weights[:, at] == 0).astype(np.float64))["distance"]
             own = own.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
             own[APART] = own["distance"] - dropped
             own[ELBOW] = [self._elbow(number, at) for number in range(len(names))]
@@ -77,5 +77,5 @@ class Prompts(NamedTuple):
         names, frames = [rule.name for rule in self.rules], []
         for group, at in self.each():
             scores = [None if values is None else values[at] for values in self.scores]
-            frames.append(overlap(self.kept[:, at], scores, names).assign(seed=group))
+            frames.append(overlap(self.weights[:, at], scores, names).assign(seed=group))
         return pd.concat(frames, ignore_index=True).assign(step=0)

@@ -34,19 +34,22 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     advantages[row] = torch.tensor(rows["advantage"].to_numpy(np.float32))
     mask = torch.zeros(shape, dtype=torch.bool)
     mask[row, position] = True
-    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask)
+    token_ids = torch.zeros(shape, dtype=torch.int64)
+    token_ids[row, position] = torch.tensor(rows["token"].to_numpy(copy=True))
+    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask, token_ids)
 
 
-def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[NDArray[np.bool_], list[Floats | None]]:
-    """What R rules keep of a step's N tokens, (R, N), and by which scores each ranks them, (N,), or None.
+def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Floats, list[Floats | None]]:
+    """The weights that R rules give a step's N tokens, (R, N), and by which scores each ranks them, (N,), or None.
 
     The rows of `records.TOKENS` are sorted by group, rollout and position.
     """
     batch, step = rebuilt(rows), int(rows["step"].iloc[0])
     seeds = [rule_seed(seed, rule, step) for rule in rules]
-    kept = np.stack([rule.kept(batch, own)[batch.mask].numpy() for rule, own in zip(rules, seeds, strict=True)])
+    own = zip(rules, seeds, strict=True)
+    weights = np.stack([rule.weights(batch, drawn)[batch.mask].double().numpy() for rule, drawn in own])
     scores = [rule.score(batch, own) for rule, own in zip(rules, seeds, strict=True)]
-    return kept, [None if values is None else values[batch.mask].double().numpy() for values in scores]
+    return weights, [None if values is None else values[batch.mask].double().numpy() for values in scores]
 
 
 def rule_seed(seed: int, rule: Rule, step: int) -> int:
@@ -64,9 +67,9 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
     """
     rows = rows.sort_values(_ORDER, kind="stable")
     step, names = int(rows["step"].iloc[0]), [rule.name for rule in rules]
-    kept, scores = applied(rows, rules, seed)
-    shadow = composition(rows, kept).assign(step=step, rule=names, tokens=len(rows))[list(records.SHADOW)]
-    pairs = overlap(kept, scores, names)
+    weights, scores = applied(rows, rules, seed)
+    shadow = composition(rows, weights).assign(step=step, rule=names, tokens=len(rows))[list(records.SHADOW)]
+    pairs = overlap(weights, scores, names)
     return shadow, pairs.assign(step=step)[list(records.OVERLAP)]
 
 
@@ -77,27 +80,33 @@ class Parts(NamedTuple):
     means: pd.DataFrame
 
 
-def composition(rows: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
-    """What R sets of kept tokens, (R, N), are made of, from one step's N rows of `records.TOKENS`: a row a set.
+def composition(rows: pd.DataFrame, weights: Floats) -> pd.DataFrame:
+    """What R rules' weights, (R, N), lie on, from one step's N rows of `records.TOKENS`: a row a rule.
 
     The columns are those of :func:`parts`.
     """
-    frame = composed(parts(rows), kept).assign(forks=rows["fork"].to_numpy().sum())
+    frame = composed(parts(rows), weights).assign(forks=rows["fork"].to_numpy().sum())
     return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
 
 
-def composed(parts: Parts, kept: NDArray[np.bool_]) -> pd.DataFrame:
-    """The shares and means of R sets of kept tokens, (R, N): a row a set."""
-    sets = kept.astype(np.float64)
-    amounts, values = parts.shares.to_numpy(), parts.means.to_numpy()
-    with np.errstate(invalid="ignore"):  # 0 / 0
+def composed(parts: Parts, weights: Floats) -> pd.DataFrame:
+    """The shares and means of R rules' weights, (R, N), those of a mask 0 and 1: a row a rule.
+
+    A share is sum w x / sum x and may be above 1; `kept_share` is the effective one, (sum w)^2 / (N sum w^2).
+    """
+    amounts, values, tokens = parts.shares.to_numpy(), parts.means.to_numpy(), weights.shape[1]
+    sets = weights.astype(np.float64)
+    total, squares = sets.sum(1), np.square(sets).sum(1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0
         shares = sets @ amounts / amounts.sum(0)
-        means = sets @ values / sets.sum(1, keepdims=True)
-    return pd.DataFrame(np.hstack([shares, means]), columns=[*parts.shares, *parts.means])
+        means = sets @ values / total[:, None]
+        effective = np.where(squares > 0, total**2 / (tokens * squares), total / np.float64(tokens))
+    frame = pd.DataFrame(np.hstack([shares, means]), columns=[*parts.shares, *parts.means])
+    return frame.assign(kept_share=effective)
 
 
 def parts(rows: pd.DataFrame) -> Parts:
-    """What each token of one step, of N rows of `records.TOKENS`, adds to what is said of a set of kept tokens.
+    """What each token of one step, of N rows of `records.TOKENS`, adds to what is said of kept or weighed tokens.
 
     Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks), `surprise_share`
     (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of the policy gradient
@@ -135,21 +144,22 @@ def _above_median(values: pd.Series) -> Floats:
     return np.heaviside(values.to_numpy() - np.median(values), 0.5)
 
 
-def overlap(kept: NDArray[np.bool_], scores: Sequence[Floats | None], names: Sequence[str]) -> pd.DataFrame:
+def overlap(weights: Floats, scores: Sequence[Floats | None], names: Sequence[str]) -> pd.DataFrame:
     """How far any two of R rules agree: a row a pair, in the rules' order.
 
-    `jaccard`: tokens that both keep, (R, N), over tokens that either keeps. `rank_correlation`: Spearman's of the
+    `jaccard`: of the rules' weights, (R, N), the sum of the smaller ones over that of the larger ones; of masks, tokens
+    that both keep over tokens that either keeps. `rank_correlation`: Spearman's of the
     scores, by which each rule ranks the N tokens; NaN where it ranks none or all its scores are equal.
     """
-    sets = kept.astype(np.int64)
-    both, size = sets @ sets.T, sets.sum(1)
-    ranked = pd.DataFrame({i: np.full(kept.shape[1], np.nan) if s is None else s for i, s in enumerate(scores)})
+    ranked = pd.DataFrame({i: np.full(weights.shape[1], np.nan) if s is None else s for i, s in enumerate(scores)})
     correlation = ranked.corr(method="spearman").to_numpy()
+    pairs = np.triu_indices(len(weights), 1)
+    both = np.array([np.minimum(weights[i], weights[j]).sum() for i, j in zip(*pairs, strict=True)])
+    size = weights.sum(1)
     with np.errstate(invalid="ignore"):  # 0 / 0
-        jaccard = both / (size[:, None] + size - both)
-    pairs = np.triu_indices(len(kept), 1)
+        jaccard = both / (size[pairs[0]] + size[pairs[1]] - both)
     rule, other = np.asarray(names)[np.stack(pairs)]
-    columns = {"jaccard": jaccard[pairs], "rank_correlation": correlation[pairs]}
+    columns = {"jaccard": jaccard, "rank_correlation": correlation[pairs]}
     return pd.DataFrame({"rule": rule, "other": other, **columns})
 
 

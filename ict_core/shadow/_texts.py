@@ -61,7 +61,7 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     """What share of a token's, and of a class of words', occurrences every rule keeps: `records.TOKEN_TEXTS`, no model.
 
     Tokens with :data:`LEAST_TOKENS` occurrences in :data:`LEAST_PROMPTS` prompts or more; every class that occurs. A
-    rule that keeps all tokens selects none and is left out.
+    rule that keeps all tokens selects none and is left out, and so is one that weighs them.
     """
     rows = prompts.rows
     ids = rows["token"].to_numpy()
@@ -74,8 +74,9 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     frames = []
     for kind, labels in (("token", words), ("class", classes)):
         counts = pd.DataFrame({"text": labels, "group": rows["group"].to_numpy()})
-        for rule, kept in zip(prompts.rules, prompts.kept, strict=True):
-            if kept.all():
+        for rule, weights in zip(prompts.rules, prompts.weights, strict=True):
+            kept = weights == 1
+            if kept.all() or not np.isin(weights, (0, 1)).all():
                 continue
             told = kept_shares(counts.assign(kept=kept))
             frames.append(told.assign(rule=rule.name, kind=kind, lift=told["share"] / kept.mean()))

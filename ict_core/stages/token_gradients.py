@@ -35,17 +35,17 @@ def run(study: Study, name: str, checkpoint: Path, problems: Path, read: tuple[P
     def take(prompt: Prompt) -> pd.DataFrame:
         rollouts = policy.rollouts(prompt.prompt, prompt.ids)
         mask = rollouts.completion_mask
-        kept = [
-            torch.zeros_like(mask).masked_scatter(mask, torch.from_numpy(own[places[prompt.number]]))
-            for own in scored.kept
+        weights = [
+            torch.zeros(mask.shape).masked_scatter(mask, torch.from_numpy(own[places[prompt.number]]).float())
+            for own in scored.weights
         ]
-        shares = policy.gradients(rollouts, group_advantages(prompt.rewards, len(prompt.ids)), kept)
+        shares = policy.gradients(rollouts, group_advantages(prompt.rewards, len(prompt.ids)), weights)
         frame = pd.DataFrame(shares, columns=["norm_share", "cosine"])
         return frame.assign(rule=[r.name for r in rules], benchmark=prompt.benchmark, problem=prompt.problem)
 
     state = [study.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(tokens)]
-    kept = hashlib.sha256(scored.kept.tobytes()).hexdigest()
-    folder = parts_folder(out, *state, kept, fingerprint("stages.token_gradients"))
+    weights = hashlib.sha256(scored.weights.tobytes()).hexdigest()
+    folder = parts_folder(out, *state, weights, fingerprint("stages.token_gradients"))
     if chosen:
         gradients = in_parts(folder, chosen, take, records.GRADIENT_SHARES, "prompt")
     else:

@@ -1,4 +1,7 @@
-"""The objective that all methods share: J = mean over sequences of sum_t M Psi / N (method specification, 2)."""
+"""The objective that all methods share: J = mean over sequences of sum_t w Psi / N (method specification, 2).
+
+A mask M is a weight w of 0 or 1. As w >= 0, w Psi is Psi of the advantage w A.
+"""
 
 import torch
 from torch import Tensor
@@ -11,14 +14,15 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
 
     ``kept``: the sequence's kept tokens (ICT, STAPO, controls); ``response``: T_i, all its response tokens (GRPO,
     20-Entropy); ``batch_tokens``: the batch's mean response length, which makes J a mean over all tokens of the batch
-    (20-Entropy's own paper).
+    (20-Entropy's own paper); ``batch_kept``: its mean number of kept tokens, a mean over all of these (GMTS).
     """
     if kind == "kept":
         counts = kept.sum(-1).float()
     elif kind == "response":
         counts = mask.sum(-1).float()
     else:
-        counts = mask.sum().float().div(len(mask)).expand(len(mask))
+        counted = mask if kind == "batch_tokens" else kept
+        counts = counted.sum().float().div(len(mask)).expand(len(mask))
     return counts.clamp(min=1.0)  # a sequence that keeps nothing adds 0
 
 
@@ -54,6 +58,6 @@ def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, cor
     return ratio.masked_fill(ratio != bounded, 0.0)
 
 
-def selected_loss(per_token: Tensor, kept: Tensor, counts: Tensor) -> Tensor:
-    """mean over sequences of sum_t M_t x_t / N_i; ``per_token`` and ``kept`` (B, T), ``counts`` (B,) -> scalar."""
-    return ((per_token * kept).sum(-1) / counts).mean()
+def selected_loss(per_token: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
+    """mean over sequences of sum_t w_t x_t / N_i; ``per_token`` and ``weights`` (B, T), ``counts`` (B,) -> scalar."""
+    return ((per_token * weights).sum(-1) / counts).mean()

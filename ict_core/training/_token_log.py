@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ict_core.selection import effective_share
 from ict_core.store import POLICY_STATISTICS, STATISTICS, TrainFiles, records
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -43,7 +44,7 @@ class TrainingLog:
         step: int,
         batch: dict[str, Any],
         tokens: TokenStatistics,
-        kept: Tensor,
+        weights: Tensor,
         truncated: Tensor,
         *,
         selecting: bool,
@@ -52,8 +53,10 @@ class TrainingLog:
 
         That has ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,). The statistics
         are under the policy that made it, in a step that is sampled with every group score; ``selecting`` says whether
-        a rule made ``kept``, (B, T) bool; ``truncated``, (B,) bool, are responses that ran into the token limit.
+        a rule made ``weights``, (B, T), bool or float; ``truncated``, (B,) bool, are responses that ran into the token
+        limit.
         """
+        kept = weights > 0
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
         groups = rewards.view(-1, self.group_size)
@@ -66,11 +69,11 @@ class TrainingLog:
                 "zero_advantage_share": _mean((groups == groups[:, :1]).all(-1)),
                 "length_mean": _mean(mask.sum(-1)),
                 "truncated_share": _mean(truncated),
-                "kept_share": kept.sum().item() / mask.sum().item(),
+                "kept_share": effective_share(weights, mask),
                 "h1": _mean(tokens.h1[mask]),
                 "h2": _mean(tokens.h2[mask]),
-                "h1_kept": _mean(tokens.h1[kept]),
-                "h2_kept": _mean(tokens.h2[kept]),
+                "h1_kept": _weighted_mean(tokens.h1, weights),
+                "h2_kept": _weighted_mean(tokens.h2, weights),
                 "tokens": int(mask.sum()),
                 **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM's
             }
@@ -171,6 +174,14 @@ class TrainingLog:
 def _mean(values: Tensor) -> float:
     """The mean in float64, NaN over nothing."""
     return values.double().mean().item()
+
+
+def _weighted_mean(values: Tensor, weights: Tensor) -> float:
+    """sum w x / sum w in float64, NaN where nothing has a weight."""
+    if weights.dtype == torch.bool:
+        return _mean(values[weights])
+    own = weights.double()
+    return ((values.double() * own).sum() / own.sum()).item()
 
 
 def _at(values: Tensor, at: tuple[Tensor, ...]) -> Any:

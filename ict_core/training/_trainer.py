@@ -39,7 +39,7 @@ from trl.trainer.utils import split_tensor_dict
 from ict_core.config import Correction, Method, Rollouts, rows_of_groups
 from ict_core.models import lm_head
 from ict_core.seeding import derive_seed
-from ict_core.selection import SELECTORS, TokenBatch
+from ict_core.selection import Rule, TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
@@ -55,7 +55,7 @@ _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
 class SelectiveGRPOTrainer(GRPOTrainer):
-    """GRPO over the tokens that a selection rule keeps.
+    """GRPO over the tokens that a selection rule keeps, each with the weight that the rule gives it.
 
     Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
     no threshold depends on micro-batching or on the number of ranks. With every token kept and dense passes, a run is
@@ -88,7 +88,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._pad_id = int(processing_class.pad_token_id)
         self._training_log = training_log
         self._rollouts = rollouts
-        self._select = SELECTORS[method.selector]
+        self._rule = Rule.of(method.selector, method)
         self._scores = tuple(name for name in GROUP_SCORES if name == method.parameters().get("score"))
         self._sample: Batch | None = None  # rollouts that are looked at again after the update
         self._micro_batches: list[Batch] = []
@@ -138,8 +138,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
         """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
 
-        ``rewards`` and ``normaliser`` (B,); ``kept``, ``logprob`` and, with a KL term, ``ref_per_token_logps`` (B, T);
-        with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
+        ``rewards`` and ``normaliser`` (B,); ``weights``, ``logprob`` and, with a KL term, ``ref_per_token_logps``
+        (B, T); with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
         """
         step, rank = self.state.global_step, self.accelerator.process_index
         started = time.perf_counter()
@@ -166,7 +166,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return batch
 
     def _select_tokens(self, batch: Batch, step: int) -> None:
-        """From the rollouts to the mask: statistics of the whole batch, the rule, this rank's rows of it."""
+        """From the rollouts to the weights: statistics of the whole batch, the rule, this rank's rows of it."""
         whole = whole_batch(self.accelerator, batch, self._pad_id)
         mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
         sampled = self._training_log.sampled(step)
@@ -179,16 +179,16 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting = step >= (self._method.warmup_steps or 0)  # None where no study has filled it in
-        kept = mask
+        weights = mask
         if selecting:
-            generator = torch.Generator().manual_seed(derive_seed(self._seed, "selection", step))
-            kept = self._select(TokenBatch(tokens, advantages, mask), generator, **self._method.parameters())
-        counts = normaliser(self._method.normaliser if selecting else "response", kept, mask)
-        for name, values in (("kept", kept.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
+            known = TokenBatch(tokens, advantages, mask, whole["completion_ids"])
+            weights = self._rule.weights(known, derive_seed(self._seed, "selection", step))
+        counts = normaliser(self._method.normaliser if selecting else "response", weights > 0, mask)
+        for name, values in (("weights", weights.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
             batch[name] = own_rows(self.accelerator, values, batch["completion_mask"])
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
-        self._training_log.rollouts(step, whole, tokens, kept, truncated, selecting=selecting)
+        self._training_log.rollouts(step, whole, tokens, weights, truncated, selecting=selecting)
 
     def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
         """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
@@ -265,8 +265,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     def micro_batch_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
-        mask, kept = inputs["completion_mask"].bool(), inputs["kept"]
-        wanted = self._passes.wanted(kept.bool(), mask, inputs["advantages"], kl=self._kl_coef != 0.0)
+        mask, weights = inputs["completion_mask"].bool(), inputs["weights"]
+        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], kl=self._kl_coef != 0.0)
         logps = self._passes.log_probs(model, inputs, wanted)
         old = inputs.get("old_per_token_logps", logps.detach())
         logps = torch.where(wanted, logps, old)
@@ -279,7 +279,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             reference = inputs["ref_per_token_logps"]
             per_token = per_token + self._kl_coef * k3(logps, reference)
             divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
-        loss = selected_loss(per_token, kept * wanted, inputs["normaliser"])
+        loss = selected_loss(per_token, weights * wanted, inputs["normaliser"])
         self._training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 

@@ -104,7 +104,7 @@ CASES = {
     "hash null though open": (GSM8K, f'"{"b2" * 32}"', "null", ["sha256", "null", "only with gated: true"]),
     "hash missing": (GSM8K, "sha256:", "# sha256:", ["sha256", "missing", "64 hexadecimal digits"]),
     "hub id": (GSM8K, "hub: openai/gsm8k", "hub: gsm8k", ["hub", "'gsm8k'", "owner/name"]),
-    "unknown reader": (GSM8K, "reader: gsm8k", "reader: gsm", ["reader", "'gsm'", "gsm8k, math-500"]),
+    "unknown reader": (GSM8K, "reader: gsm8k", "reader: gsm", ["reader", "'gsm'", "gsm8k, gsm8k-short, math-500"]),
     "unknown answer type": (GSM8K, "answer_type: number", "answer_type: math", ["answer_type", "'math'", "integer, number, latex, choice"]),
     "no config": (GSM8K, "configs: [main]", "configs: []", ["configs", "[]", "one or more configs"]),
     "config twice": (GSM8K, "configs: [main]", "configs: [main, main]", ["configs", "each entry once"]),

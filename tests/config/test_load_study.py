@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.config import Cell, compare, load_study
-from ict_core.config._methods import TopScore
+from ict_core.config._selectors import TopScore
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))

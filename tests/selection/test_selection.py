@@ -63,11 +63,11 @@ def test_a_name_is_registered_once():
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_outside_the_response_is_kept_and_a_repeat_is_equal(rule, seed):
     tokens, advantages, mask = random_batch(seed)
-    batch = TokenBatch(tokens, advantages, mask)
-    kept = rule.kept(batch, seed)
-    assert kept.dtype == torch.bool
-    assert not (kept & ~mask).any()
-    assert torch.equal(kept, rule.kept(batch, seed))
+    batch = TokenBatch(tokens, advantages, mask, torch.zeros_like(mask, dtype=torch.int64))
+    weights = rule.weights(batch, seed)
+    assert weights.dtype in (torch.bool, torch.float32) and (weights >= 0).all()
+    assert not weights[~mask].any()
+    assert torch.equal(weights, rule.weights(batch, seed))
 
 
 @given(seed=st.integers(0, 1000), percent=st.integers(1, 100))

@@ -38,7 +38,7 @@ def test_a_rule_of_a_sequence_or_a_group_keeps_of_the_sample_what_it_kept_in_tra
         records.write_frame(sample(variant, seed), tmp_path / "tokens.parquet", records.TOKENS)
         rows = records.read_frame(tmp_path / "tokens.parquet", records.TOKENS)
         batch = rebuilt(rows)
-        assert rule_of(variant).kept(batch, 0)[batch.mask].tolist() == rows["kept"].tolist()
+        assert rule_of(variant).weights(batch, 0)[batch.mask].tolist() == rows["kept"].tolist()
         assert 0 < rows["kept"].mean() < 1
 
 
@@ -46,7 +46,7 @@ def test_a_rule_of_a_sequence_or_a_group_keeps_of_the_sample_what_it_kept_in_tra
 def test_a_rule_of_the_batch_does_so_where_the_whole_batch_is_in_the_sample(variant):
     rows = sample(variant, 1, groups=4)
     batch = rebuilt(rows)
-    assert rule_of(variant).kept(batch, 0)[batch.mask].tolist() == rows["kept"].tolist()
+    assert rule_of(variant).weights(batch, 0)[batch.mask].tolist() == rows["kept"].tolist()
     assert rows["kept"].all() == (variant == "grpo")
 
 
@@ -65,7 +65,7 @@ def test_rebuilding_gives_the_very_tensors_back_whatever_the_order_of_the_rows()
 def test_the_score_is_what_the_rule_ranks_by():
     batch = rebuilt(sample("ict-10", 0))
     for rule in RULES:
-        score, kept = rule.score(batch, 7), rule.kept(batch, 7)
+        score, kept = rule.score(batch, 7), rule.weights(batch, 7)
         if rule.selector in ("grpo", "stapo"):
             assert score is None
             continue
@@ -77,8 +77,8 @@ def test_the_score_is_what_the_rule_ranks_by():
 
 def test_random_draws_depend_on_the_seed():
     batch, random = rebuilt(sample("random-10", 0)), rule_of("random-10")
-    assert torch.equal(random.kept(batch, 1), random.kept(batch, 1))
-    assert not torch.equal(random.kept(batch, 1), random.kept(batch, 2))
+    assert torch.equal(random.weights(batch, 1), random.weights(batch, 1))
+    assert not torch.equal(random.weights(batch, 1), random.weights(batch, 2))
 
 
 def test_a_folder_without_methods_is_refused(tmp_path):

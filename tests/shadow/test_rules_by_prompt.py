@@ -51,7 +51,7 @@ def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
     for group, own in rows.groupby("group"):
         assert found[group, "grpo", "kept_share"] == 1
         assert found[group, "grpo", "high_h1_share"] == pytest.approx(above[own.index].mean())
-        kept = scored.kept[[rule.name for rule in RULES].index("ict-10")][own.index]
+        kept = scored.weights[[rule.name for rule in RULES].index("ict-10")][own.index] == 1
         distance = (np.exp(own["logprob"]) - np.exp(-own["h2"])).abs()
         apart = distance[kept].mean() - distance[~kept].mean()
         assert found[group, "ict-10", "distance_from_beta"] == pytest.approx(apart)
@@ -135,7 +135,7 @@ def test_every_text_has_its_lift_and_rules_that_keep_all_are_left_out():
     assert set(found["rule"]) == {"ict-10", "entropy-20"} and set(found["kind"]) == {"token", "class"}
     one = found[(found["rule"] == "ict-10") & (found["text"] == "7")].iloc[0]
     at = scored.rows["token"].to_numpy() == 2
-    kept = scored.kept[[rule.name for rule in rules].index("ict-10")]
+    kept = scored.weights[[rule.name for rule in rules].index("ict-10")]
     assert one["share"] == pytest.approx(kept[at].mean())
     assert one["lift"] == pytest.approx(kept[at].mean() / kept.mean())
     classes = found[(found["rule"] == "ict-10") & (found["kind"] == "class")]

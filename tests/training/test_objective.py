@@ -12,7 +12,9 @@ MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
 KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("kept", [2, 1]), ("response", [4, 2]), ("batch_tokens", [3, 3])])
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("kept", [2, 1]), ("response", [4, 2]), ("batch_tokens", [3, 3]), ("batch_kept", [1, 1])]
+)
 def test_each_denominator_by_hand(kind, expected):
     assert normaliser(kind, KEPT, MASK).tolist() == expected
 
@@ -59,3 +61,17 @@ def test_an_unselected_token_has_exactly_zero_gradient():
     selected_loss(per_token, KEPT.float(), normaliser("kept", KEPT, MASK)).backward()
     assert (logps.grad[~KEPT] == 0).all()
     assert (logps.grad[KEPT] != 0).all()
+
+
+def test_a_weight_is_the_factor_of_the_tokens_advantage():
+    generator = torch.Generator().manual_seed(1)
+    logps, old = (torch.randn(2, 4, generator=generator) for _ in range(2))
+    advantages, weights = torch.tensor([[1.3], [-0.4]]), 2 * torch.rand(2, 4, generator=generator)
+    counts, found = normaliser("response", MASK, MASK), []
+    for factor, shaped in ((weights * MASK, advantages), (MASK.float(), weights * advantages)):
+        own = logps.clone().requires_grad_()
+        loss = selected_loss(psi(own - old, shaped, 0.2, 0.2)[0], factor, counts)
+        loss.backward()
+        found.append((loss.item(), own.grad))
+    assert found[0][0] == pytest.approx(found[1][0])
+    assert torch.allclose(found[0][1], found[1][1])

@@ -10,7 +10,7 @@ from short_runs import MODEL
 from test_trainer import GRPO, LengthPool, Rule, recipe, top
 from trl.trainer.utils import split_tensor_dict
 
-from ict_core.selection import SELECTORS
+from ict_core import selection
 from ict_core.training import Levers, TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12
@@ -55,7 +55,7 @@ def rollouts(kl: bool) -> dict[str, torch.Tensor]:
 
 def gradients(trainer, rule, batch, micro_batches):
     """Of one step, with the loss of each micro-batch."""
-    trainer._method, trainer._select = rule, SELECTORS[rule.selector]
+    trainer._method, trainer._rule = rule, selection.Rule.of("", rule)
     trainer._scores = ("js",) if rule.parameters().get("score") == "js" else ()
     trainer.args.gradient_accumulation_steps = trainer.current_gradient_accumulation_steps = micro_batches
     trainer.model.zero_grad()
@@ -95,7 +95,7 @@ def test_gradients_are_those_of_the_dense_passes_with_every_switch(trainers, rul
     for name, levers in SWITCHES.items():
         packed._packed.levers = levers
         found_losses, found, found_inputs = gradients(packed, RULES[rule], batch, micro_batches)
-        assert torch.equal(found_inputs["kept"], inputs["kept"]), name
+        assert torch.equal(found_inputs["weights"], inputs["weights"]), name
         assert found_losses == pytest.approx(losses, abs=1e-6), name
         for weight, gradient in expected.items():
             assert (found[weight] - gradient).abs().max() <= 1e-6 * scale, (name, weight)

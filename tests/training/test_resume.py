@@ -11,7 +11,7 @@ from launch import RECIPE
 from short_runs import MODEL, LengthPool
 
 from ict_core.config import Training
-from ict_core.config._methods import TopScore
+from ict_core.config._selectors import TopScore
 from ict_core.problems.mini import training_problems
 from ict_core.training import TrainingRun, train_run
 from ict_core.training._resume import Checkpoints

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from ict_core.config import Architecture, LocalModel, Template, Training
 from ict_core.config._inputs import Hardware
-from ict_core.config._methods import Grpo
+from ict_core.config._selectors import Grpo
 from ict_core.errors import UserError
 from ict_core.problems.mini import training_problems
 from ict_core.training import TrainingRun, train_run

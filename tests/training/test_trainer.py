@@ -55,6 +55,7 @@ class Rule:
     warmup_steps: int = 0
     keywords: tuple = ()
     random_reward: float | None = None
+    control: str | None = None
 
     def parameters(self) -> dict[str, Any]:
         return dict(self.keywords)
@@ -244,6 +245,23 @@ def test_the_sample_is_looked_at_again_after_the_update(tiny_checkpoint, problem
     tokens = moved.tokens()
     gain = tokens["logprob_after"] - tokens["logprob"]
     assert gain[tokens["advantage"] > 0].mean() > 0 > gain[tokens["advantage"] < 0].mean()
+
+
+def test_weights_of_one_are_grpo_bit_for_bit_and_others_are_not(tiny_checkpoint, problems, tmp_path):
+    rules = {
+        "grpo": GRPO,
+        "ones": Rule("sign", "response", keywords=(("positive", 1.0), ("negative", 1.0))),
+        "soft": Rule("sign", "response", keywords=(("positive", 0.5), ("negative", 1.5))),
+        "permuted": Rule("sign", "response", keywords=(("positive", 1.0), ("negative", 0.0)), control="permuted-batch"),
+    }
+    made = {name: run(tiny_checkpoint, problems, recipe(steps=2), rule, tmp_path) for name, rule in rules.items()}
+    assert_equal_weights(made["grpo"][0], made["ones"][0])
+    for name in ("soft", "permuted"):
+        assert any(not torch.equal(made["grpo"][0][key], made[name][0][key]) for key in made[name][0])
+    steps = {name: log.steps() for name, (_, log) in made.items()}
+    pd.testing.assert_frame_equal(steps["ones"], steps["grpo"])
+    assert (steps["soft"]["kept_share"] < 1).all() and (steps["permuted"]["kept_share"] < 1).all()
+    assert (made["soft"][1].tokens()["kept"]).all()
 
 
 def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from torch import Tensor
 
 from ict_core.config import Method, method_schema, read_section
@@ -63,10 +64,10 @@ _TEMPLATE = """\
 """
 
 
-def page_data(groups: Groups, kept: dict[str, Tensor], title: str, facts: list[str]) -> dict[str, Any]:
+def page_data(groups: Groups, weights: dict[str, Tensor], title: str, facts: list[str]) -> dict[str, Any]:
     """All that the page shows, as JSON-able values.
 
-    `kept` has the tokens that a rule keeps by its name, (B, T) bool; `title` and `facts` tell where the groups were
+    `weights` are those of each rule by its name, (B, T), bool or float; `title` and `facts` tell where the groups were
     sampled from and how.
     """
     used = groups.completion_ids[groups.completion_mask].unique().tolist()
@@ -77,19 +78,19 @@ def page_data(groups: Groups, kept: dict[str, Tensor], title: str, facts: list[s
         "title": title,
         "facts": facts,
         "shades": [[key, *shown] for key, shown in SHADES.items()],
-        "rules": list(kept),
+        "rules": list(weights),
         "vocabulary": {i: str(groups.tokenizer.decode([i], clean_up_tokenization_spaces=False)) for i in set(used)},
         "groups": [
             {
                 **{name: row[name] for name in ("benchmark", "problem", "prompt", "answer")},
-                "rollouts": [_rollout(groups, kept, index * size + g) for g in range(size)],
+                "rollouts": [_rollout(groups, weights, index * size + g) for g in range(size)],
             }
             for index, row in enumerate(groups.problems.to_dict("records"))
         ],
     }
 
 
-def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any]:
+def _rollout(groups: Groups, weights: dict[str, Tensor], row: int) -> dict[str, Any]:
     """A rollout: one list a quantity, one entry a token; marks are lists of positions."""
     on, tokens, reward = groups.completion_mask[row], groups.statistics, groups.rewards[row]
     forks = groups.forks[row][on]
@@ -100,7 +101,11 @@ def _rollout(groups: Groups, kept: dict[str, Tensor], row: int) -> dict[str, Any
         "advantage": _short(groups.advantages[row].item()),
         "ids": groups.completion_ids[row][on].tolist(),
         "columns": {name: [_short(x) for x in tokens[name][row][on].tolist()] for name in tokens.names},
-        "kept": [mask[row].nonzero().flatten().tolist() for mask in kept.values()],
+        "kept": [of_rule[row].nonzero().flatten().tolist() for of_rule in weights.values()],
+        "weights": [
+            [] if of_rule.dtype == torch.bool else [_short(x) for x in of_rule[row][on].tolist()]
+            for of_rule in weights.values()
+        ],
         "forks": None if forks.isnan().any() else forks.nonzero().flatten().tolist(),
         "likeliest": [] if likeliest is None else likeliest.ids[row][on].tolist(),
         "probabilities": [[_short(p) for p in at] for at in probabilities],
@@ -165,11 +170,11 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
     return rules
 
 
-def kept_tokens(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
-    """What each rule keeps where these groups are the whole optimisation batch, (B, T) bool by the rule's name."""
-    batch = TokenBatch(groups.statistics, groups.advantages, groups.completion_mask)
+def token_weights(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
+    """What each rule gives the tokens where these groups are the whole optimisation batch, (B, T) by rule."""
+    batch = TokenBatch(groups.statistics, groups.advantages, groups.completion_mask, groups.completion_ids)
     drawn = derive_seed(seed, "inspected rule")
-    return {name: Rule(name, m.selector, m.parameters()).kept(batch, drawn) for name, m in rules.items()}
+    return {name: Rule.of(name, method).weights(batch, drawn) for name, method in rules.items()}
 
 
 def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFrame, seed: int, alternatives: int) -> str:
@@ -197,4 +202,4 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
     ]
     if any(method.random_reward for method in cell.rules.values()):
         facts.append("This model was trained by random rewards; those shown here are the verifier's.")
-    return page(page_data(groups, kept_tokens(groups, rules, seed), cell.name, facts))
+    return page(page_data(groups, token_weights(groups, rules, seed), cell.name, facts))

@@ -171,7 +171,8 @@ function describe(rollout, t) {
   write(data.vocabulary[rollout.ids[t]], make("code", line));
   line.append(` token ${rollout.ids[t]}, position ${t + 1} of ${rollout.ids.length}`);
   if (rollout.forkSet.has(t)) line.append(", known fork");
-  const keepers = data.rules.filter((_, i) => rollout.keptSets[i].has(t));
+  const weighed = (rule, i) => (rollout.weights[i].length ? `${rule} (weight ${number(rollout.weights[i][t])})` : rule);
+  const keepers = data.rules.map(weighed).filter((_, i) => rollout.keptSets[i].has(t));
   if (data.rules.length) line.append(keepers.length ? `, kept by ${keepers.join(", ")}` : ", not kept");
   const table = make("table", tip);
   const head = make("tr", table);

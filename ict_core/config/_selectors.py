@@ -1,0 +1,241 @@
+"""`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes.
+
+Every section here that states its `selector` is one of those that a file of methods may hold; nothing else names it.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
+
+from pydantic import Field
+
+from ict_core.config._methods import Method
+from ict_core.config.mistakes import Fault, refused
+from ict_core.store import score_name
+
+
+class Percent(Method):
+    """A selector that keeps a share of the tokens."""
+
+    percent: Decimal = Field(gt=0, le=100, description="a number > 0 and <= 100")
+
+    @property
+    def fraction(self) -> Fraction:
+        """`percent` as an exact fraction: 7 % of 100 tokens is 7 tokens, which a float would round up to 8."""
+        return Fraction(self.percent) / 100
+
+    def parameters(self) -> dict[str, Any]:
+        return {"fraction": self.fraction}
+
+
+def method_schema() -> Any:
+    """The type of a file of `configs/methods`: any of the sections here, told apart by `selector`."""
+    sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
+    stated = [kind for kind in sections if get_origin(kind.model_fields["selector"].annotation) is Literal]
+    return Annotated[Union[tuple(stated)], Field(discriminator="selector")]  # noqa: UP007
+
+
+class Grpo(Method):
+    """Every response token."""
+
+    selector: Literal["grpo"]
+    warmup_steps: ClassVar[int] = 0
+
+
+class HighEntropy(Percent):
+    """The `percent` of the batch's response tokens that have the highest entropy."""
+
+    selector: Literal["high-entropy"]
+    warmup_steps: ClassVar[int] = 0
+
+
+class Stapo(Method):
+    """All but spurious tokens: positive advantage, probability below tau_p, entropy below its tau_h quantile."""
+
+    selector: Literal["stapo"]
+    tau_p: float = Field(gt=0, lt=1)
+    tau_h: float = Field(gt=0, lt=1)
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"tau_p": self.tau_p, "tau_h": self.tau_h}
+
+
+class TopScore(Percent):
+    """The `percent` of the tokens that score highest, or with `keep: rest` all the others.
+
+    ICT scores by js at the reference position within its sequence; its ablations change one of these.
+    """
+
+    selector: Literal["top-score"]
+    score: Literal["js", "kl", "tv", "wasserstein", "h1", "h2", "surprise", "random"]
+    reference: Literal["position", "leave-one-out", "sequence", "group"] = "position"  # of a divergence
+    scope: Literal["sequence", "group", "batch"] = "sequence"  # among whose tokens the `percent` are the highest
+    keep: Literal["top", "rest"] = "top"
+    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
+
+    def faults(self) -> Iterator[Fault]:
+        if self.reference != "position" and self.score != "js":
+            yield refused("reference", self.reference, f"position, as the score is {self.score}")
+
+    def parameters(self) -> dict[str, Any]:
+        score = score_name(self.score, self.reference)
+        return {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
+
+
+class Gmts(Percent):
+    """The `percent` of the tokens with the largest H1 |A|, as the paper or as its authors' code ranks them."""
+
+    selector: Literal["gmts"]
+    form: Literal["paper", "code"]
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"fraction": self.fraction, "form": self.form}
+
+
+class Sign(Method):
+    """Tokens of right and of wrong answers with weights of their own."""
+
+    selector: Literal["sign"]
+    positive: float = Field(ge=0)
+    negative: float = Field(ge=0)
+    warmup_steps: ClassVar[int] = 0
+
+    def faults(self) -> Iterator[Fault]:
+        if self.positive == self.negative == 0:
+            yield refused("negative", self.negative, "above 0, as positive is 0")
+
+    def parameters(self) -> dict[str, Any]:
+        return {"positive": self.positive, "negative": self.negative}
+
+
+class ClipCov(Method):
+    """All but a small share of the tokens, drawn among those whose covariance of ln p and A lies in an interval."""
+
+    selector: Literal["clip-cov"]
+    share: float = Field(gt=0, lt=1)  # of all response tokens
+    low: float
+    high: float
+    warmup_steps: ClassVar[int] = 0
+
+    def faults(self) -> Iterator[Fault]:
+        if self.high <= self.low:
+            yield refused("high", self.high, f"above low = {self.low:g}")
+
+    def parameters(self) -> dict[str, Any]:
+        return {"share": self.share, "low": self.low, "high": self.high}
+
+
+class Rsi(Method):
+    """The tokens whose surprisal over their entropy lies in an interval."""
+
+    selector: Literal["rsi"]
+    low: float = Field(ge=0)
+    high: float = Field(gt=0)
+    warmup_steps: ClassVar[int] = 0
+
+    def faults(self) -> Iterator[Fault]:
+        if self.high <= self.low:
+            yield refused("high", self.high, f"above low = {self.low:g}")
+
+    def parameters(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high}
+
+
+class Mastered(Method):
+    """All but the tokens of right answers that the model is sure of, while its entropy is low."""
+
+    selector: Literal["mastered"]
+    tau: float = Field(gt=0, lt=1)
+    target_entropy: Annotated[float, Field(gt=0)] | None = None  # nats; absent: whatever the entropy
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"tau": self.tau, "target_entropy": self.target_entropy}
+
+
+class Conflict(Method):
+    """What right and wrong answers of a group begin or end with alike: for the right ones alone, and more."""
+
+    selector: Literal["conflict"]
+    positive: float = Field(gt=0)  # weight of a conflict token of a right answer
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"positive": self.positive}
+
+
+class HorvitzThompson(Method):
+    """Tokens drawn at random, each weighed by one over its probability."""
+
+    selector: Literal["horvitz-thompson"]
+    probability: float = Field(gt=0, le=1)
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"probability": self.probability}
+
+
+class Quadrant(Method):
+    """The tokens of one sign of the advantage, of high or of low entropy."""
+
+    selector: Literal["quadrant"]
+    sign: Literal["positive", "negative"]
+    entropy: Literal["high", "low"]
+    quantile: float = Field(gt=0, lt=1)  # of H1 over the batch, from which on it is high
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"sign": self.sign, "entropy": self.entropy, "quantile": self.quantile}
+
+
+class AdvantageReweighting(Method):
+    """Every token, with a weight that grows with its probability."""
+
+    selector: Literal["advantage-reweighting"]
+    alpha: float = Field(gt=0, le=1)
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"alpha": self.alpha}
+
+
+class Stare(Percent):
+    """Every token, the most surprising `percent` of right and of wrong answers with other weights."""
+
+    selector: Literal["stare"]
+    positive: float = Field(gt=0)
+    negative: float = Field(gt=0)
+    target_entropy: Annotated[float, Field(gt=0)] | None = None  # nats; absent: whatever the entropy
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        own = {key: getattr(self, key) for key in ("positive", "negative", "target_entropy")}
+        return {"fraction": self.fraction, **own}
+
+
+class EntropyAdvantage(Method):
+    """Every token, its advantage raised by a bounded share of its entropy."""
+
+    selector: Literal["entropy-advantage"]
+    alpha: float = Field(gt=0)
+    kappa: float = Field(ge=1)
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"alpha": self.alpha, "kappa": self.kappa}
+
+
+class Steer(Method):
+    """Every token, with less weight the more its update would change the entropy."""
+
+    selector: Literal["steer"]
+    form: Literal["exponential", "linear"]
+    lowest: float = Field(gt=0, lt=1)
+    highest: float = Field(ge=1)  # of the linear form
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"form": self.form, "lowest": self.lowest, "highest": self.highest}

@@ -1,0 +1,24 @@
+"""Clip-Cov: some tokens of high covariance of ln p and A are left out (arXiv:2505.22617; verl)."""
+
+import torch
+from torch import Tensor
+
+from ict_core.selection._base import TokenBatch, register
+
+
+@register("clip-cov")
+def clip_cov(batch: TokenBatch, generator: torch.Generator, *, share: float, low: float, high: float) -> Tensor:
+    """M = 0 at max(1, floor(``share`` N)) tokens, drawn among those with ``low`` < cov < ``high``; 1 at all others.
+
+    cov = (A - mean A) (ln p - mean ln p), the means over all N response tokens of the batch. All candidates are left
+    out where there are fewer. The policy is the one that sampled, so no token is clipped by PPO already.
+    """
+    mask, logprob = batch.mask, batch.statistics.logprob.double()
+    advantages = batch.advantages.double().unsqueeze(-1).expand_as(logprob)
+    cov = (advantages - advantages[mask].mean()) * (logprob - logprob[mask].mean())
+    candidates = ((cov > low) & (cov < high) & mask).flatten().nonzero().squeeze(1)
+    wanted = max(1, int(share * int(mask.sum())))
+    drawn = torch.randperm(len(candidates), generator=generator)[:wanted].to(mask.device)
+    kept = mask.flatten().clone()
+    kept[candidates[drawn]] = False
+    return kept.view_as(mask)

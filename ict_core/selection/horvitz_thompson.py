@@ -1,0 +1,13 @@
+"""NAT: tokens drawn at random, weighed so that the gradient's expectation is that of all (arXiv:2603.06619)."""
+
+import torch
+from torch import Tensor
+
+from ict_core.selection._base import TokenBatch, register
+
+
+@register("horvitz-thompson")
+def horvitz_thompson(batch: TokenBatch, generator: torch.Generator, *, probability: float) -> Tensor:
+    """w = 1/q with probability q = ``probability``, else 0, each token drawn by itself (its uniform sampling)."""
+    drawn = torch.rand(batch.mask.shape, generator=generator, dtype=torch.float64).to(batch.mask.device)
+    return (drawn < probability) * batch.mask / probability

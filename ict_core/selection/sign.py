@@ -1,0 +1,18 @@
+"""PSR, NSR and W-REINFORCE: right and wrong answers weighed apart (arXiv:2506.01347; TianHongZXY/RLVR-Decomposed)."""
+
+import torch
+from torch import Tensor
+
+from ict_core.selection._base import TokenBatch, register
+
+
+@register("sign")
+def sign(batch: TokenBatch, generator: torch.Generator, *, positive: float, negative: float) -> Tensor:
+    """w = ``positive`` where A > 0, ``negative`` where A < 0, and 1 where A = 0, of which nothing depends.
+
+    The authors take the reward R itself for an advantage (R of right answers, R - 1 of wrong ones), so that groups of
+    equal rewards count too; here A is the group's, the same in all arms.
+    """
+    advantages = batch.advantages.unsqueeze(-1)
+    weights = torch.where(advantages > 0, positive, torch.where(advantages < 0, negative, 1.0))
+    return weights * batch.mask
