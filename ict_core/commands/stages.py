@@ -110,6 +110,23 @@ def supervised_start(study: StudyFile, model: Name, checkpoint: Given, solutions
     stage.run(loaded, model, checkpoint, solutions, out)
 
 
+@command("within-reach")
+def within_reach(
+    study: StudyFile,
+    model: Name,
+    checkpoint: Given,
+    problems: Given,
+    cache: Given,
+    out: Given,
+    seed: Annotated[int, Option(help="the number of the base model, where there are several")] = 0,
+) -> None:
+    """Choose the training problems that a base model answers right at times."""
+    loaded = _study_of_model(study, model)
+    from ict_core.stages import within_reach as stage
+
+    stage.run(loaded, config.Cell(model, config.BASE_VARIANT, seed), checkpoint, problems, cache, out)
+
+
 UNUSED_IN_PRETRAINING = ("scipy",)  # which transformers imports wherever it is installed
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ict_core.config._comparison import Comparison, compare
@@ -11,7 +12,7 @@ from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceB
 from ict_core.config._tuning import Tuning, at_rate, rate_of
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
-from ict_core.store import BASE_VARIANT, base_number
+from ict_core.store import BASE_VARIANT, StudyFiles, base_number
 
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
@@ -23,6 +24,7 @@ Stage = Literal[
     "eval_data",
     "base",
     "supervised_start",
+    "within_reach",
     "tune",
     "train",
     "generate",
@@ -167,6 +169,11 @@ class Study:
         replica = self.method_of(cell.variant).replica
         return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
 
+    def training_problems(self, files: StudyFiles, cell: Cell) -> Path:
+        """The problems that a cell's training draws its prompts from."""
+        base = self.base_of(cell)
+        return files.within_reach(*base[::2]) if self.data.within_reach else files.train_problems
+
     def shared_methods(self) -> list[str]:
         """What the main figures show: the variants that the study names, else those that every model runs."""
         if self.shown is not None:
@@ -190,7 +197,7 @@ class Study:
             "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
             "method": {"name": cell.variant, **self.method_of(cell.variant).settings()},
             "training": training,
-            "data": self._train_data(),
+            "data": self._train_data() | (self._within_reach() if self.data.within_reach else {}),
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
             **({"tuning": tuning.dump()} if tuning else {}),
@@ -240,6 +247,9 @@ class Study:
                 "training": {key: self.training.dump()[key] for key in ("precision", "threads")},
                 "numerics": self.numerics,
             }
+        if stage == "within_reach" and cell:
+            sampled = {key: self.training.dump()[key] for key in ("temperature", "max_new_tokens")}
+            return self.stage_config("generate", cell) | self._within_reach() | {"training": sampled}
         if stage == "tune":
             return {"rates": self.tuning and self.tuning.dump(), "recipe": self.training.learning_rate}
         if stage == "generate" and cell:
@@ -286,6 +296,10 @@ class Study:
             "tuning": self.tuning and self.tuning.dump(),
             "shown": self.shared_methods(),
         }
+
+    def _within_reach(self) -> dict[str, Any]:
+        assert self.data.within_reach is not None
+        return {"within_reach": self.data.within_reach.dump(), "seed": self.data.seed}
 
     def _train_data(self) -> dict[str, Any]:
         """Where rows are read from is no part of it: hub and mirror give the same."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Name, Section, Seed
+from ict_core.config._section import Count, Name, Section, Seed, is_absent
 from ict_core.config._tuning import Tuning
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.process.numerics import Numerics
@@ -16,6 +16,16 @@ _MOST_CELLS = 20_000
 _LARGEST_K = 4  # of the tables
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
+
+
+class WithinReach(Section):
+    """Which training problems are trained on: those that the base model answers right at times, and not always.
+
+    Of the others every rollout of a group has one reward, so no advantage differs from 0.
+    """
+
+    samples: int = Field(ge=2)  # answers of each problem, by the evaluation's engine at the training's temperature
+    problems: Count | None = None  # that are asked, drawn by `data.seed`; absent: all
 
 
 class Data(Section):
@@ -28,6 +38,7 @@ class Data(Section):
         min_length=1,
         description="a list of one or more names of files in configs/data (absent: generated problems)",
     )
+    within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
     problems_per_benchmark: Count | None = None  # in place of each benchmark's own number; a published set has its rows
     mirror: str | None = Field(
         default=None,

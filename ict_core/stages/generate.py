@@ -1,8 +1,9 @@
 """A cell's completions of all benchmarks."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -53,20 +54,36 @@ def sample(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The cell's completions, ``records.SAMPLED``; and for a manifest engine, settings, what was sampled and reused."""
     check_files(checkpoint)
-    evaluation, model = study.evaluation, study.models[cell.model]
+    evaluation = study.evaluation
     asked = templated_problems(study, cell.model, problems)
     samples = {benchmark: evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
-    settings = sampler_settings(evaluation.engine, checkpoint, evaluation.threads, model.dtype)
     sampling = Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stop_token_ids(checkpoint))
+    return answers(study, cell, checkpoint, Asked(asked, samples, sampling), cache)
+
+
+class Asked(NamedTuple):
+    """What a model is asked."""
+
+    problems: pd.DataFrame  # `records.PROBLEMS`, prompts as the model is given them
+    samples: Mapping[str, int]  # completions a problem, by benchmark
+    sampling: Sampling
+
+
+def answers(
+    study: Study, cell: Cell, checkpoint: Path, asked: Asked, cache: Path | None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """As :func:`sample`, to whatever is asked, by the evaluation's engine."""
+    evaluation, model, sampling = study.evaluation, study.models[cell.model], asked.sampling
+    settings = sampler_settings(evaluation.engine, checkpoint, evaluation.threads, model.dtype)
 
     def load() -> Engine:
         with loading(without=unused(model)):
-            length = context_length(checkpoint, asked, evaluation.max_new_tokens)
+            length = context_length(checkpoint, asked.problems, sampling.max_new_tokens)
             return load_engine(evaluation.engine, checkpoint, length, evaluation.threads, model.dtype)
 
     engine = load() if cache is None else CachedEngine(load, cache, settings)
     _ENGINES.append(engine)
-    completions = generate(engine, asked, samples, cell.seed, sampling)
+    completions = generate(engine, asked.problems, asked.samples, cell.seed, sampling)
     reused = engine.reused if isinstance(engine, CachedEngine) else []
     facts = {
         **{key: settings[key] for key in ("engine", "engine_version", "model_sha256")},

@@ -122,6 +122,10 @@ class StudyFiles:
         """A base checkpoint; the number is its cell's seed."""
         return self.results / cell_folder(model, BASE_VARIANT, number) / "model"
 
+    def within_reach(self, model: str, number: int | str = 0) -> Path:
+        """The training problems within a base model's reach, ``records.PROBLEMS``."""
+        return self.base_model(model, number).with_name("within_reach.parquet")
+
     def fetched_model(self, model: str) -> Path:
         """The checkpoint as it was fetched, of a model that has a supervised start."""
         return self.results / model / BASE_VARIANT / "fetched"

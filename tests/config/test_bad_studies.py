@@ -117,6 +117,8 @@ CASES = {
     "unknown training set": (PAPER, "[gsm8k-train]", "[gsm8k-trian]", ["data.train_sets[0]", "'gsm8k-trian'", "did you mean 'gsm8k-train'"]),
     "training set twice": (PAPER, "[gsm8k-train]", "[gsm8k-train, gsm8k-train]", ["data.train_sets", "each entry once"]),
     "more than the training sets have": (PAPER, "train_sets:", "train_problems: 4\n  train_sets:", ["data.train_problems", "4", "at most the 3 problems of gsm8k-train"]),
+    "within reach of one sample": (PAPER, "seed: 0\n", "seed: 0\n  within_reach: {samples: 1}\n", ["data.within_reach.samples", "1", ">= 2"]),
+    "start of a part of a batch": (HUB, "dtype:", "supervised_start: {problems: 10, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\ndtype:", ["supervised_start.batch_sequences", "4", "a divisor of problems = 10"]),
     "nothing to train on": (PAPER, "train_sets: [gsm8k-train]", "mirror: x", ["data.train_problems", "missing", "data.train_sets"]),
     "empty mirror": (PAPER, "seed: 0\n", "seed: 0\n  mirror: ''\n", ["data.mirror", "''", "a folder of"]),
     "empty text": (MINI, "study: mini\nnote: >-", "study: mini\nnote: ''\nx: >-", ["note", "''", "a text (not empty)"]),
@@ -182,3 +184,18 @@ def test_any_other_file_is_a_user_error(configs, content):
 
 def test_a_study_that_does_not_exist(configs):
     assert message_of(configs, "studies/maxi.yaml") == "configs/studies/maxi.yaml: no such file; allowed: mini, paper"
+
+
+def test_a_supervised_start_needs_a_set_with_solutions(configs):
+    start = "supervised_start: {problems: 8, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\n"
+    for name, old, new in (
+        (HUB, "dtype:", f"{start}dtype:"),
+        (PAPER, "train_sets: [gsm8k-train]", "train_problems: 4"),
+    ):
+        file = configs / name
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+    line = (
+        "configs/studies/paper.yaml: data.train_sets: missing; allowed: a list of files in configs/data, as hub-m has a"
+    )
+    assert line in message_of(configs, PAPER)

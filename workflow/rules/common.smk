@@ -173,6 +173,11 @@ def base_of(wildcards):
     return FILES.base_model(base.model, base.seed)
 
 
+def problems_of(wildcards):
+    """The problems that a cell's training draws its prompts from."""
+    return STUDY.training_problems(FILES, cell_of(wildcards))
+
+
 def chosen_rate(wildcards):
     """The choice of the rate at which a cell trains, where the study tunes it."""
     tuned = STUDY.is_tuned(cell_of(wildcards))

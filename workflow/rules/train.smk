@@ -1,7 +1,36 @@
+rule within_reach:
+    input:
+        base=FILES.base_model("{model}", "{seed}"),
+        problems=FILES.train_problems,
+    output:
+        FILES.within_reach("{model}", "{seed}"),
+    log:
+        FILES.log_of("within_reach", OF_BASE),
+    conda:
+        "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
+    params:
+        study=STUDY_FILE,
+        cache=COMPLETIONS_CACHE.as_posix(),
+        config=lambda w: [
+            settings("within_reach", Cell(w.model, BASE_VARIANT, int(w.seed))),
+            settings("grade"),
+        ],
+        code=fingerprint("stages.within_reach"),
+    shell:
+        "ict lease --gpus {resources.gpu} --"
+        " ict within-reach --study {params.study} --model {wildcards.model} --seed {wildcards.seed}"
+        " --checkpoint {input.base} --problems {input.problems} --cache {params.cache} --out {output} &> {log}"
+
+
 rule train:
     input:
         base=base_of,
-        problems=FILES.train_problems,
+        problems=problems_of,
         rate=chosen_rate,
         twin=at_shared_rate,
     output:

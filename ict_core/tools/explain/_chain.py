@@ -119,7 +119,7 @@ def _training(seen: Walk, place: Place, _: pd.DataFrame) -> None:
         facts = [f"seed {config['seed']}", f"method {_pairs(method)}", f"training {_pairs(training)}"]
         seen.steps += [("", fact) for fact in [*facts, _machine(manifest), _code(manifest)]]
         seen.links.append(("every file of the training is what its manifest says", True))
-        seen.hold_problems("trained on", StudyFiles(place.results).train_problems, manifest)
+        seen.hold_problems("trained on", place.training_problems, manifest)
         seen.hold("it began with this base model", manifest["base_sha256"], hash_weights(place.base))
         if "tuning" in config:
             _tuning(seen, place, config["training"]["learning_rate"])

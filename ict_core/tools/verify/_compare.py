@@ -55,7 +55,7 @@ def _code(loaded: dict[str, str]) -> Iterator[str]:
 
 def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
     files = store.StudyFiles(place.results)
-    problems = files.train_problems if stage == "train" else files.eval_problems
+    problems = place.training_problems if stage == "train" else files.eval_problems
     if "problems_sha256" in stored and records.content_hash(problems) != stored["problems_sha256"]:
         yield f"{problems}: other problems"
     if stage == "train" and store.hash_weights(place.base) != stored["base_sha256"]:

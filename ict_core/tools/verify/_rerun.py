@@ -44,6 +44,13 @@ class Place:
         return self.base if self.is_base else self.files.model
 
     @property
+    def training_problems(self) -> Path:
+        """What it trained on: the problems within the base model's reach where the study chose them, else all."""
+        files = StudyFiles(self.results)
+        chosen = files.within_reach(self.cell.model, self.base_number)
+        return chosen if chosen.exists() else files.train_problems
+
+    @property
     def base(self) -> Path:
         """The base model."""
         return StudyFiles(self.results).base_model(
@@ -143,7 +150,7 @@ def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages:
     model, variant, seed = place.cell
     cell = ["--model", model, "--variant", variant, "--seed", str(seed)]
     study, files = StudyFiles(place.results), again.files
-    train, held_out = str(study.train_problems), str(study.eval_problems)
+    train, held_out = str(place.training_problems), str(study.eval_problems)
     if stage == "pretrain":
         return ["--model", model, "--seed", str(seed), "--eval", held_out, "--out", str(again.base)]
     if stage == "train":
