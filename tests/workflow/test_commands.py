@@ -2,20 +2,25 @@
 
 import importlib.util
 import json
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from pages import PAGES, command_lines, commands
 from recipes import RECIPES, steps
 from repository_copy import REPOSITORY, Copy, jobs
 from subcommands import SUBCOMMANDS
 
 from ict_core.commands.cli import main
+from ict_core.config import load_study
 
 CELL = "results/mini/mini-s/ict-10/seed-1/grades.parquet"
 PAPER = "--configfile configs/studies/paper.yaml"
@@ -37,6 +42,7 @@ PAPERS = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1, figure=FIGU
 ABLATIONS = EVIDENCE + Counter(data=1, pretrain=10, train=34 * 10, generate=350, grade=350)
 SMOKE = EVIDENCE + Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
 FULL = EVIDENCE + Counter(data=1, fetch_model=3, train=90, generate=93, grade=93)
+FIRST = "--configfile configs/studies/first.yaml"  # of docs/gpu.md, which says how it is made
 TOKENS = "--configfile configs/studies/smollm2-tokens.yaml"
 TOKEN_STUDY = Counter(data=1, fetch_model=1, rollouts=1, read_tokens=1, token_gradients=1, token_frames=1)
 TOKEN_STUDY += Counter(token_pages=1, token_study=1)
@@ -55,6 +61,9 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
     + Counter(fetch_model=1, pretrain=-1),
     f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
+    f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
+    f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE
+    + Counter(data=1, fetch_model=1, train=5 * 6, generate=1 + 5 * 6, grade=1 + 5 * 6),
     f"snakemake --cores 1 prefetch {PAPER}": Counter(data=1, fetch_model=3, prefetch=1),
     "snakemake --cores 4 prefetch": Counter(data=1, prefetch=1),
     f"snakemake --cores all completion_table {PAPER}": Counter(
@@ -91,6 +100,8 @@ PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, v
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
     "ict diff A B",
     "ict lease --gpus N -- COMMAND",
+    "ict plan first",
+    "ict status first",
     "ict plan --no-dag",
     "ict shadow CHECKPOINT --problems results/mini/data/eval.parquet --out DIR",
     "ict tokens CELL",
@@ -136,7 +147,10 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "python benchmarks/grading_speed.py": "measures for minutes",
     "python benchmarks/growth.py": "measures for minutes",
     "python benchmarks/rollouts.py": "measures for minutes",
+    "snakemake --configfile configs/studies/first.yaml --report results/first/report.html": "of a run on a GPU",
+    "sed 's/^study: smollm2$/study: first/' configs/studies/smollm2.yaml > configs/studies/first.yaml": "written here",
     "snakemake --lint": "make lint runs it",
+    "source .venv-gpu/bin/activate": "the shell's own",
     "source .venv/bin/activate": "the shell's own",
 }
 FORKED = """\
@@ -160,6 +174,28 @@ def found() -> set[str]:
     return {line for line in lines if line in PRINTED or line in PARSED or not names_a_command(line)}
 
 
+def write_first_study(folder: Path) -> None:
+    """The study of docs/gpu.md: `smollm2` with the changes that the page's table names."""
+    studies = folder / "configs/studies"
+    study = yaml.safe_load((studies / "smollm2.yaml").read_text())
+    text = (REPOSITORY / "docs/gpu.md").read_text()
+    named = re.findall(r"^\| `([\w.\[\]]+)` \|", text, re.MULTILINE)
+    changes: dict[str, Any] = {"note": "One model on one GPU.", "training": "paper", "numerics": None}
+    changes |= {"data.train_sets": ["gsm8k-train", "math-train"], "data.within_reach": None}
+    changes |= {"data.problems_per_benchmark": None, "evaluation.max_new_tokens": 1024}
+    changes |= {"grid[].models": ["qwen2.5-0.5b"], "grid[].seeds": list(range(6))}
+    assert named == list(changes)
+    for key, value in changes.items():
+        *above, last = key.split(".")
+        sections = study["grid"] if above == ["grid[]"] else [study[above[0]] if above else study]
+        for section in sections:
+            section[last] = deepcopy(value)
+            if value is None:
+                del section[last]
+    (studies / "first.yaml").write_text(yaml.safe_dump(study | {"study": "first"}))
+    assert load_study(studies / "first.yaml").numerics == "native"
+
+
 def names_a_command(line: str) -> bool:
     return line.removeprefix("ict ") in SUBCOMMANDS
 
@@ -175,6 +211,7 @@ def test_every_command_line_has_an_expectation_and_every_expectation_a_line():
 def dry_runs(tmp_path_factory) -> dict[str, str]:
     """What every line of :data:`PLANNED` prints as a dry run, in one copy in which nothing has run."""
     copy = Copy(tmp_path_factory.mktemp("fresh"))
+    write_first_study(copy.folder)
     shutil.copytree(REPOSITORY / "results/reference/mini", copy.folder / "results/mini/regrade")
     before = sorted(copy.folder.glob("results/**/*"))
     arguments = json.dumps([shlex.split(line)[1:] for line in PLANNED])
