@@ -20,31 +20,29 @@ def conflict(batch: TokenBatch, generator: torch.Generator, *, positive: float) 
     """
     if batch.token_ids is None:
         raise ValueError("conflict tokens need the batch's token ids")
-    mask, advantages = batch.mask, batch.advantages
-    forward, backward = torch.zeros_like(mask), torch.zeros_like(mask)
-    lengths = mask.sum(-1)
-    for rows in torch.arange(len(mask)).split(batch.statistics.group_size):
-        ids, signs = [batch.token_ids[row][mask[row]] for row in rows], advantages[rows]
-        for number, row in enumerate(rows.tolist()):
-            length = int(lengths[row])
-            forward[row, :length] = _run(ids, signs, number)
-            backward[row, :length] = _run([own.flip(0) for own in ids], signs, number).flip(0)
-    of_conflict = torch.where(advantages > 0, positive, 0.0).unsqueeze(-1)
+    mask, length = batch.mask, batch.mask.size(1)
+    groups = (-1, batch.statistics.group_size, length)
+    signs = batch.advantages.sign().view(groups[:2])
+    # the same rows from their last token to their first; turned again they are as before
+    last = mask.sum(-1, keepdim=True) - 1
+    turned = (last - torch.arange(length, device=mask.device)).clamp(min=0)
+    in_groups = mask.view(groups)
+    forward = _runs(batch.token_ids.view(groups), in_groups, signs).view_as(mask)
+    backward = _runs(batch.token_ids.gather(1, turned).view(groups), in_groups, signs).view_as(mask)
+    backward = backward.gather(1, turned) & mask
+    of_conflict = torch.where(batch.advantages > 0, positive, 0.0).unsqueeze(-1)
     one = torch.ones_like(of_conflict)
     weights = torch.where(forward, of_conflict, one) * torch.where(backward, of_conflict, one)
     counts = (forward | backward).sum(-1, keepdim=True).clamp(min=1)
     return weights / counts * mask
 
 
-def _run(ids: list[Tensor], signs: Tensor, number: int) -> Tensor:
-    """Of one response of a group the unbroken run of conflict tokens from its start, (T,) bool."""
-    own = ids[number]
-    run = torch.zeros_like(own, dtype=torch.bool)
-    if signs[number] == 0:
-        return run
-    met = torch.zeros(2, len(own), dtype=torch.bool, device=own.device)
-    for other, sign in zip(ids, signs.tolist(), strict=True):
-        shared = min(len(own), len(other))
-        if sign != 0:
-            met[int(sign > 0), :shared] |= own[:shared] == other[:shared]
-    return met.all(0).int().cumprod(0).bool()
+def _runs(ids: Tensor, mask: Tensor, signs: Tensor) -> Tensor:
+    """The unbroken run of conflict tokens from the start of each response, (P, G, T) bool.
+
+    ``ids`` and ``mask`` are (P, G, T), ``signs`` of the advantages (P, G).
+    """
+    equal = (ids.unsqueeze(2) == ids.unsqueeze(1)) & mask.unsqueeze(1)  # (P, G, others of the group, T)
+    met = [(equal & (signs == sign)[:, None, :, None]).any(2) for sign in (1, -1)]
+    active = mask & (signs != 0).unsqueeze(-1)
+    return (met[0] & met[1] & active).int().cumprod(-1).bool()

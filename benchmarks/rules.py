@@ -1,0 +1,57 @@
+"""What each rule's weights cost: a training step by it beside GRPO's on the same engine, without rollout and optimiser.
+
+    python benchmarks/rules.py             # all rules of configs/studies/rules.yaml but their controls, on one core
+    python benchmarks/rules.py --quick     # every rule once, on a model of next to nothing
+
+A step is: token statistics, the rule, loss, backward pass, with all savings on (`training_step.py`), on the mini
+model's shape. All rules run in turns in one process on equal weights and rollouts. A figure is the median over the
+rounds of its ratio to GRPO's step in the same round, with the least and the largest.
+"""
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import report
+import torch
+import training_step
+
+from ict_core.config import load_study
+from ict_core.training import Levers
+
+ROUNDS = 15
+BOUND = 1.15  # times GRPO's step
+
+
+def main() -> None:
+    """Measure, and name what is above the bound."""
+    options = report.parse(report.parser(__doc__))
+    torch.set_num_threads(1)
+    training_step.STUDY = load_study(Path(__file__).resolve().parents[1] / "configs/studies/rules.yaml")
+    rules = [variant for variant, method in training_step.STUDY.methods.items() if method.control is None]
+    setting = training_step.SETTINGS["quick" if options.quick else "tiny"]
+    rounds = 1 if options.quick else ROUNDS
+    with tempfile.TemporaryDirectory() as folder:
+        training_step.checkpoint(setting, Path(folder))
+        trainer = training_step.trainer_of(setting, Path(folder), "packed")
+        rollouts = training_step.batch(setting, trainer.accelerator.device)
+        seconds: dict[str, list[float]] = {rule: [] for rule in rules}
+        for turn in range(rounds + 1):  # the first is not counted
+            for rule in rules:
+                started = time.perf_counter()
+                training_step.step_of(trainer, rollouts, (rule, Levers()))
+                if turn:
+                    seconds[rule].append(time.perf_counter() - started)
+                trainer.model.zero_grad(set_to_none=True)
+    rows = []
+    for rule in rules:
+        ratios = [own / grpo for own, grpo in zip(seconds[rule], seconds["grpo"], strict=True)]
+        middle = statistics.median(ratios)
+        above = f"above {BOUND}" if middle > BOUND else ""
+        rows.append({"rule": rule, "ratio": f"{middle:.2f} [{min(ratios):.2f}, {max(ratios):.2f}]", "": above})
+    report.append(rows, quick=options.quick)
+
+
+if __name__ == "__main__":
+    main()
