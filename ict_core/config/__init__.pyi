@@ -18,12 +18,14 @@ from ._load import has_problems as has_problems
 from ._load import load_methods as load_methods
 from ._load import load_model as load_model
 from ._load import load_study as load_study
+from ._methods import Clip as Clip
 from ._methods import Control as Control
 from ._methods import Correction as Correction
 from ._methods import Lora as Lora
 from ._methods import Method as Method
 from ._methods import Normaliser as Normaliser
 from ._methods import Rollouts as Rollouts
+from ._methods import Surrogate as Surrogate
 from ._methods import Training as Training
 from ._methods import rows_of_groups as rows_of_groups
 from ._section import Count as Count

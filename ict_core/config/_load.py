@@ -200,6 +200,11 @@ def _check_method(method: Method, training: Training, recipe: str) -> Iterator[F
     if method.group_size is not None and rollouts % method.group_size:
         allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
         yield refused("group_size", method.group_size, allowed)
+    if training.updates == 1:
+        idle = {"surrogate": method.surrogate is not None, "selector": method.selector == "lopti"}
+        for key in (key for key, stated in idle.items() if stated):
+            allowed = f"with updates_per_rollout >= 2 alone, and the training {recipe!r} has one update a rollout batch"
+            yield refused(key, getattr(method, key), allowed)
     if method.warmup_steps is not None and method.warmup_steps >= training.steps:
         allowed = f"less than the {training.steps} steps of the training {recipe!r} (else nothing is selected)"
         yield refused("warmup_steps", method.warmup_steps, allowed)

@@ -58,7 +58,8 @@ class Training(Section):
 
     prompts_per_step: Count
     group_size: int = Field(ge=2)  # rollouts a prompt; one alone has no advantage
-    steps: Count  # optimiser steps, one a rollout batch
+    steps: Count  # optimiser steps, one a rollout batch unless `updates_per_rollout` says otherwise
+    updates_per_rollout: Count | None = Field(default=None, exclude_if=is_absent)  # of each whole batch; absent: 1
     learning_rate: float = Field(gt=0)
     lr_warmup_steps: int = Field(ge=0)
     weight_decay: float = Field(ge=0)
@@ -86,10 +87,18 @@ class Training(Section):
             yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
         if self.lr_warmup_steps >= self.steps:
             yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
+        for key in ("steps", "checkpoint_every"):  # a batch of rollouts is no part of a checkpoint
+            if (getattr(self, key) or 0) % self.updates:
+                yield refused(key, getattr(self, key), f"a multiple of updates_per_rollout = {self.updates}")
 
     def dump(self) -> dict[str, Any]:
         """The recipe as JSON-able values, but for what changes no result."""
         return self.model_dump(mode="json", exclude={"checkpoint_every"})
+
+    @property
+    def updates(self) -> int:
+        """Optimiser steps on each rollout batch."""
+        return self.updates_per_rollout or 1
 
     @property
     def rows_of_groups(self) -> int:
@@ -114,11 +123,46 @@ Normaliser = Literal["kept", "response", "batch_tokens", "batch_kept"]
 """What a sequence's sum over its kept tokens is divided by: the number of its kept tokens, of all its response
 tokens, or (one number for the whole batch) the mean over sequences of either."""
 
+
+class Clip(Section):
+    """PPO's clipped ratio with bounds of its own: clip-higher (DAPO, arXiv:2503.14476)."""
+
+    kind: Literal["clip"]
+    low: float = Field(gt=0, lt=1)
+    high: float = Field(gt=0)
+
+
+class Cispo(Section):
+    """The ratio, cut above and without a gradient, as the weight of A ln p (arXiv:2506.13585)."""
+
+    kind: Literal["cispo"]
+    high: float = Field(gt=0)
+
+
+class DppoTv(Section):
+    """Tokens whose probability has moved too far where A points are left out (arXiv:2602.04879)."""
+
+    kind: Literal["dppo-tv"]
+    low: float = Field(gt=0, lt=1)
+    high: float = Field(gt=0, lt=1)
+
+
+class KlCov(Section):
+    """No clip, and a penalty on the change of ln p where its covariance with A is largest (arXiv:2505.22617)."""
+
+    kind: Literal["kl-cov"]
+    share: float = Field(gt=0, lt=1)  # of a micro-batch's response tokens
+    coefficient: float = Field(gt=0)
+
+
+Surrogate = Annotated[Clip | Cispo | DppoTv | KlCov, Field(discriminator="kind")]
+"""What stands in place of the recipe's clipped surrogate: the same where p has not changed since the rollouts."""
+
 Control = Literal["permuted-sequence", "permuted-group", "permuted-batch", "mean-one"]
 """What stands in place of a rule's weights, to tell what choosing tokens does from what weighing so many does."""
 
 Factor = Literal[
-    "control",
+    "control", "surrogate",
     "group_size", "keep", "normaliser", "percent", "random_reward", "reference", "replica", "scope", "score", "tau_h",
     "warmup_steps",
 ]  # fmt: skip
@@ -139,6 +183,7 @@ class Method(Section):
     normaliser: Normaliser
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
+    surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
     control: Control | None = Field(
         default=None, exclude_if=is_absent
     )  # of the rule's weights; absent: the rule itself

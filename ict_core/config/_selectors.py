@@ -202,6 +202,17 @@ class AdvantageReweighting(Method):
         return {"alpha": self.alpha}
 
 
+class Lopti(Method):
+    """Improbable tokens in the first update of a rollout batch, the others in the second."""
+
+    selector: Literal["lopti"]
+    eta: float = Field(gt=0, lt=1)
+    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {"eta": self.eta}
+
+
 class Stare(Percent):
     """Every token, the most surprising `percent` of right and of wrong answers with other weights."""
 

@@ -21,6 +21,7 @@ class TokenBatch:
     advantages: Tensor  # (B,)
     mask: Tensor  # (B, T) bool, True at response tokens
     token_ids: Tensor | None = None  # (B, T) of the vocabulary; None where they are not known
+    update: int = 0  # of those on this batch: which one the weights are for
 
 
 Selector = Callable[..., Tensor]

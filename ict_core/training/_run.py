@@ -283,8 +283,8 @@ def grpo_config(
 ) -> GRPOConfig:
     """TRL's configuration of a run; no method appears in it.
 
-    Group-normalised advantages (ddof 1, eps 1e-4), no advantage or length re-weighting, one optimiser step a rollout
-    batch, sampling from the full distribution (top-p 1, no top-k).
+    Group-normalised advantages (ddof 1, eps 1e-4), no advantage or length re-weighting, sampling from the full
+    distribution (top-p 1, no top-k).
 
     From the cell's ``seed`` the order of the prompts is derived; ``scratch`` receives checkpoints and whatever else TRL
     writes; of the rollouts each of ``processes`` ranks takes an equal part; ``max_prompt_tokens``, of the longest
@@ -313,7 +313,7 @@ def grpo_config(
         top_k=0,
         loss_type="grpo",
         scale_rewards="group",
-        num_iterations=1,
+        num_iterations=training.updates,
         beta=training.kl_coef,
         use_bias_correction_kl=False,  # k3 as it stands in the objective
         epsilon=training.clip_low,

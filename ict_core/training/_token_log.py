@@ -85,6 +85,12 @@ class TrainingLog:
         """Set columns of the open record."""
         self._steps[-1] |= columns
 
+    def repeat(self) -> None:
+        """Open the record of one more update on the last rollout batch: no token is sampled for it."""
+        last = self._steps[-1]
+        self._steps.append({**last, "step": last["step"] + 1, "tokens": 0})
+        self._timing.append({"step": last["step"] + 1, "rollout_s": 0.0, "statistics_s": 0.0})
+
     def times(self, step: int, rollout_s: float, statistics_s: float) -> None:
         """Record the wall time of a step's parts, seconds; the rest of the step is the update."""
         self._timing.append({"step": step, "rollout_s": rollout_s, "statistics_s": statistics_s})

@@ -36,18 +36,19 @@ from transformers import PreTrainedTokenizerBase
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
-from ict_core.config import Correction, Method, Rollouts, rows_of_groups
+from ict_core.config import Clip, Correction, Method, Rollouts, rows_of_groups
 from ict_core.models import lm_head
 from ict_core.seeding import derive_seed
 from ict_core.selection import Rule, TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
+from ict_core.training._objective import importance_ratio, k3, normaliser, selected_loss
 from ict_core.training._packing import Levers
 from ict_core.training._passes import Batch, DensePasses, PackedPasses
 from ict_core.training._resume import Checkpointing, Checkpoints
 from ict_core.training._rewards import Reward
 from ict_core.training._rollouts import SeededSampler, weight_difference
+from ict_core.training._surrogates import surrogate
 from ict_core.training._token_log import TrainingLog
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
@@ -78,8 +79,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         **kwargs: Any,
     ) -> None:
         super().__init__(reward_funcs=[self._recorded(reward)], processing_class=processing_class, **kwargs)
-        if self.loss_type != "grpo" or self.num_iterations != 1 or self.top_entropy_quantile < 1.0:
-            raise ValueError("selection is defined for loss_type grpo, one update a batch and no other token mask")
+        if self.loss_type != "grpo" or self.top_entropy_quantile < 1.0:
+            raise ValueError("selection is defined for loss_type grpo and no other token mask")
         # TRL would take log-probs of the reference model and of vLLM's tokens by dense passes of its own
         self._kl_coef, self.beta = self.beta, 0.0
         self.vllm_importance_sampling_correction = False
@@ -92,6 +93,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._scores = tuple(name for name in GROUP_SCORES if name == method.parameters().get("score"))
         self._sample: Batch | None = None  # rollouts that are looked at again after the update
         self._micro_batches: list[Batch] = []
+        self._passed = 0  # micro-batches since the last rollouts
+        self._updates = self.num_iterations  # of each rollout batch
+        clip = {"kind": "clip", "low": self.epsilon_low, "high": self.epsilon_high}
+        self._surrogate = method.surrogate or Clip.model_validate(clip)
         rows = self.args.per_device_train_batch_size
         assert self.num_generations is not None
         self._group_size = self.num_generations
@@ -138,14 +143,17 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
         """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
 
-        ``rewards`` and ``normaliser`` (B,); ``weights``, ``logprob`` and, with a KL term, ``ref_per_token_logps``
-        (B, T); with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
+        ``rewards`` (B,); ``normaliser <update>`` (B,) and ``weights <update>`` (B, T) of each update; ``logprob`` and,
+        with a KL term, ``ref_per_token_logps`` (B, T); with vLLM ``old_per_token_logps`` and
+        ``importance_sampling_ratio``.
         """
         step, rank = self.state.global_step, self.accelerator.process_index
         started = time.perf_counter()
         own = ("rank", rank) if rank else ()
         torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
+        self.num_iterations = 1  # else TRL would take the old log-probs by a dense pass of its own
         batch = super()._generate_and_score_completions(inputs)
+        self.num_iterations = self._updates
         columns = {}
         if self._rollouts is not None:  # before anything is made of the rollouts
             bound = self._rollouts.probe_bound
@@ -163,6 +171,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._training_log.add(**columns)
         self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
         self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
+        self._passed = 0
         return batch
 
     def _select_tokens(self, batch: Batch, step: int) -> None:
@@ -179,13 +188,17 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
         self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting = step >= (self._method.warmup_steps or 0)  # None where no study has filled it in
-        weights = mask
+        of_updates = [mask for _ in range(self._updates)]
         if selecting:
             known = TokenBatch(tokens, advantages, mask, whole["completion_ids"])
-            weights = self._rule.weights(known, derive_seed(self._seed, "selection", step))
-        counts = normaliser(self._method.normaliser if selecting else "response", weights > 0, mask)
-        for name, values in (("weights", weights.float()), ("normaliser", counts), ("logprob", tokens.logprob)):
-            batch[name] = own_rows(self.accelerator, values, batch["completion_mask"])
+            seed = derive_seed(self._seed, "selection", step)
+            of_updates = [self._rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
+        values = {"logprob": tokens.logprob}
+        for update, own in enumerate(of_updates):
+            counts = normaliser(self._method.normaliser if selecting else "response", own > 0, mask)
+            values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
+        batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
+        weights = of_updates[0]
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
         self._training_log.rollouts(step, whole, tokens, weights, truncated, selecting=selecting)
@@ -261,17 +274,24 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Tensor:
         """Of TRL's micro-batch; of packed passes the next in the order of the groups, whose prompts are shared."""
-        return self.micro_batch_loss(model, inputs if self._packed is None else self._micro_batches.pop(0))
+        if self._packed is not None:
+            inputs = self._micro_batches[self._passed % len(self._micro_batches)]
+        self._passed += 1
+        return self.micro_batch_loss(model, inputs)
 
     def micro_batch_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
-        mask, weights = inputs["completion_mask"].bool(), inputs["weights"]
+        update = self.state.global_step % self._updates
+        mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
         wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], kl=self._kl_coef != 0.0)
         logps = self._passes.log_probs(model, inputs, wanted)
-        old = inputs.get("old_per_token_logps", logps.detach())
+        # the policy that sampled is the one before the first update
+        old = inputs["logprob"] if update else logps.detach()
+        if "old_per_token_logps" in inputs:
+            old = inputs["old_per_token_logps"]
         logps = torch.where(wanted, logps, old)
-        surrogate, clipped = psi(logps - old, inputs["advantages"].unsqueeze(1), self.epsilon_low, self.epsilon_high)
-        per_token = -surrogate
+        gain, clipped = surrogate(self._surrogate, logps, old, inputs["advantages"].unsqueeze(1), mask)
+        per_token = -gain
         if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
             per_token = per_token * inputs["importance_sampling_ratio"]
         divergence = torch.full_like(logps, torch.nan)
@@ -279,14 +299,17 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             reference = inputs["ref_per_token_logps"]
             per_token = per_token + self._kl_coef * k3(logps, reference)
             divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
-        loss = selected_loss(per_token, weights * wanted, inputs["normaliser"])
+        loss = selected_loss(per_token, weights * wanted, inputs[f"normaliser {update}"])
         self._training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Called by transformers after each step, and once more at the end without a gradient's norm."""
         if "grad_norm" in logs:
-            if self._sample is not None:  # what the update did to its tokens
+            if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
+                self._training_log.repeat()
+            last = self.state.global_step % self._updates == 0  # it counts this step already
+            if self._sample is not None and last:  # what the updates did to its tokens
                 started = time.perf_counter()
                 tokens = self._token_statistics(self._sample, ())
                 mask = self._sample["completion_mask"].bool()

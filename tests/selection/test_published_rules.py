@@ -1,5 +1,6 @@
 """The field's rules, each by hand and against the same rule written for single tokens in float64 from its paper."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -188,7 +189,7 @@ DRAWN = {"clip-cov", "horvitz-thompson"}  # which no oracle can tell to the toke
 
 
 def test_every_published_rule_has_its_oracle():
-    elsewhere = {"grpo", "high-entropy", "stapo", "top-score"}  # test_selection.py
+    elsewhere = {"grpo", "high-entropy", "stapo", "top-score", "lopti"}  # test_selection.py, and below
     assert {METHODS[variant].selector for variant in ORACLES} | DRAWN | elsewhere == set(SELECTORS)
 
 
@@ -257,6 +258,12 @@ def test_stare_is_grpo_above_its_entropy(variant):
     batch = random_batch(3)
     assert batch.statistics.h1[batch.mask].mean() > 0.3
     assert torch.equal(weights(variant, batch), batch.mask.float())
+
+
+def test_lopti_takes_turns_between_improbable_and_probable_tokens():
+    batch = batch_of([[1.0] * 3], [[0.3, 0.4, 0.9]], [1.0], group_size=1)
+    found = [weights("lopti", dataclasses.replace(batch, update=update)).tolist() for update in range(3)]
+    assert found == [[[True, False, False]], [[False, True, True]], [[True, False, False]]]
 
 
 # --- those that draw

@@ -25,7 +25,13 @@ LENGTHS = torch.tensor([9, 4, 1, 7, 12, 12, 3, 5, 6, 10, 2, 8])
 def main() -> None:
     checkpoint, recipe, out = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
     method = SimpleNamespace(
-        selector="grpo", normaliser="response", warmup_steps=0, random_reward=None, control=None, parameters=dict
+        selector="grpo",
+        normaliser="response",
+        warmup_steps=0,
+        random_reward=None,
+        control=None,
+        surrogate=None,
+        parameters=dict,
     )
     training = Training.model_validate_json(recipe.read_text())
     training_run = TrainingRun(checkpoint, training_problems(0, 40, set()), MODEL, training, method, seed=0)

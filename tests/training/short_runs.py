@@ -77,6 +77,7 @@ def run(spec: dict[str, Any], out: Path) -> None:
         warmup_steps=0,
         random_reward=None,
         control=None,
+        surrogate=None,
         parameters=lambda: keywords,
     )
     attempts = [spec["killed_at"], None] if "killed_at" in spec else [None]

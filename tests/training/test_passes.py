@@ -95,7 +95,7 @@ def test_gradients_are_those_of_the_dense_passes_with_every_switch(trainers, rul
     for name, levers in SWITCHES.items():
         packed._packed.levers = levers
         found_losses, found, found_inputs = gradients(packed, RULES[rule], batch, micro_batches)
-        assert torch.equal(found_inputs["weights"], inputs["weights"]), name
+        assert torch.equal(found_inputs["weights 0"], inputs["weights 0"]), name
         assert found_losses == pytest.approx(losses, abs=1e-6), name
         for weight, gradient in expected.items():
             assert (found[weight] - gradient).abs().max() <= 1e-6 * scale, (name, weight)

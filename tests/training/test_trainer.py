@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -56,6 +57,7 @@ class Rule:
     keywords: tuple = ()
     random_reward: float | None = None
     control: str | None = None
+    surrogate: Any = None
 
     def parameters(self) -> dict[str, Any]:
         return dict(self.keywords)
@@ -262,6 +264,34 @@ def test_weights_of_one_are_grpo_bit_for_bit_and_others_are_not(tiny_checkpoint,
     pd.testing.assert_frame_equal(steps["ones"], steps["grpo"])
     assert (steps["soft"]["kept_share"] < 1).all() and (steps["permuted"]["kept_share"] < 1).all()
     assert (made["soft"][1].tokens()["kept"]).all()
+
+
+@pytest.mark.parametrize("passes", ["packed", "dense"])
+def test_two_updates_of_a_batch_are_trls_two_iterations(tiny_checkpoint, problems, passes, tmp_path):
+    training = recipe(steps=4, updates_per_rollout=2, passes=passes, clip_low=0.001, clip_high=0.001)
+    ours, log = run(tiny_checkpoint, problems, training, GRPO, tmp_path)
+    trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path)
+    sample_lean(trl.model)
+    before = {name: value.clone() for name, value in trl.model.state_dict().items()}
+    trl.train()
+    for name, weight in trl.model.state_dict().items():
+        assert (ours[name] - weight).abs().mean() < 1e-6 < (weight - before[name]).abs().mean(), name
+    steps = log.steps()
+    assert steps["step"].tolist() == [0, 1, 2, 3] == log.timing()["step"].tolist()
+    assert (steps["tokens"] > 0).tolist() == [True, False, True, False]
+    assert steps["reward"].iloc[0] == steps["reward"].iloc[1]
+    assert (steps["clip_share"] > 0).tolist() == [False, True, False, True]
+    assert log.tokens()["step"].unique().tolist() == [0, 2] and log.tokens()["logprob_after"].notna().all()
+
+
+def test_lopti_trains_improbable_tokens_and_then_the_others(tiny_checkpoint, problems, tmp_path):
+    training = recipe(steps=2, updates_per_rollout=2)
+    rule = Rule("lopti", "response", keywords=(("eta", 0.003),))
+    weights, log = run(tiny_checkpoint, problems, training, rule, tmp_path)
+    tokens = log.tokens()
+    assert (tokens["kept"] == (np.exp(tokens["logprob"]) < 0.003)).all() and 0 < tokens["kept"].mean() < 1
+    first, _ = run(tiny_checkpoint, problems, training, Rule("lopti", "response", keywords=(("eta", 1e-9),)), tmp_path)
+    assert any(not torch.equal(weights[name], first[name]) for name in weights)
 
 
 def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):
