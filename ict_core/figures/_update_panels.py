@@ -47,7 +47,7 @@ def draw_panels(
                     key = (model, variant, name, regime)
                     if key in runs:
                         level, filled = limits[*key, measure], name == "kept"
-                        draw_seeds(axis, height + side, runs[key], level, variant, spread=0.08, filled=filled)
+                        draw_seeds(axis, height + side, runs[key], level, variant, room=0.4, filled=filled)
             if measure.endswith(LESS_CHANCE):
                 axis.set_xlabel("less chance (points)")
                 axis.axvline(0, **GUIDE)
