@@ -1,3 +1,4 @@
+from ._comparison import ABSENT as ABSENT
 from ._comparison import compare as compare
 from ._inputs import READERS as READERS
 from ._inputs import Architecture as Architecture

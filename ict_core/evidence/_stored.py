@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ict_core.config import ABSENT
 from ict_core.errors import UserError
 from ict_core.process import hardware_class
 from ict_core.statistics import BASE, STATISTICS, Design
@@ -43,9 +44,18 @@ class ArmVariation(NamedTuple):
     equal: int  # the number of all other keys
 
     def values(self) -> tuple[Any, Any]:
-        """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's."""
+        """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's.
+
+        Of a section every key with its value, in one text.
+        """
         pairs = {key: (of, value) for key, of, value in self.different}
-        return pairs.get(f"training.{self.factor}") or pairs[f"method.{self.factor}"]
+        own = f"method.{self.factor}"
+        parts = {key.removeprefix(f"{own}."): pair for key, pair in pairs.items() if key.startswith(f"{own}.")}
+        if not parts:
+            return pairs.get(f"training.{self.factor}") or pairs[own]
+        sides = [{key: pair[side] for key, pair in parts.items() if pair[side] != ABSENT} for side in (0, 1)]
+        of, value = (", ".join(f"{key} {stated}" for key, stated in side.items()) or ABSENT for side in sides)
+        return of, value
 
 
 def words(value: object) -> str:

@@ -108,5 +108,7 @@ FACTORS = {
     "tau_h": "τ_h",
     "random_reward": "chance of a random reward",
     "replica": "random numbers",
+    "surrogate": "surrogate",
+    "control": "control",
 }
 """What a variant's declared factor is called, in the order in which they are shown."""

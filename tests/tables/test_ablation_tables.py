@@ -75,3 +75,10 @@ def test_a_study_without_ablations_has_an_empty_table():
 
 def test_every_factor_has_a_name():
     assert set(FACTORS) == set(Factor.__args__)
+
+
+def test_a_factor_that_is_a_section_is_told_in_one_text():
+    different = (("method.surrogate.kind", "—", "clip"), ("method.surrogate.high", "—", 0.28))
+    assert ArmVariation("grpo", "surrogate", different, 50).values() == ("—", "kind clip, high 0.28")
+    different = (("method.surrogate.low", 0.2, 0.1), ("method.surrogate.high", 0.28, "—"))
+    assert ArmVariation("clip-higher", "surrogate", different, 50).values() == ("low 0.2, high 0.28", "low 0.1")
