@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
-from ict_core.figures._panels import PASS_METRICS, average_rows, label, present, row_panels
+from ict_core.figures._panels import PASS_METRICS, average_rows, label, present, row_panels, sentence
 from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import BASE, BASE_MODEL, RERUN, SOURCES_OF_VARIANCE
 
@@ -56,6 +56,8 @@ def _draw_bar(axis: Axes, height: int, contributions: pd.Series) -> None:
 
 def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw each level's standard error in points as a bar, divided like its variance; an unknown source is an error."""
+    if components.empty:
+        return sentence("Every arm of this study has one run: there is no spread between runs to divide.")
     rows = average_rows(components, "components")
     unknown = set(rows["source"]) - {*_SOURCES, RERUN}
     if unknown:

@@ -134,11 +134,12 @@ class Rule:
 def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
     """The rules among variants, in their order.
 
-    Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size, reward
-    and replica do not say what a token weighs.
+    Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size,
+    reward, surrogate and replica do not say what a token weighs. A variant with a surrogate of its own names a rule
+    last.
     """
     rules: dict[Any, Rule] = {}
-    for variant, method in methods.items():
+    for variant, method in sorted(methods.items(), key=lambda named: named[1].surrogate is not None):
         rule = Rule.of(variant, method)
         key = (rule.selector, tuple(sorted(rule.parameters.items())), rule.control)
         rules.setdefault(key, rule)

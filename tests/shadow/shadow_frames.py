@@ -13,7 +13,8 @@ from ict_core.store import POLICY_STATISTICS, STATISTICS
 from ict_core.tokens.streaming import TokenStatistics
 from ict_core.training import TrainingLog
 
-METHODS = load_methods(Path(__file__).parents[2] / "configs" / "methods")
+WRITTEN = load_methods(Path(__file__).parents[2] / "configs" / "methods")
+METHODS = {variant: method for variant, method in WRITTEN.items() if method.control is None}  # as `ict shadow`
 GROUPS, GROUP_SIZE, LENGTH = 4, 4, 17
 
 

@@ -216,7 +216,7 @@ def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems,
     rows = [dict(row) for row in trainer.train_dataset.select(range(4)) for _ in range(4)]
     batch = trainer._generate_and_score_completions(rows)
     trainer.current_gradient_accumulation_steps = 1
-    dropped = batch | {"kept": torch.zeros_like(batch["kept"])}
+    dropped = batch | {"weights 0": torch.zeros_like(batch["weights 0"])}
     trainer.micro_batch_loss(trainer.model, dropped).backward()
     assert all((p.grad == 0).all() for p in trainer.model.parameters() if p.grad is not None)
     trainer.micro_batch_loss(trainer.model, batch).backward()

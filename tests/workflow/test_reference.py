@@ -35,7 +35,7 @@ HEAVY = ("torch", "vllm", "transformers", "trl", "accelerate", "datasets", "math
 def rebuilt(tmp_path_factory) -> Copy:
     """A copy in which the stored run has been rebuilt and no heavy package can be imported."""
     copy = Copy(tmp_path_factory.mktemp("reference"))
-    shutil.copytree(REFERENCE, copy.folder / "results" / "reference" / "mini")
+    shutil.copytree(REFERENCE, copy.folder / "results" / "reference" / "mini", dirs_exist_ok=True)
     for package in HEAVY:
         (copy.folder / f"{package}.py").write_text(f'raise ImportError("{package} is not needed for the evidence")\n')
     result = copy.snakemake(*SHOWN, *REBUILD)
