@@ -87,7 +87,7 @@ SETTINGS = {
     # of few tokens, as processors without bfloat16 instructions take 26 ms for each through the head
     "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),
     # SmolLM2-135M on GSM8K's short problems
-    "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, memory=MEASURED[::3]),
+    "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, few=True, memory=MEASURED[::3]),
     "gpu-0.5b": Setting(
         **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
     ),
