@@ -152,6 +152,8 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "python benchmarks/grading_speed.py": "measures for minutes",
     "python benchmarks/growth.py": "measures for minutes",
     "python benchmarks/rollouts.py": "measures for minutes",
+    "python benchmarks/rules.py": "measures for minutes",
+    "python benchmarks/training_step.py --settings smollm2": "measures for minutes",
     "snakemake --configfile configs/studies/first.yaml --report results/first/report.html": "of a run on a GPU",
     "sed 's/^study: smollm2$/study: first/' configs/studies/smollm2.yaml > configs/studies/first.yaml": "written here",
     "snakemake --lint": "make lint runs it",
