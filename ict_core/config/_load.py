@@ -214,6 +214,9 @@ def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Faul
     """A model's micro-batches fill a step of the training, whose file `recipe` names, and it can train its weights."""
     hardware, rollouts = model.hardware, training.sequences_per_step
     if hardware is None:
+        if model.dtype != "float32":
+            allowed = "float32, as without `hardware` a model runs on the CPU; or state `hardware` for a GPU"
+            yield refused("dtype", model.dtype, allowed)
         return
     together = hardware.gpus * hardware.micro_batch_sequences
     if rollouts % together:

@@ -12,6 +12,10 @@ PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchma
 TRAIN_SET, HUB, VLLM = "data/gsm8k-train.yaml", "models/hub-m.yaml", "training/vllm.yaml"
 OF_PAPER = (PAPER, GSM8K, TRAIN_SET, HUB, VLLM)
 TUNED = "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900]}\n"
+HARDWARE = (
+    "hardware:\n  accelerate: ddp\n  gpus: 2\n  micro_batch_sequences: 16\n  gradient_checkpointing: true\n"
+    "  memory_gib: 16\n  train_hours: 1\n  generate_hours: 0.5\n"
+)
 BLOCK_2 = "models: [mini-s]\n    methods: [ict-5, ict-20, ict-30]\n    seeds: [0, 1, 2]"
 
 CASES = {
@@ -119,6 +123,7 @@ CASES = {
     "more than the training sets have": (PAPER, "train_sets:", "train_problems: 4\n  train_sets:", ["data.train_problems", "4", "at most the 3 problems of gsm8k-train"]),
     "within reach of one sample": (PAPER, "seed: 0\n", "seed: 0\n  within_reach: {samples: 1}\n", ["data.within_reach.samples", "1", ">= 2"]),
     "start of a part of a batch": (HUB, "dtype:", "supervised_start: {problems: 10, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\ndtype:", ["supervised_start.batch_sequences", "4", "a divisor of problems = 10"]),
+    "bfloat16 on a CPU": (HUB, HARDWARE, "", ["dtype", "'bfloat16'", "float32", "`hardware`"]),
     "nothing to train on": (PAPER, "train_sets: [gsm8k-train]", "mirror: x", ["data.train_problems", "missing", "data.train_sets"]),
     "empty mirror": (PAPER, "seed: 0\n", "seed: 0\n  mirror: ''\n", ["data.mirror", "''", "a folder of"]),
     "empty text": (MINI, "study: mini\nnote: >-", "study: mini\nnote: ''\nx: >-", ["note", "''", "a text (not empty)"]),
