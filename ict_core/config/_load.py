@@ -90,9 +90,9 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
-    number = file.data.problems_per_benchmark
-    if number is not None:
-        for name, benchmark in benchmarks.items():  # a published one has no more than its rows
+    for name, benchmark in benchmarks.items():
+        number = (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
+        if number is not None:  # a published one has no more than its rows
             benchmarks[name] = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     return Study(

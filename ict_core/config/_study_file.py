@@ -40,6 +40,9 @@ class Data(Section):
     )
     within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
     problems_per_benchmark: Count | None = None  # in place of each benchmark's own number; a published set has its rows
+    problems_of: dict[Name, Count] | None = Field(  # of single benchmarks, in place of that number
+        default=None, exclude_if=is_absent
+    )
     mirror: str | None = Field(
         default=None,
         min_length=1,
@@ -156,8 +159,10 @@ class StudyFile(Section):
         yield from repeated("beside", self.beside)
         yield from repeated("benchmarks", self.benchmarks)
         yield from repeated("baselines", self.baselines)
-        for name in (self.evaluation.samples_of or {}).keys() - set(self.benchmarks):
-            yield Fault(f"evaluation.samples_of.{name}", f"no such benchmark; {closest(name, self.benchmarks)}")
+        numbers = {"evaluation.samples_of": self.evaluation.samples_of, "data.problems_of": self.data.problems_of}
+        for key, of in numbers.items():
+            for name in (of or {}).keys() - set(self.benchmarks):
+                yield Fault(f"{key}.{name}", f"no such benchmark; {closest(name, self.benchmarks)}")
         size = sum(len(block.models) * len(block.methods) * len(block.seeds) for block in self.grid)
         if size > _MOST_CELLS:
             yield Fault("grid", f"has {size:,} cells; allowed: at most {_MOST_CELLS:,}")

@@ -89,6 +89,7 @@ CASES = {
     "launcher": (HUB, "accelerate: ddp", "accelerate: one-gpu", ["hardware.accelerate", "'one-gpu'", "gpus: 1"]),
     "unknown launcher": (HUB, "accelerate: ddp", "accelerate: zero3", ["hardware.accelerate", "'zero3'", "one-gpu, ddp, fsdp2"]),
     "samples of a stranger": (PAPER, "{gsm8k: 16}", "{gsm: 16}", ["evaluation.samples_of.gsm", "did you mean 'gsm8k'"]),
+    "problems of a stranger": (MINI, "# problems_per_benchmark: 20", "problems_of: {mini-stam: 7}", ["data.problems_of.mini-stam", "did you mean 'mini-stem'"]),
     "samples in words": (PAPER, "{gsm8k: 16}", "{gsm8k: many}", ["evaluation.samples_of.gsm8k", "'many'", "a whole number >= 1"]),
     "samples of no name": (PAPER, "{gsm8k: 16}", "{GSM8K!: 16}", ["evaluation.samples_of.GSM8K!", "a-z, 0-9"]),
     "few samples of one": (PAPER, "{gsm8k: 16}", "{gsm8k: 3}", ["evaluation.samples_of.gsm8k", "3", "at least 4"]),

@@ -189,6 +189,13 @@ def test_problems_per_benchmark_replaces_each_benchmarks_own_number(configs):
     assert {b.problems for b in other.benchmarks.values()} == {20}
 
 
+def test_problems_of_a_benchmark_stand_in_place_of_the_studys(configs):
+    other = edited(
+        configs, "studies/mini.yaml", "# problems_per_benchmark: 20", "problems_of: {mini-stem: 7}\n  # None"
+    )
+    assert {name: b.problems for name, b in other.benchmarks.items() if b.problems != 60} == {"mini-stem": 7}
+
+
 def load_paper(configs):
     return load_study(configs / "studies/paper.yaml")
 

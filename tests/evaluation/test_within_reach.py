@@ -76,5 +76,5 @@ def test_a_training_reads_the_problems_within_its_base_models_reach():
     assert STUDY.training_problems(files, cell) == files.within_reach(BASE.model, 0)
     mini = load_study(REPOSITORY / "configs/studies/mini.yaml")
     assert mini.training_problems(files, Cell("mini-s", "grpo", 1)) == files.train_problems
-    assert STUDY.resolve(cell)["data"]["within_reach"] == {"samples": 4, "problems": 800}
+    assert STUDY.resolve(cell)["data"]["within_reach"] == {"samples": 4, "problems": 400}
     assert "within_reach" not in mini.resolve(Cell("mini-s", "grpo", 1))["data"]
