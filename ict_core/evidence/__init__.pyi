@@ -1,3 +1,9 @@
+from ._bench import MEAN_ONE as MEAN_ONE
+from ._bench import OVER_BASELINE as OVER_BASELINE
+from ._bench import OVER_CONTROLS as OVER_CONTROLS
+from ._bench import claims_of as claims_of
+from ._bench import controls_of as controls_of
+from ._bench import rules_of as rules_of
 from ._claims import Claim as Claim
 from ._claims import DifferenceTest as DifferenceTest
 from ._claims import Largest as Largest

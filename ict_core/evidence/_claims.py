@@ -54,15 +54,16 @@ class Measure(Section):
     direction: Literal["higher", "lower"] | None = None
 
 
+ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,99}$")]
 Test = Annotated[DifferenceTest | Largest | Measure, Field(discriminator="kind")]
 
 
 class Claim(Section):
     """One entry of the ledger."""
 
-    id: Name
+    id: ClaimId
     family: Name  # the claims that answer one question: a correction runs over them
-    after: Name | None = None  # an earlier claim of the family, without whose p below 0.05 this one decides nothing
+    after: ClaimId | None = None  # an earlier claim of the family, without whose p below 0.05 this one decides nothing
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
     paper: str | None = None  # the paper's own figure, in words; absent where it gives none

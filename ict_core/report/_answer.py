@@ -5,14 +5,31 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence import Settings
+from ict_core.evidence import OVER_BASELINE, OVER_CONTROLS, Settings, controls_of
 from ict_core.markdown import markdown_table
 from ict_core.report._claims import estimate_text
-from ict_core.statistics import AVERAGE, BASE, BETTER, EQUIVALENT, IDENTICAL, NONE_SEEN, NOT_CONFIRMED, WORSE, both_ways
+from ict_core.statistics import (
+    ALPHA,
+    AVERAGE,
+    BASE,
+    BETTER,
+    CONTRADICTED,
+    EQUIVALENT,
+    IDENTICAL,
+    NONE_SEEN,
+    NOT_CONFIRMED,
+    SUPPORTED,
+    WORSE,
+    both_ways,
+)
 from ict_core.tables import NONE, percent, percent_interval
 
 _METRICS = ("pass@1", "pass@4")
-MAIN_FIGURE = "forest"
+
+
+def main_figure(settings: Settings) -> str:
+    """The figure that a study's first page shows."""
+    return "bench" if controls_of(settings.arms) else "forest"
 
 
 def answer(
@@ -20,10 +37,10 @@ def answer(
 ) -> str:
     """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS` and `CONTRASTS`.
 
-    The first claim that the study tests, in a sentence; then every variant's level and what is known of its difference
-    from the first baseline, a table a model.
+    The first claim that the study tests, or the count of a bench's verdicts, in a sentence; then every variant's level
+    and what is known of its difference from the first baseline, a table a model; a bench's controls have none.
     """
-    reference, rows = settings.baselines[0], []
+    reference, controls, rows = settings.baselines[0], controls_of(settings.arms), []
     pairs = both_ways(contrasts)
     level, contrast = (
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
@@ -31,7 +48,7 @@ def answer(
     )
     for model in dict.fromkeys(levels["model"]):
         for variant in (BASE, *settings.variants):
-            if (model, variant, _METRICS[0]) not in level:
+            if (model, variant, _METRICS[0]) not in level or variant in controls:
                 continue
             shown = [_interval(level[model, variant, metric], "mean") for metric in _METRICS]
             found = contrast.get((model, variant, _METRICS[1]))
@@ -43,12 +60,25 @@ def answer(
     shared = f" ({each} with each base model)" if (each := settings.seeds_per_base or 1) > 1 else ""
     return "\n".join(
         [
-            *_first_claim(claims),
+            *(_bench(claims, reference) if controls else _first_claim(claims)),
             f"Average over {len(settings.mirrors)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
             f"{' or '.join(map(str, seeds))} training seeds{shared}.\n",
             table,
         ]
     )
+
+
+def _bench(claims: Sequence[Mapping[str, Any]], reference: str) -> list[str]:
+    """How many rules of a bench are found better and worse than the baseline, and how many than their controls."""
+    told = []
+    for family, of in ((OVER_BASELINE, f"rules against `{reference}`"), (OVER_CONTROLS, "comparisons with a control")):
+        own = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
+        better = [claim["id"] for claim in own if claim["verdict"] == SUPPORTED]
+        worse = [c for c in own if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
+        rules = dict.fromkeys(f"`{claim.split('-over-')[0]}`" for claim in better)
+        names = f" ({', '.join(rules)})" if better else ""
+        told.append(f"**{len(own)} {of}: {len(better)} found better{names}, {len(worse)} found worse.**")
+    return [f"{' '.join(told)} The rest is undecided, or equivalent within the margin.\n"]
 
 
 def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,7 +13,7 @@ from ict_core.errors import UserError
 from ict_core.evidence import Settings, Stored, mixture_note, words
 from ict_core.figures import FIGURES
 from ict_core.markdown import markdown_table
-from ict_core.report._answer import MAIN_FIGURE, answer
+from ict_core.report._answer import answer, main_figure
 from ict_core.report._claims import estimate_text, folded, page
 from ict_core.statistics import NOT_TESTED
 from ict_core.statistics.calibrated import nearest
@@ -65,7 +65,7 @@ def overview(
         answered,
         f"{settings.note}\n",
         _SCALE if settings.whole["scale"] == "mini" else "",
-        _main_figure(),
+        _main_figure(main_figure(settings)),
         "## Verdicts\n",
         _verdicts(claims, settings.margin),
         "## What was run\n",
@@ -82,9 +82,9 @@ def overview(
     return "\n".join(filter(None, parts))
 
 
-def _main_figure() -> str:
-    shown = FIGURES[MAIN_FIGURE]
-    return f"![{shown.title}]({StudyFiles(Path()).figure(MAIN_FIGURE, 'png').as_posix()})\n\n{shown.caption}\n"
+def _main_figure(name: str) -> str:
+    shown = FIGURES[name]
+    return f"![{shown.title}]({StudyFiles(Path()).figure(name, 'png').as_posix()})\n\n{shown.caption}\n"
 
 
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
@@ -243,7 +243,7 @@ def write_report(stored: Path, results: Path) -> None:
     claims = _claims(files.claims)
     answered = answer(settings, claims, made.frame("levels"), made.frame("contrasts"))
     first = overview(settings, claims, study.frame("compute"), manifest, answered)
-    main = files.figure(MAIN_FIGURE, "png")
+    main = files.figure(main_figure(settings), "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}
     write_text(files.overview, page(f"{settings.name}: overview", first, images))
     write_text(files.answer, f"{answered}\n{study.note}\n")

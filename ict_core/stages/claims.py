@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.errors import UserError
-from ict_core.evidence import LedgerFrames, Measure, Stored, as_json, ledger, read_claims
+from ict_core.evidence import LedgerFrames, Measure, Stored, as_json, claims_of, ledger
 from ict_core.report import claims_beside, claims_page, page
 from ict_core.statistics import SHARED_RATE, Graded, by_base
 from ict_core.store import REPOSITORY, StudyFiles, stored_folder, write_json, write_text
@@ -25,7 +25,7 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     per_base = settings.seeds_per_base
     runs, quantities = (by_base(study.frame(name), per_base) for name in ("runs", "quantities"))
     frames = LedgerFrames(runs, quantities, settings.mirrors, graded)
-    ledger_claims = read_claims(claims)
+    ledger_claims = claims_of(claims, settings)
     tested = as_json(ledger(ledger_claims, frames, settings.margin, settings.power))
     again = study.frame("shared_rate_scores")
     if len(again):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.evidence import LedgerFrames, Stored, declared_pairs, read_claims, stability, token_frames
+from ict_core.evidence import LedgerFrames, Stored, claims_of, controls_of, declared_pairs, stability, token_frames
 from ict_core.seeding import generator
 from ict_core.statistics import (
     BASE,
@@ -16,6 +16,7 @@ from ict_core.statistics import (
     analyse,
     by_base,
     check_scores,
+    rank_frame,
 )
 from ict_core.store import StudyFiles, records
 
@@ -25,7 +26,7 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     study = Stored(stored)
     settings, scores = study.settings, study.frame("scores")
     check_scores(scores, settings.design, StudyFiles(stored).frame("scores"))
-    ledger = read_claims(claims)
+    ledger = claims_of(claims, settings)
     comparisons = Comparisons(
         settings.baselines,
         declared_pairs(ledger),
@@ -46,5 +47,7 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     runs, quantities = (by_base(frame, per_base) for frame in (analysis.runs, of_tokens["quantities"]))
     frames = LedgerFrames(runs, quantities, settings.mirrors, Graded(scores))
     drawn = {"stability": stability(ledger, frames, settings.margin, generator(0, "stability"))}
+    ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]
+    drawn["ranks"] = rank_frame(runs, ranked)
     for name, frame in (vars(analysis) | at_shared_rate | of_tokens | drawn).items():
         records.write_frame(frame, StudyFiles(results).statistics(name), STATISTICS[name])

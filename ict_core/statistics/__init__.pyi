@@ -54,6 +54,8 @@ from ._permutation import EXACT_PAIRS as EXACT_PAIRS
 from ._permutation import sign_flip as sign_flip
 from ._permutation import signed_rank as signed_rank
 from ._permutation import two_sample as two_sample
+from ._ranks import rank_frame as rank_frame
+from ._ranks import rank_intervals as rank_intervals
 from ._schemas import AVERAGE as AVERAGE
 from ._schemas import BASE as BASE
 from ._schemas import BASE_MODEL as BASE_MODEL
@@ -61,6 +63,7 @@ from ._schemas import CELL as CELL
 from ._schemas import CURVES as CURVES
 from ._schemas import FACTORS as FACTORS
 from ._schemas import FAMILIES as FAMILIES
+from ._schemas import RANKS as RANKS
 from ._schemas import RERUN as RERUN
 from ._schemas import SHARED_RATE as SHARED_RATE
 from ._schemas import SINGLE_LOGIT as SINGLE_LOGIT

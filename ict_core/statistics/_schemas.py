@@ -64,6 +64,10 @@ SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", 
 SINGLE_LOGIT_BINS = {**_STATES, "measure": "str", "start": "float", "end": "float", **_OVER_SEEDS}  # of theory.BINNED
 RULE_MEANS = {**_columns("str", "model", "rollouts", "rule", "quantity"), **_OVER_SEEDS}  # of evidence.rules
 FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"), **_OVER_SEEDS}
+RANKS = {
+    **_columns("str", "model", "variant", "metric"),
+    **_columns("int", "rank", "low", "high", "arms", "seeds"),  # of so many arms by so many seeds; 1 is the best
+}
 STABILITY = {
     **_columns("str", "claim", "verdict"),  # the verdict of all seeds
     **_columns("int", "all_seeds", "seeds", "draws"),  # of the study, of each smaller one, and how many were drawn
@@ -77,6 +81,7 @@ STATISTICS = {
     "contrasts": CONTRASTS,
     "views": VIEWS,
     "components": COMPONENTS,
+    "ranks": RANKS,
     f"{SHARED_RATE}runs": RUNS,
     f"{SHARED_RATE}levels": LEVELS,
     f"{SHARED_RATE}contrasts": CONTRASTS,

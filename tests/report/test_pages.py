@@ -8,7 +8,7 @@ import pytest
 from ict_core.evidence import ArmVariation, Settings
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
-from ict_core.report._answer import answer, in_words
+from ict_core.report._answer import answer, in_words, main_figure
 from ict_core.report._build import manifest_page, overview
 from ict_core.report._claims import estimate_text, folded
 from ict_core.statistics import Design
@@ -225,3 +225,33 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
         "| tiny | `grpo` | 50.0 ± 10.0 | 50.0 ± 10.0 | — | — |",
         "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
     ]
+
+
+def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls():
+    key = {"model": "tiny", "benchmark": "average"}
+    levels = pd.DataFrame(
+        [
+            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6}
+            for v in ("base", "grpo", "stare", "nsr", "stare-permuted")
+            for m in ("pass@1", "pass@4")
+        ]
+    )
+    arms = {
+        "stare": ArmVariation("grpo", None, (), 9),
+        "nsr": ArmVariation("grpo", None, (), 9),
+        "stare-permuted": ArmVariation("stare", "control", (("method.control", "—", "permuted-group"),), 9),
+    }
+    study = replace(settings(), variants=("grpo", *arms), arms=arms)
+    over, controls = {"family": "rules-over-the-baseline"}, {"family": "rules-over-their-controls"}
+    claims = [
+        CLAIM | over | {"id": "stare-over-grpo", "verdict": "supported", "estimate": 0.1, "p_adjusted": 0.01},
+        CLAIM | over | {"id": "nsr-over-grpo", "verdict": "contradicted", "estimate": -0.1, "p_adjusted": 0.01},
+        CLAIM | controls | {"id": "stare-over-it", "verdict": "contradicted", "estimate": -0.001, "p_adjusted": 0.9},
+    ]
+    text = answer(study, claims, levels, pd.DataFrame(columns=list(CONTRASTS)))
+    assert text.startswith(
+        "**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.** "
+        "**1 comparisons with a control: 0 found better, 0 found worse.** The rest is"
+    )
+    assert "`nsr`" in text and "stare-permuted" not in text and main_figure(study) == "bench"
+    assert main_figure(settings()) == "forest"

@@ -191,13 +191,13 @@ def trace(
     The study's stored files lie beside `path`, the claims; `declared` is their ledger, `configs/claims.yaml`. There is
     no run and no number where the study does not test the claim.
     """
-    claims = evidence.read_claims(declared)
+    study = evidence.Stored(path.parent)
+    settings = study.settings
+    claims = evidence.claims_of(declared, settings)
     claim = next((c for c in claims if c.id == row["id"]), None)
     if claim is None:
         advice = f"{path} was made by another ledger; name it: --claims FILE"
         raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
-    study = evidence.Stored(path.parent)
-    settings = study.settings
     log, tokens = study.frame("log"), study.frame("tokens")
     quantities = evidence.run_quantities(list(evidence.QUANTITIES), settings.variants, log, tokens)
     runs, quantities = (by_base(frame, settings.seeds_per_base) for frame in (run_frame(scores), quantities))

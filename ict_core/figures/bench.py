@@ -1,0 +1,109 @@
+"""A bench of rules at a glance: each rule's gain over the first baseline, over its controls, and its rank."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from ict_core.evidence import MEAN_ONE, ArmVariation, controls_of
+from ict_core.figures._panels import draw_interval, label, row_panels, sentence
+from ict_core.figures._registry import FigureDeclaration
+from ict_core.statistics import BETTER, WORSE, both_ways
+
+FIGURE = FigureDeclaration(
+    place=19,
+    title="Rules on one bench",
+    caption=(
+        "Each rule at its own learning rate, that of the highest pass@4 on top. Left its difference from the first "
+        "baseline, in the middle from its controls: as much weight on tokens at random (filled), and its own weights "
+        "divided by their mean (open); percent points of pass@4 on the average over the benchmarks, with 95 % t "
+        "intervals over paired training seeds (new runs on these problems). Blue is better and red worse after Holm's "
+        "correction over all rules, grey is neither. Right the ranks that the runs leave open, which hold for all "
+        "rules together with 95 % confidence; the dot is the rank of the mean."
+    ),
+    inputs=("contrasts", "ranks"),
+    settings=("margin", "arms", "baselines"),
+)
+
+METRIC = "pass@4"
+COLOURS = {BETTER: "#0072B2", WORSE: "#C1272D"}
+GREY = "#777777"
+LINE = 0.15  # inches
+APART = 0.2  # of a line: a rule's two controls
+
+
+def _dot(axis: Axes, height: float, row: pd.Series, filled: bool = True) -> None:
+    colour = COLOURS.get(str(row["verdict"]), GREY)
+    draw_interval(axis, height, 100 * row["low"], 100 * row["high"], colour, 1.4, alpha=0.6)
+    face = colour if filled else "white"
+    axis.plot(100 * row["difference"], height, "o", color=colour, mfc=face, markersize=3.2, mew=0.9)
+
+
+def _draw_model(axes: Sequence[Axes], pairs: pd.DataFrame, ranks: pd.DataFrame, order: Sequence[str]) -> None:
+    """One row of axes, of one model: `pairs` are indexed by rule, with the column `control`, `ranks` by variant."""
+    for height, rule in enumerate(order):
+        rows = pairs.loc[[rule]] if rule in pairs.index else pairs.iloc[:0]
+        for _, row in rows[rows["control"] == ""].iterrows():
+            _dot(axes[0], height, row)
+        controls = rows[rows["control"] != ""].sort_values("control", ascending=False)  # random first
+        offsets = (-APART, APART) if len(controls) > 1 else (0.0,)
+        for offset, (_, row) in zip(offsets, controls.iterrows(), strict=False):
+            _dot(axes[1], height + offset, row, filled=row["control"] != MEAN_ONE)
+        if rule in ranks.index:
+            numbers = ranks.loc[rule, ["rank", "low", "high"]].to_numpy(np.float64)
+            rank, low, high = map(float, numbers)
+            draw_interval(axes[2], height, low, high, GREY, 3.0, alpha=0.5)
+            axes[2].plot(rank, height, "o", color="#222222", markersize=2.6)
+
+
+def _legend(figure: Figure, margin: float) -> None:
+    looks: dict[str, Any] = {"marker": "o", "linestyle": "None", "markersize": 3.6}
+    entries = [
+        *(Line2D([], [], color=colour, label=verdict, **looks) for verdict, colour in COLOURS.items()),
+        Line2D([], [], color=GREY, label="equivalent or undecided", **looks),
+        Line2D([], [], color=GREY, mfc="white", label="from its weights, mean one", **looks),
+        Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"),
+    ]
+    figure.legend(handles=entries, loc="outside lower center", ncols=5, columnspacing=1.4)
+
+
+def draw(
+    contrasts: pd.DataFrame,
+    ranks: pd.DataFrame,
+    variants: Sequence[str],
+    *,
+    arms: Mapping[str, ArmVariation],
+    baselines: Sequence[str],
+    margin: float,
+) -> Figure:
+    """Draw every rule of a bench (`evidence.controls_of`); `variants` is unused."""
+    controls, baseline = controls_of(arms), baselines[0]
+    if not controls:
+        return sentence("This study runs no rule beside its control: it is no bench.")
+    rows = both_ways(contrasts)
+    rows = rows[rows["metric"] == METRIC]
+    ranks = ranks[ranks["metric"] == METRIC]
+    models = list(ranks["model"].unique())
+    first = ranks[ranks["model"] == models[0]].sort_values("rank", kind="stable")
+    order = [str(variant) for variant in first["variant"]]
+    kinds = {(rule, baseline): "" for rule in order}
+    kinds |= {(rule, control): str(arms[control].values()[1]) for control, rule in controls.items()}
+    pairs = [*zip(rows["variant"], rows["baseline"], strict=True)]
+    rows = rows[[pair in kinds for pair in pairs]].set_index("variant")
+    rows = rows.assign(control=[kinds[pair] for pair in pairs if pair in kinds])
+    titles = [f"Δ {label(baseline)} (points)", "Δ control (points)", f"Rank of {len(order)}"]
+    figure, axes = row_panels(len(models), titles, [label(rule) for rule in order], LINE)
+    for model, row in zip(models, axes, strict=True):
+        for axis in row[:2]:
+            axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
+            axis.axvline(0, color="#444444", linewidth=0.7, zorder=1)
+        _draw_model(row, rows[rows["model"] == model], ranks[ranks["model"] == model].set_index("variant"), order)
+        row[2].set_xlim(0.5, len(order) + 0.5)
+        row[0].set_ylabel(model)
+    _legend(figure, margin)
+    return figure

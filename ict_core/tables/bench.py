@@ -1,0 +1,158 @@
+"""A bench of rules: what each gives over the first baseline and over its controls, at both rates, and its rank."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ict_core.evidence import MEAN_ONE, ArmVariation, controls_of
+from ict_core.statistics import AVERAGE, BASE, IDENTICAL, both_ways, seed_range
+from ict_core.tables._frames import Table, TableSettings, in_order
+from ict_core.tables._layout import NONE, SIGNIFICANCE, number, percent, percent_interval
+from ict_core.tables._registry import TableDeclaration
+
+TABLE = TableDeclaration(
+    place=20,
+    title="Rules on one bench",
+    inputs=("levels", "contrasts", "shared_rate_contrasts", "ranks", "tuning", "log", "quantity_means", "rule_means"),
+    keys=("model", "variant", "against", "rates"),
+    made="the mean over runs of pass@4 on the average, and its difference from the first baseline or a control",
+    compared=True,
+    module="tables/bench.py",
+    doc="docs/rules.md#the-bench",
+    runs=(),  # of two sets of cells, as in `rates`
+)
+
+BASELINE, RANDOM, MEAN = "baseline", "random", "mean one"
+METRIC = "pass@4"
+_KEY = ["model", "variant"]
+_COLUMNS = [
+    *_KEY,
+    *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "verdict", "seeds"),
+    *("rate", "level", "level_low", "level_high", "effective_share", "positive_share", "h1_change"),
+    *("rank", "rank_low", "rank_high", "ranked"),
+]
+
+
+def compared_with(baseline: str, arms: Mapping[str, ArmVariation]) -> dict[tuple[str, str], str]:
+    """(rule, what it is compared with) -> the kind of that: the baseline, or a control of the rule."""
+    controls = controls_of(arms)
+    pairs = {(rule, baseline): BASELINE for rule in arms if rule not in controls and rule != baseline}
+    for control, rule in controls.items():
+        pairs[rule, control] = MEAN if arms[control].values()[1] == MEAN_ONE else RANDOM
+    return pairs
+
+
+def _differences(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], rates: str) -> pd.DataFrame:
+    rows = both_ways(contrasts)
+    rows = rows[rows["metric"] == METRIC].rename(columns={"baseline": "against"})
+    kind = [pairs.get(pair, "") for pair in zip(rows["variant"], rows["against"], strict=True)]
+    rows = rows.assign(kind=kind, rates=rates)
+    return rows.loc[rows["kind"] != "", _COLUMNS[:11]]
+
+
+def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """The means of one quantity, a column of its name."""
+    rows = means.loc[means["quantity"] == quantity, [*_KEY, "mean"]]
+    return rows.rename(columns={"mean": quantity})
+
+
+def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """What there is to say of an arm alone: a row a model and variant."""
+    levels, log, tuning = frames["levels"], frames["log"], frames["tuning"]
+    level = levels[(levels["benchmark"] == AVERAGE) & (levels["metric"] == METRIC) & (levels["variant"] != BASE)]
+    level = level.rename(columns={"mean": "level", "low": "level_low", "high": "level_high"})
+    arms = level[[*_KEY, "level", "level_low", "level_high"]]
+    ranks = frames["ranks"]
+    ranks = ranks[ranks["metric"] == METRIC].rename(columns={"low": "rank_low", "high": "rank_high", "arms": "ranked"})
+    rate = tuning[tuning["chosen"].astype(bool)].groupby(_KEY, as_index=False)["rate"].first()
+    share = log[log["selecting"]].groupby(_KEY)["kept_share"].mean().rename("effective_share").reset_index()
+    change = _quantity(frames["quantity_means"], "h1_change")
+    positive = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
+    for frame in (
+        ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]],
+        rate,
+        share,
+        change,
+        positive,
+    ):
+        arms = arms.merge(frame, on=_KEY, how="left")
+    return arms.assign(rate=arms["rate"].fillna(settings.recipe_rate))
+
+
+def _found(row: Mapping[Any, Any]) -> str:
+    """A difference with its interval; a verdict that holds after the correction is marked."""
+    text = percent_interval(row["difference"], row["low"], row["high"], signed=True)
+    if row["verdict"] == IDENTICAL:
+        return IDENTICAL
+    return {"better": f"{text} ↑", "worse": f"{text} ↓", "equivalent": f"{text} ≈"}.get(str(row["verdict"]), text)
+
+
+def bench_table(
+    levels: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    shared_rate_contrasts: pd.DataFrame,
+    ranks: pd.DataFrame,
+    tuning: pd.DataFrame,
+    log: pd.DataFrame,
+    quantity_means: pd.DataFrame,
+    rule_means: pd.DataFrame,
+    settings: TableSettings,
+) -> Table:
+    """A row a rule, those of the highest pass@4 first."""
+    baseline = settings.baselines[0]
+    if not controls_of(settings.arms):
+        empty = pd.DataFrame(columns=_COLUMNS)
+        return Table("bench", empty, empty, "The study runs no rule beside its control: it is no bench.", keys=0)
+    names = ("levels", "ranks", "tuning", "log", "quantity_means", "rule_means")
+    frames = dict(zip(names, (levels, ranks, tuning, log, quantity_means, rule_means), strict=True))
+    pairs = compared_with(baseline, settings.arms)
+    views = {"own": contrasts, "shared": shared_rate_contrasts}
+    numbers = pd.concat([_differences(frame, pairs, rates) for rates, frame in views.items()], ignore_index=True)
+    numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")
+    best_first = list(numbers.sort_values("level", ascending=False)["variant"])
+    orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, MEAN]}
+    numbers = in_order(numbers, model=list(levels["model"]), **orders)[_COLUMNS]
+    return Table("bench", numbers, _shown(numbers, baseline), _caption(numbers, baseline, settings), keys=1)
+
+
+def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    heads = {
+        ("own", BASELINE): f"Δ {baseline}",
+        ("own", RANDOM): "Δ random",
+        ("own", MEAN): "Δ mean one",
+        ("shared", BASELINE): f"Δ {baseline}, shared rate",
+    }
+    rows = []
+    for (model, variant), of_rule in numbers.groupby(_KEY, sort=False):
+        first = of_rule.iloc[0]
+        found = {(row["rates"], row["kind"]): _found(row) for row in of_rule.to_dict("records")}
+        ranks = NONE
+        if not pd.isna(first["rank"]):
+            ranks = f"{first['rank']:.0f} ({first['rank_low']:.0f}–{first['rank_high']:.0f})"
+        rows.append(
+            [model, variant, f"{first['rate']:g}"]
+            + [percent_interval(first["level"], first["level_low"], first["level_high"])]
+            + [found.get(key, NONE) for key in heads]
+            + [ranks, percent(first["effective_share"]), percent(first["positive_share"])]
+            + [number(100 * first["h1_change"], 0, signed=True)]
+        )
+    own = ["rank", "effective share", "A > 0", "ΔH1 (%)"]
+    return pd.DataFrame(rows, columns=["model", "rule", "own rate", METRIC, *heads.values(), *own])
+
+
+def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
+    ranked = numbers["ranked"].dropna()
+    of = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
+    return (
+        f"Each rule at its own learning rate: pass@4 on the average over the benchmarks in percent, its difference (Δ) "
+        f"from `{baseline}` and from its controls in points ± half the 95 % t-interval over "
+        f"{seed_range(numbers['seeds'])}, paired by seed. Random: as much weight on tokens at random in the rule's own "
+        "scope; mean one: the rule's weights divided by their mean. ↑ ↓: better or worse after Holm's correction over "
+        f"all rules against `{baseline}`, or over all against their controls (adjusted p < {SIGNIFICANCE}); ≈: within "
+        f"±{percent(settings.margin)} points. Rank{of} by pass@4, in brackets the ranks that the runs leave open: all "
+        "of these hold together with 95 % confidence. Effective share: (Σw)² / (T Σw²) while the rule selects, in "
+        "percent; A > 0: the share of the kept tokens with a positive advantage, on the rollouts of "
+        f"`{baseline}`; ΔH1: the relative change of the entropy from the first to the last fifth of the steps. Levels "
+        "are for new runs on new problems, differences for new runs on these."
+    )

@@ -1,0 +1,94 @@
+"""The table of a bench of rules."""
+
+import pandas as pd
+import table_frames as made
+
+from ict_core.evidence import ArmVariation
+from ict_core.statistics import RANKS
+from ict_core.statistics._schemas import QUANTITY_MEANS, RULE_MEANS
+from ict_core.store.records import TUNING
+from ict_core.tables.bench import bench_table
+
+ARMS = {
+    "stare": ArmVariation("grpo", None, (("method.selector", "grpo", "stare"),), 40),
+    "stare-permuted": ArmVariation("stare", "control", (("method.control", "—", "permuted-group"),), 50),
+    "stare-mean-one": ArmVariation("stare", "control", (("method.control", "—", "mean-one"),), 50),
+    "nsr": ArmVariation("grpo", None, (("method.selector", "grpo", "sign"),), 40),
+}
+LEVELS = made.levels(
+    ("tiny", "base", "average", "pass@4", 0.10, 0.05, 0.15),
+    ("tiny", "grpo", "average", "pass@4", 0.50, 0.47, 0.53),
+    ("tiny", "stare", "average", "pass@4", 0.40, 0.37, 0.43),
+    ("tiny", "stare-permuted", "average", "pass@4", 0.35, 0.30, 0.40),
+    ("tiny", "stare-mean-one", "average", "pass@4", 0.42, 0.40, 0.44),
+    ("tiny", "nsr", "average", "pass@4", 0.45, 0.42, 0.48),
+)
+
+
+def pair(variant, baseline, difference, verdict, half=0.02):
+    limits = {"difference": difference, "low": difference - half, "high": difference + half}
+    return made.contrast(variant, baseline, "pass@4", verdict=verdict, p_adjusted=0.01, **limits)
+
+
+TESTS = made.contrasts(
+    pair("stare", "grpo", -0.10, "worse"),
+    pair("stare-permuted", "stare", -0.05, "worse"),  # turned: the rule is better than its control
+    pair("stare", "stare-mean-one", -0.02, "none seen"),
+    pair("nsr", "grpo", -0.05, "not confirmed", 0.06),
+    pair("stare-permuted", "grpo", -0.15, "worse"),
+)
+SHARED = made.contrasts(pair("stare", "grpo", -0.30, "worse"), pair("nsr", "grpo", 0.0, "identical"))
+ranks = [("grpo", 1, 1, 2), ("nsr", 2, 1, 2), ("stare", 3, 3, 3)]
+FRAMES = {
+    "levels": LEVELS,
+    "contrasts": TESTS,
+    "shared_rate_contrasts": SHARED,
+    "ranks": pd.DataFrame([("tiny", v, "pass@4", *three, 3, 3) for v, *three in ranks], columns=list(RANKS)),
+    "tuning": pd.DataFrame(
+        [("tiny", "stare", 1e-4, 900, 0.2, True), ("tiny", "stare", 3e-4, 900, 0.1, False)], columns=list(TUNING)
+    ),
+    "log": pd.DataFrame(
+        [("tiny", "stare", False, 1.0), ("tiny", "stare", True, 0.2), ("tiny", "stare", True, 0.4)],
+        columns=["model", "variant", "selecting", "kept_share"],
+    ),
+    "quantity_means": pd.DataFrame(
+        [("tiny", "stare", "h1_change", -0.25, -0.3, -0.2, 3), ("tiny", "stare", "elbow", 9.0, 9.0, 9.0, 3)],
+        columns=list(QUANTITY_MEANS),
+    ),
+    "rule_means": pd.DataFrame(
+        [("tiny", "grpo", "stare", "positive_share", 0.6, 0.5, 0.7, 3)], columns=list(RULE_MEANS)
+    ),
+}
+SETTINGS = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARMS)
+
+
+def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
+    table = bench_table(**FRAMES, settings=SETTINGS)
+    assert table.shown.columns.tolist() == [
+        *("model", "rule", "own rate", "pass@4", "Δ grpo", "Δ random", "Δ mean one", "Δ grpo, shared rate"),
+        *("rank", "effective share", "A > 0", "ΔH1 (%)"),
+    ]
+    assert table.shown.to_numpy().tolist() == [
+        ["tiny", "nsr", "0.0003", "45.0 ± 3.0", "−5.0 ± 6.0", "—", "—", "identical", "2 (1–2)", "—", "—", "—"],
+        [
+            *("tiny", "stare", "0.0001", "40.0 ± 3.0", "−10.0 ± 2.0 ↓", "+5.0 ± 2.0 ↑", "−2.0 ± 2.0"),
+            *("−30.0 ± 2.0 ↓", "3 (3–3)", "30.0", "60.0", "−25"),
+        ],
+    ]
+    assert "Rank of 3" in table.caption and "±2.0 points" in table.caption
+
+
+def test_the_numbers_have_a_row_a_comparison_and_rate():
+    numbers = bench_table(**FRAMES, settings=SETTINGS).numbers
+    rows = numbers[["variant", "against", "kind", "rates", "difference", "effective_share"]]
+    assert rows[rows["variant"] == "stare"].to_numpy().tolist() == [
+        ["stare", "grpo", "baseline", "own", -0.10, 0.30000000000000004],
+        ["stare", "stare-permuted", "random", "own", 0.05, 0.30000000000000004],
+        ["stare", "stare-mean-one", "mean one", "own", -0.02, 0.30000000000000004],
+        ["stare", "grpo", "baseline", "shared", -0.30, 0.30000000000000004],
+    ]
+
+
+def test_a_study_without_controls_is_no_bench():
+    table = bench_table(**FRAMES, settings=made.settings(variants=("grpo", "stare"), baselines=("grpo",)))
+    assert table.shown.empty and "it is no bench" in table.caption
