@@ -40,7 +40,6 @@ with loading(without=("peft", "scipy")):  # as a training does
     from ict_core.config import Training, load_study
     from ict_core.problems.mini import train_tokenizer
     from ict_core.seeding import generator
-    from ict_core.selection import Rule
     from ict_core.training import Levers, TrainingRun, build_trainer, leave_vllm_out
     from ict_core.training.pretrain import save_checkpoint
 
@@ -48,7 +47,7 @@ with loading(without=("peft", "scipy")):  # as a training does
     from trl import GRPOTrainer
     from trl.trainer.utils import split_tensor_dict
 
-    from ict_core.training import SelectiveGRPOTrainer
+    from ict_core.training import Choice, SelectiveGRPOTrainer
 
 GROUP = 8
 DENSE = "TRL, dense GRPO"
@@ -187,8 +186,7 @@ def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], arm: tuple[
     if arm is not None:
         variant, trainer._packed.levers = arm
         method = STUDY.methods[variant].model_copy(update={"warmup_steps": 0})
-        trainer._method, trainer._rule = method, Rule.of("", method)
-        trainer._scores = ("js",) if variant.startswith("ict") else ()
+        trainer._choice = Choice.of(method)
         trainer._select_tokens(inputs, trainer.state.global_step)
         compute = SelectiveGRPOTrainer.micro_batch_loss
     with trainer.compute_loss_context_manager():

@@ -16,6 +16,7 @@ from ._inputs import SupervisedStart as SupervisedStart
 from ._inputs import Template as Template
 from ._load import check_sources as check_sources
 from ._load import has_problems as has_problems
+from ._load import load_method as load_method
 from ._load import load_methods as load_methods
 from ._load import load_model as load_model
 from ._load import load_study as load_study

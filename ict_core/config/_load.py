@@ -123,6 +123,21 @@ def load_methods(folder: Path) -> dict[str, Method]:
     return methods
 
 
+def load_method(path: Path) -> Method:
+    """Read and check one variant's file, like `configs/methods/ict-10.yaml`.
+
+    Raises:
+        UserError: something is wrong with it, one line a problem; of a file that is not there, those beside it.
+    """
+    if not path.is_file():
+        beside = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+        raise UserError(f"{path}: no such file; allowed: one of {beside or 'none, as the folder has no YAML file'}")
+    mistakes = Mistakes()
+    method: Method = read_section(path, method_schema(), mistakes)
+    mistakes.raise_if_any()
+    return method
+
+
 def load_model(path: Path) -> Model:
     """Read and check one model's file, `configs/models/<model>.yaml`.
 

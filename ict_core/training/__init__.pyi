@@ -1,3 +1,4 @@
+from ._choice import Choice as Choice
 from ._memory import reuse_freed_memory as reuse_freed_memory
 from ._packed_forward import add_packed_forward as add_packed_forward
 from ._packed_forward import check_family as check_family
@@ -12,5 +13,7 @@ from ._run import grpo_config as grpo_config
 from ._run import leave_vllm_out as leave_vllm_out
 from ._run import train_run as train_run
 from ._sampling import sample_lean as sample_lean
+from ._select import Selected as Selected
+from ._select import select as select
 from ._token_log import TrainingLog as TrainingLog
 from ._trainer import SelectiveGRPOTrainer as SelectiveGRPOTrainer

@@ -43,14 +43,13 @@ from ict_core.store import (
 )
 from ict_core.store import resolved as settings_as_json
 from ict_core.training._memory import reuse_freed_memory
-from ict_core.training._packing import Levers
 from ict_core.training._resume import Checkpoints, origin
 from ict_core.training._rewards import random_reward, verifier_reward
 from ict_core.training._sampling import sample_lean
 from ict_core.training._token_log import TrainingLog
 
 if TYPE_CHECKING:
-    from ict_core.training._trainer import SelectiveGRPOTrainer
+    from ict_core.training._cell_trainer import CellTrainer
 
 
 class Tracking(NamedTuple):
@@ -143,7 +142,7 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
     return short
 
 
-def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
+def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["CellTrainer", TrainingLog]:
     """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills."""
     training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
@@ -167,7 +166,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     trainer = _trainer_class(training, longest + training.max_new_tokens, run.model.dtype)(
         model=read_model(run.base, "float32"),
         processing_class=tokenizer,
-        reward=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
+        reward_funcs=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
         args=grpo_config(
             training,
             run.seed,
@@ -179,8 +178,8 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         ),
         train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=adapters,
-        levers=Levers() if training.passes == "packed" else None,
-        method=method,
+        passes=training.passes,
+        selection=method,
         seed=run.seed,
         training_log=log,
         rollouts=training.rollouts,
@@ -230,7 +229,7 @@ def leave_vllm_out() -> None:
     import_utils.is_vllm_available = lambda *_, **__: False
 
 
-def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["SelectiveGRPOTrainer"]:
+def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["CellTrainer"]:
     """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
     if training.rollouts is None:
         leave_vllm_out()
@@ -239,9 +238,9 @@ def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["S
         from ict_core.training._rollouts import engine_for_rollouts, vllm_generation
 
         vllm_generation.LLM = engine_for_rollouts(max_length, dtype)  # type: ignore
-    from ict_core.training._trainer import SelectiveGRPOTrainer
+    from ict_core.training._cell_trainer import CellTrainer
 
-    return SelectiveGRPOTrainer
+    return CellTrainer
 
 
 def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:
@@ -264,7 +263,7 @@ def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:
     shutil.rmtree(whole)
 
 
-def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
+def rollout_engine(trainer: "CellTrainer") -> dict[str, Any] | None:
     """All settings of a vLLM that samples beside the trainer; None without (a server's are the server's)."""
     if not trainer.use_vllm or trainer.vllm_mode != "colocate":
         return None

@@ -1,7 +1,7 @@
 """What a training run tells about itself: one record a step, and a sample of its tokens' statistics."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ Forks = Callable[[list[int]], list[bool]]
 class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
 
-    Every ``sample_every`` steps the token statistics of ``sample_groups`` groups are sampled. ``forks`` says of a
-    response's token ids whether each is a known decision point; None where the problems have none.
+    Every ``sample_every`` steps (None: never) the token statistics of ``sample_groups`` groups are sampled. ``forks``
+    says of a response's token ids whether each is a known decision point; None where the problems have none.
     """
 
-    def __init__(self, group_size: int, sample_every: int, sample_groups: int, forks: Forks | None = None) -> None:
+    def __init__(
+        self, group_size: int, sample_every: int | None, sample_groups: int, forks: Forks | None = None
+    ) -> None:
         self.group_size = group_size
         self.sample_rows = sample_groups * group_size
         self._sample_every = sample_every
@@ -37,7 +39,7 @@ class TrainingLog:
 
     def sampled(self, step: int) -> bool:
         """Whether a step's first ``sample_rows`` rollouts are written to the token sample, with all scores."""
-        return step % self._sample_every == 0
+        return self._sample_every is not None and step % self._sample_every == 0
 
     def rollouts(
         self,
@@ -111,16 +113,24 @@ class TrainingLog:
         self._samples[-1] = self._samples[-1].assign(**after)
         self._timing[-1]["statistics_s"] += seconds
 
-    def finish_step(self, sums: Tensor, grad_norm: float, learning_rate: float) -> None:
-        """Close the record; ``sums`` are, (3, 2), sum and number of each of :meth:`updates` over all ranks."""
+    def finish_step(self, sums: Tensor) -> None:
+        """Close the record; ``sums`` are, (3, 2), sum and number of each of :meth:`updates` over all ranks.
+
+        Columns that transformers tells in its own log alone are added where it does.
+        """
         loss, kl, clip_share = (sums[:, 0] / sums[:, 1]).tolist()
-        rates = {"grad_norm": float(grad_norm), "learning_rate": float(learning_rate)}
-        self.add(loss=loss, kl=kl, clip_share=clip_share, **rates)
+        self.add(loss=loss, kl=kl, clip_share=clip_share, grad_norm=np.nan, learning_rate=np.nan)
         timing = self._timing[-1]
         timing["total_s"] = time.perf_counter() - self._mark
         timing["update_s"] = timing["total_s"] - timing["rollout_s"] - timing["statistics_s"]
         self._mark += timing["total_s"]
         self._updates = []
+
+    def means(self, columns: Mapping[str, str], steps: int) -> dict[str, float]:
+        """Means of some columns over the last steps, under the names that they are given; none where all are NaN."""
+        last = self._steps[-steps:] if steps else []
+        values = {name: [row[column] for row in last if not np.isnan(row[column])] for column, name in columns.items()}
+        return {name: float(np.mean(own)) for name, own in values.items() if own}
 
     def start(self) -> None:
         """Mark the start of the next step's wall time."""
@@ -136,7 +146,8 @@ class TrainingLog:
 
     def tokens(self) -> pd.DataFrame:
         """``records.TOKENS``."""
-        return pd.concat(self._samples, ignore_index=True)
+        samples = self._samples or [pd.DataFrame(columns=list(records.TOKENS))]
+        return pd.concat(samples, ignore_index=True)
 
     def write(self, folder: Path) -> None:
         """Write the frames of :class:`TrainFiles`."""

@@ -4,14 +4,15 @@ What begins with an underscore in TRL and transformers and is used nonetheless, 
 
     _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
                                           the whole rollout batch stands with its advantages; no hook is called there
+    _calculate_rewards                    overridden: TRL hands on advantages alone, from which rewards cannot be told
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
     _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
                                           on the CPU, for which TRL's own transfer fails
     _attn_implementation                  read of a model's config (training.packed_forward): it knows ``sdpa``
 
-All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, the reward function, and the events
-of :class:`ict_core.training._resume.Checkpointing`. Public functions of other objects are replaced where none of the
-two has an option for it, each with its reason where it is done:
+All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, and the events of callbacks. Public
+functions of other objects are replaced where none of the two has an option for it, each with its reason where it is
+done:
 
     trl.import_utils.is_vllm_available    training.run: TRL imports an installed vLLM whether it is used or not
     trl's vllm_generation.LLM             training.rollouts: TRL passes on no dtype and no setting of vLLM on a CPU
@@ -21,124 +22,134 @@ two has an option for it, each with its reason where it is done:
     model.forward                         training.packed_forward: wrappers of ranks must see packed passes
 """
 
-import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
 from torch import Tensor
 from torch.distributed.tensor import DTensor
-from transformers import PreTrainedTokenizerBase
-from trl import GRPOTrainer
+from transformers import TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import split_tensor_dict
 
-from ict_core.config import Clip, Correction, Method, Rollouts, rows_of_groups
+from ict_core.config import Correction, Rollouts, rows_of_groups
+from ict_core.errors import UserError
 from ict_core.models import lm_head
 from ict_core.seeding import derive_seed
-from ict_core.selection import Rule, TokenBatch
+from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.training._choice import Choice
 from ict_core.training._objective import importance_ratio, k3, normaliser, selected_loss
 from ict_core.training._packing import Levers
 from ict_core.training._passes import Batch, DensePasses, PackedPasses
-from ict_core.training._resume import Checkpointing, Checkpoints
-from ict_core.training._rewards import Reward
+from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training._rollouts import SeededSampler, weight_difference
 from ict_core.training._surrogates import surrogate
 from ict_core.training._token_log import TrainingLog
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
+_LOGGED = {  # columns of the training's log -> their names in TRL's
+    "kept_share": "selection/effective_share",
+    "h1": "selection/entropy",
+    "h1_kept": "selection/entropy_of_kept",
+    "clip_share": "selection/clipped_share",
+    "kl": "selection/kl",
+    "sampler_difference": "sampling/sampler_difference",
+    "corrected_share": "sampling/corrected_share",
+}
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
 class SelectiveGRPOTrainer(GRPOTrainer):
-    """GRPO over the tokens that a selection rule keeps, each with the weight that the rule gives it.
+    """TRL's GRPOTrainer over the tokens that a selection rule keeps, each with the weight that the rule gives it.
+
+    ::
+
+        trainer = SelectiveGRPOTrainer(
+            "Qwen/Qwen2.5-0.5B-Instruct", reward, GRPOConfig(loss_type="grpo"), dataset, selection="ict-10"
+        )
+        trainer.train()
 
     Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
-    no threshold depends on micro-batching or on the number of ranks. With every token kept and dense passes, a run is
-    bit-equal to TRL's own.
+    no threshold depends on micro-batching or on the number of ranks. With every token kept (``selection="grpo"``) and
+    dense passes, a run is bit-equal to TRL's own.
 
-    ``levers`` are of packed passes, None for dense ones. From ``seed``, the cell's, rollout and selection seeds are
-    derived for every step. ``rollouts`` says how vLLM makes them; None where transformers does.
+    Args:
+        *args, **kwargs: TRL's.
+        selection: what :meth:`Choice.of` takes: a name ("ict-10"), a YAML file, a rule.
+        passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
+            prefix once, for the families of docs/models.md. Of the latter a :class:`Levers` says which savings are on.
+        seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
+        training_log: what is told of each step; None: a new one without a sample of tokens (``trainer.training_log``).
+        rollouts: how the study's vLLM makes them; None: as ``args`` says.
+
+    Raises:
+        UserError: the selection is unknown, or ``args`` states what a selection is not defined for.
     """
 
     def __init__(
         self,
-        *,
-        reward: Reward,
-        processing_class: PreTrainedTokenizerBase,
-        levers: Levers | None,
-        method: Method,
-        seed: int,
-        training_log: TrainingLog,
+        *args: Any,
+        selection: Any = "ict-10",
+        passes: Literal["dense", "packed"] | Levers = "dense",
+        seed: int | None = None,
+        training_log: TrainingLog | None = None,
         rollouts: Rollouts | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(reward_funcs=[self._recorded(reward)], processing_class=processing_class, **kwargs)
-        if self.loss_type != "grpo" or self.top_entropy_quantile < 1.0:
-            raise ValueError("selection is defined for loss_type grpo and no other token mask")
+        self._choice = Choice.of(selection)
+        super().__init__(*args, **kwargs)
+        config: Any = self.args
+        tokenizer: Any = self.processing_class
+        _check(config)
         # TRL would take log-probs of the reference model and of vLLM's tokens by dense passes of its own
         self._kl_coef, self.beta = self.beta, 0.0
+        self._correction = _correction(config, rollouts)
         self.vllm_importance_sampling_correction = False
-        self._method = method
-        self._seed = seed
-        self._pad_id = int(processing_class.pad_token_id)
-        self._training_log = training_log
-        self._rollouts = rollouts
-        self._rule = Rule.of(method.selector, method)
-        self._scores = tuple(name for name in GROUP_SCORES if name == method.parameters().get("score"))
-        self._sample: Batch | None = None  # rollouts that are looked at again after the update
-        self._micro_batches: list[Batch] = []
-        self._passed = 0  # micro-batches since the last rollouts
-        self._updates = self.num_iterations  # of each rollout batch
-        clip = {"kind": "clip", "low": self.epsilon_low, "high": self.epsilon_high}
-        self._surrogate = method.surrogate or Clip.model_validate(clip)
+        self._seed = self.args.seed if seed is None else seed
+        self._pad_id = int(getattr(tokenizer, "tokenizer", tokenizer).pad_token_id)
         rows = self.args.per_device_train_batch_size
         assert self.num_generations is not None
         self._group_size = self.num_generations
+        self.training_log = training_log or TrainingLog(self._group_size, sample_every=None, sample_groups=0)
+        self._rollouts = rollouts
+        self._sample: Batch | None = None  # rollouts that are looked at again after the update
+        self._micro_batches: list[Batch] = []
+        self._passed = 0  # micro-batches since the last rollouts
+        self._unlogged = 0  # steps since TRL's last log
+        self._updates = self.num_iterations  # of each rollout batch
+        self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
         self._at_once = rows_of_groups(self._group_size, rows)
         self._passes: DensePasses | PackedPasses
         self._packed: PackedPasses | None = None
-        if levers is None:
+        if passes == "dense":
             dense = self._get_per_token_logps_and_entropies
             self._passes = DensePasses(self.accelerator, self._policy, dense, rows)
         else:
+            levers = Levers() if passes == "packed" else passes
             plain = [self._plain(model) for model in (self.model, self.ref_model) if model is not None]
             self._passes = self._packed = PackedPasses(self.accelerator, self._policy, plain, self.temperature, levers)
         if rollouts is not None:
             problems: Any = self.train_dataset
-            probe = processing_class(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
+            probe = tokenizer(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
             self._sampler = SeededSampler(
                 self.vllm_generation,
                 probe,
-                lambda n: derive_seed(seed, "rollout", self.state.global_step, "request", n),
+                lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n),
             )
+        self.add_callback(_StepEnd(self._finish_step))
 
-    def _recorded(self, reward: Reward) -> Reward:
-        """The same reward function; TRL hands on advantages alone, from which rewards cannot be told."""
-
-        @functools.wraps(reward)
-        def recorded(*args: Any, **columns: Any) -> list[float | None]:
-            self._rewards = reward(*args, **columns)
-            return self._rewards
-
-        return recorded
-
-    def train_from(self, checkpoints: Checkpoints | None) -> None:
-        """Train from the last checkpoint, or from the base where there is none; None on all ranks but the first."""
-        (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
-        if resumed is not None:
-            self._training_log.read(resumed.folder)
-        self.add_callback(Checkpointing(checkpoints, self._training_log, self.accelerator))
-        self._training_log.start()
-        self.train(resume_from_checkpoint=None if resumed is None else str(resumed.folder))
-
-    def create_model_card(self, *_: Any, **__: Any) -> None:
-        """None: TRL would write one into the folder of the checkpoints."""
+    def _calculate_rewards(self, inputs: list[Any], *others: Any) -> Tensor:
+        """TRL's rewards, (rollouts of all ranks, functions); of this rank's their weighted sum is kept for the log."""
+        rewards: Tensor = super()._calculate_rewards(inputs, *others)
+        first = self.accelerator.process_index * len(inputs)
+        own = rewards[first : first + len(inputs)]
+        total = (own * self.reward_weights.to(own.device)).nansum(1)
+        self._rewards = total.masked_fill(own.isnan().all(1), torch.nan)
+        return rewards
 
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
         """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
@@ -147,6 +158,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         with a KL term, ``ref_per_token_logps`` (B, T); with vLLM ``old_per_token_logps`` and
         ``importance_sampling_ratio``.
         """
+        if not self._policy().training:  # TRL's evaluation
+            return super()._generate_and_score_completions(inputs)
         step, rank = self.state.global_step, self.accelerator.process_index
         started = time.perf_counter()
         own = ("rank", rank) if rank else ()
@@ -159,17 +172,15 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             bound = self._rollouts.probe_bound
             difference = weight_difference(self._sampler, self.accelerator, self._policy(), bound=bound, step=step)
             columns["probe_difference"] = difference
-        rewards = [float("nan") if reward is None else reward for reward in self._rewards]
-        batch["rewards"] = torch.tensor(rewards, device=self.accelerator.device)
+        batch["rewards"] = self._rewards
         if self._kl_coef != 0.0:
             batch["ref_per_token_logps"] = self._reference_log_probs(batch)
         generated = time.perf_counter()
         self._select_tokens(batch, step)
-        if self._rollouts is not None:
-            self._sampling = self._correct_for_sampler(batch, self._rollouts.correction)
-            columns |= self._sampling
-        self._training_log.add(**columns)
-        self._training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
+        if self._correction is not None:
+            columns |= self._correct_for_sampler(batch, self._correction)
+        self.training_log.add(**columns)
+        self.training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
         self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
         self._passed = 0
         return batch
@@ -178,30 +189,31 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         """From the rollouts to the weights: statistics of the whole batch, the rule, this rank's rows of it."""
         whole = whole_batch(self.accelerator, batch, self._pad_id)
         mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
-        sampled = self._training_log.sampled(step)
+        sampled = self.training_log.sampled(step)
         live = None
         one = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
         sharded = isinstance(next(self._policy().parameters()), DTensor)
         if self._packed is not None and self._packed.levers.one_pass and one and not sharded:
             # a step is one micro-batch of whole groups and weights, so the statistics' pass can be the loss's
             live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
-        tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._scores, live)
-        self._sample = {k: v[: self._training_log.sample_rows] for k, v in whole.items()} if sampled else None
-        selecting = step >= (self._method.warmup_steps or 0)  # None where no study has filled it in
+        tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._choice.scores, live)
+        self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
+        selecting = step >= self._choice.warmup_steps
         of_updates = [mask for _ in range(self._updates)]
         if selecting:
             known = TokenBatch(tokens, advantages, mask, whole["completion_ids"])
             seed = derive_seed(self._seed, "selection", step)
-            of_updates = [self._rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
+            rule = self._choice.rule
+            of_updates = [rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
         values = {"logprob": tokens.logprob}
         for update, own in enumerate(of_updates):
-            counts = normaliser(self._method.normaliser if selecting else "response", own > 0, mask)
+            counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, mask)
             values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
         batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
         weights = of_updates[0]
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
-        self._training_log.rollouts(step, whole, tokens, weights, truncated, selecting=selecting)
+        self.training_log.rollouts(step, whole, tokens, weights, truncated, selecting=selecting)
 
     def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
         """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
@@ -274,6 +286,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Tensor:
         """Of TRL's micro-batch; of packed passes the next in the order of the groups, whose prompts are shared."""
+        if not self._policy().training:
+            loss: Tensor = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+            return loss
         if self._packed is not None:
             inputs = self._micro_batches[self._passed % len(self._micro_batches)]
         self._passed += 1
@@ -300,63 +315,74 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             per_token = per_token + self._kl_coef * k3(logps, reference)
             divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
         loss = selected_loss(per_token, weights * wanted, inputs[f"normaliser {update}"])
-        self._training_log.update(loss.detach(), divergence[mask], clipped[wanted])
+        self.training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
+    def _finish_step(self) -> None:
+        """After an optimiser step: what it did to the sampled tokens, and the rest of its record."""
+        if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
+            self.training_log.repeat()
+        last = self.state.global_step % self._updates == 0  # it counts this step already
+        if self._sample is not None and last:
+            started = time.perf_counter()
+            tokens = self._token_statistics(self._sample, ())
+            mask = self._sample["completion_mask"].bool()
+            self.training_log.after_update(tokens, mask, time.perf_counter() - started)
+            self._sample = None
+        self.training_log.finish_step(gathered_sums(self.accelerator, self.training_log.updates()))
+        self._unlogged += 1
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Called by transformers after each step, and once more at the end without a gradient's norm."""
+        """TRL's, with means over the steps since the last: what the rule kept, the KL term, and where clipping bound.
+
+        Called by transformers after every ``logging_steps`` steps, and once more at the end without a gradient's norm.
+        """
         if "grad_norm" in logs:
-            if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
-                self._training_log.repeat()
-            last = self.state.global_step % self._updates == 0  # it counts this step already
-            if self._sample is not None and last:  # what the updates did to its tokens
-                started = time.perf_counter()
-                tokens = self._token_statistics(self._sample, ())
-                mask = self._sample["completion_mask"].bool()
-                self._training_log.after_update(tokens, mask, time.perf_counter() - started)
-                self._sample = None
-            sums = gathered_sums(self.accelerator, self._training_log.updates())
-            self._training_log.finish_step(sums, logs["grad_norm"], logs["learning_rate"])
-            if self._rollouts is not None:
-                logs |= {f"sampling/{name}": value for name, value in self._sampling.items()}
+            self.training_log.add(grad_norm=float(logs["grad_norm"]), learning_rate=float(logs["learning_rate"]))
+            logs |= self.training_log.means(_LOGGED, self._unlogged)
+            self._unlogged = 0
         super().log(logs, start_time)
 
 
-def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int) -> dict[str, Tensor]:
-    """The rollouts of all ranks in the order of the ranks, on every rank, as wide as the longest row of all ranks.
+class _StepEnd(TrainerCallback):
+    """Calls what shall follow each optimiser step."""
 
-    TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Of this
-    rank's part are taken ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left, ``completion_ids`` and
-    ``completion_mask`` (B/R, T), padded on the right, ``rewards`` and ``advantages`` (B/R,).
-    """
-    padding = {"prompt_ids": pad_id, "prompt_mask": 0, "completion_ids": pad_id, "completion_mask": 0}
-    parts = {
-        name: accelerator.pad_across_processes(batch[name], 1, index, pad_first=name.startswith("prompt"))
-        for name, index in padding.items()
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """Called by transformers before it logs and saves."""
+        self._then()
+
+
+def _check(args: GRPOConfig) -> None:
+    """A UserError names what of TRL's configuration a selection of tokens is not defined for, and what to set."""
+    wanted: dict[str, Any] = {
+        "loss_type": "grpo",
+        "top_entropy_quantile": 1.0,
+        "importance_sampling_level": "token",
+        "off_policy_mask_threshold": None,
+        "use_liger_kernel": False,
+        "delta": None,
+        "steps_per_generation": args.gradient_accumulation_steps,
     }
-    parts |= {name: batch[name] for name in ("rewards", "advantages")}
-    return {name: accelerator.gather(part) for name, part in parts.items()}
+    if args.beta:
+        wanted["use_bias_correction_kl"] = False
+    wrong = [
+        f"GRPOConfig: {name}={getattr(args, name)!r} is not allowed with a selection of tokens; set {name}={value!r}"
+        for name, value in wanted.items()
+        if getattr(args, name) != value
+    ]
+    if wrong:
+        raise UserError("\n".join(wrong))
 
 
-def own_rows(accelerator: Accelerator, whole: Tensor, like: Tensor) -> Tensor:
-    """This rank's rows of a tensor over all of them, (B,) or (B, T), cut to the shape of its own part ``like``."""
-    start = accelerator.process_index * len(like)
-    rows = whole[start : start + len(like)]
-    return rows if rows.ndim == 1 else rows[:, : like.size(1)]
-
-
-def rounds(accelerator: Accelerator, parts: int) -> list[tuple[int, bool]]:
-    """Which of ``parts`` pieces of work this rank does, one a round, the same number of rounds on every rank.
-
-    A sharded model's forward pass needs every rank, so a rank without a piece of its own left repeats piece 0, whose
-    result does not count: the second of (piece, whether it counts).
-    """
-    ranks, rank = accelerator.num_processes, accelerator.process_index
-    mine = range(rank, -(-parts // ranks) * ranks, ranks)
-    return [(piece, True) if piece < parts else (0, False) for piece in mine]
-
-
-def gathered_sums(accelerator: Accelerator, values: list[Tensor]) -> Tensor:
-    """(sum, count) over the elements of each tensor on all ranks, float64, (len(values), 2)."""
-    pairs = [torch.stack([v.double().sum(), torch.tensor(v.numel(), device=v.device).double()]) for v in values]
-    return accelerator.gather(torch.stack(pairs).unsqueeze(0)).sum(0)
+def _correction(args: GRPOConfig, rollouts: Rollouts | None) -> Correction | None:
+    """How the difference of vLLM's probabilities from the trainer's is corrected; None where nothing is."""
+    if rollouts is not None:
+        return rollouts.correction
+    if not (args.use_vllm and args.vllm_importance_sampling_correction):
+        return None
+    names = ("mode", "clip_min", "clip_max")
+    stated = {name: getattr(args, f"vllm_importance_sampling_{name}") for name in names}
+    return Correction.model_validate({name: value for name, value in stated.items() if value is not None})

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.training._trainer import gathered_sums, own_rows, rounds
+from ict_core.training._ranks import gathered_sums, own_rows, rounds
 
 
 def rank_of(ranks: int, rank: int) -> SimpleNamespace:

@@ -1,0 +1,102 @@
+"""What a user names as a selection, made into the rule with its denominator and warm-up."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ict_core.config import Clip, Method, Normaliser, Surrogate, load_method
+from ict_core.errors import UserError
+from ict_core.selection import Rule, TokenBatch
+from ict_core.store import GROUP_SCORES, METHODS
+
+RuleFunction = Callable[[TokenBatch, torch.Generator], Tensor]
+"""A rule of one's own: the weights (B, T), bool or float >= 0, of a batch; the generator is the source of any draws."""
+
+
+class Weighs(Protocol):
+    """What gives tokens their weights: a :class:`Rule`, or a function of one's own."""
+
+    def weights(self, batch: TokenBatch, seed: int) -> Tensor:
+        """The weights (B, T), bool or float >= 0; ``seed`` is of random draws."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """A function of one's own as a rule."""
+
+    function: RuleFunction
+
+    def weights(self, batch: TokenBatch, seed: int) -> Tensor:
+        """What the function gives; a ValueError says what is wrong with it."""
+        weights = self.function(batch, torch.Generator().manual_seed(seed))
+        if weights.shape != batch.mask.shape:
+            name = getattr(self.function, "__name__", "the rule")
+            raise ValueError(f"{name}: weights of shape {tuple(weights.shape)}; allowed: {tuple(batch.mask.shape)}")
+        return weights * batch.mask
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A rule and all else that a method says of a training step."""
+
+    rule: Weighs
+    normaliser: Normaliser = "response"
+    warmup_steps: int = 0  # optimiser steps that train every token before the rule is on
+    scores: tuple[str, ...] = ()  # the scores over a group that the rule reads
+    surrogate: Surrogate | None = None  # in place of the clipped ratio
+
+    @classmethod
+    def of(cls, selection: Any) -> "Choice":
+        """The choice that was named.
+
+        Args:
+            selection: the name of a variant in ``configs/methods`` ("ict-10"); the path of a file like those; what such
+                a file holds (`config.Method`); a :class:`Rule`; or a function of a :class:`TokenBatch` and a
+                torch.Generator that gives the weights. A rule and a function have the whole response as denominator
+                and no warm-up; say it otherwise by a Choice of one's own.
+
+        Raises:
+            UserError: no such variant, or its file is wrong.
+        """
+        if isinstance(selection, Choice):
+            return selection
+        if isinstance(selection, (str, Path)):
+            selection = _read(selection)
+        if isinstance(selection, Rule):
+            return cls(selection, scores=_group_scores(selection.parameters.get("score")))
+        if hasattr(selection, "selector"):
+            return cls(
+                Rule.of(selection.selector, selection),
+                selection.normaliser,
+                selection.warmup_steps or 0,  # None where no study has filled it in
+                _group_scores(selection.parameters().get("score")),
+                selection.surrogate,
+            )
+        if callable(selection):
+            return cls(Own(selection), scores=tuple(GROUP_SCORES))
+        allowed = "a name from configs/methods, a YAML file, a Rule, or a function of (TokenBatch, torch.Generator)"
+        raise UserError(f"selection: {selection!r} is not allowed; allowed: {allowed}")
+
+    def surrogate_of(self, low: float, high: float) -> Surrogate:
+        """The method's own, or the clipped ratio with these bounds."""
+        return self.surrogate or Clip.model_validate({"kind": "clip", "low": low, "high": high})
+
+
+def _group_scores(name: Any) -> tuple[str, ...]:
+    return tuple(score for score in GROUP_SCORES if score == name)
+
+
+def _read(named: str | Path) -> Method:
+    """A variant of the project, or of a file."""
+    path = Path(named)
+    if path.suffix not in (".yaml", ".yml"):
+        path = METHODS / f"{named}.yaml"
+    method = load_method(path)
+    for key, instead in (("group_size", "GRPOConfig's num_generations"), ("random_reward", "a reward function")):
+        if getattr(method, key) is not None:
+            raise UserError(f"{path}: {key}: {getattr(method, key)} is no part of a selection; state it by {instead}")
+    return method

@@ -1,0 +1,231 @@
+"""The trainer and `select` as someone with a script of their own uses them, and the examples."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from transformers import AutoModelForCausalLM
+from trl import GRPOConfig, GRPOTrainer
+
+from ict_core import Choice, Rule, SelectiveGRPOTrainer, UserError, select
+
+REPOSITORY = Path(__file__).parents[2]
+PROBLEMS = Dataset.from_dict({"prompt": [f"{a} + {b} = " for a in range(2, 7) for b in range(2, 6)]})
+
+
+def ones(completions, **_):
+    return [float(text.count("1")) for text in completions]
+
+
+def parity(completions, **_):
+    return [None if not text else float(len(text) % 2) for text in completions]
+
+
+def config(folder, **changes):
+    values = {
+        "output_dir": str(folder),
+        "loss_type": "grpo",
+        "per_device_train_batch_size": 8,
+        "num_generations": 4,
+        "max_completion_length": 12,
+        "max_steps": 3,
+        "learning_rate": 1e-3,
+        "save_strategy": "no",
+        "report_to": "none",
+        "use_cpu": True,
+        "bf16": False,
+        "disable_tqdm": True,
+    }
+    return GRPOConfig(**values | changes)
+
+
+def trained(trainer):
+    trainer.train()
+    return {name: value.detach().clone() for name, value in trainer.model.state_dict().items()}
+
+
+def test_every_token_kept_is_trl_itself_to_the_bit_with_two_rewards_and_accumulation(tiny_checkpoint, tmp_path):
+    options = {"reward_weights": [1.0, 0.5], "gradient_accumulation_steps": 2, "per_device_train_batch_size": 4}
+    model, rewards = str(tiny_checkpoint), [ones, parity]
+    rollouts = []
+
+    def trainer_of(kind, **more):
+        return kind(model, rewards, config(tmp_path, **options), PROBLEMS, **more)
+
+    first = trainer_of(SelectiveGRPOTrainer, selection="grpo")
+    sample = first._generate_single_turn
+
+    def record(*given, **more):
+        rollouts.append(sample(*given, **more))
+        return rollouts[-1]
+
+    first._generate_single_turn = record
+    first.train()
+    ours, plain = trainer_of(SelectiveGRPOTrainer, selection="grpo"), trainer_of(GRPOTrainer)
+    weights = []
+    for trainer in (ours, plain):
+        replayed = iter(rollouts)
+
+        def replay(*_, replayed=replayed, trainer=trainer, **__):
+            torch.manual_seed(trainer.state.global_step)  # TRL draws the order of the micro-batches' rows next
+            return next(replayed)
+
+        trainer._generate_single_turn = replay
+        weights.append(trained(trainer))
+    assert all(torch.equal(weights[0][name], value) for name, value in weights[1].items())
+    log = ours.training_log.steps()
+    theirs = [entry["reward"] for entry in ours.state.log_history if "reward" in entry]
+    assert len(log) == 3 and theirs and log["reward"].notna().all()
+
+
+@pytest.mark.parametrize("passes", ["dense", "packed"])
+def test_a_log_every_second_step_has_every_step_in_the_own_log(tiny_checkpoint, tmp_path, passes):
+    trainer = SelectiveGRPOTrainer(
+        str(tiny_checkpoint), ones, config(tmp_path, logging_steps=2, max_steps=4), PROBLEMS, passes=passes
+    )
+    trainer.train()
+    log = trainer.training_log.steps()
+    assert log["step"].tolist() == [0, 1, 2, 3] and log[["loss", "h1", "kept_share"]].notna().all(axis=None)
+    assert log["grad_norm"].notna().tolist() == [False, True, False, True]
+    shown = [entry for entry in trainer.state.log_history if "selection/effective_share" in entry]
+    assert [entry["step"] for entry in shown] == [2, 4]
+    means = log["kept_share"].to_numpy().reshape(2, 2).mean(axis=1)
+    assert [entry["selection/effective_share"] for entry in shown] == pytest.approx(means)
+    assert all(abs(entry["loss"]) < 10 for entry in shown)
+
+
+def test_adapters_are_trained_as_in_trl(tiny_checkpoint, tmp_path):
+    peft = pytest.importorskip("peft")
+    adapters = peft.LoraConfig(r=2, lora_alpha=4, target_modules="all-linear", task_type="CAUSAL_LM")
+    trainer = SelectiveGRPOTrainer(
+        str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, peft_config=adapters, selection="entropy-20"
+    )
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    after = trained(trainer)
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed and all("lora" in name for name in changed)
+
+
+def test_an_evaluation_is_trls_own(tiny_checkpoint, tmp_path):
+    arguments = config(tmp_path, eval_strategy="steps", eval_steps=1, max_steps=1, per_device_eval_batch_size=4)
+    problems = PROBLEMS.select(range(2))
+    trainer = SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, problems)
+    trainer.train()
+    assert any("eval_reward" in entry for entry in trainer.state.log_history)
+    assert len(trainer.training_log.steps()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loss_type": "dapo"}, "set loss_type='grpo'"),
+        ({"importance_sampling_level": "sequence"}, "set importance_sampling_level='token'"),
+        ({"steps_per_generation": 2}, "set steps_per_generation=1"),
+        ({"beta": 0.1, "use_bias_correction_kl": True}, "set use_bias_correction_kl=False"),
+    ],
+)
+def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(tiny_checkpoint, tmp_path, changes, message):
+    with pytest.raises(UserError, match="is not allowed with a selection of tokens") as raised:
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path, **changes), PROBLEMS)
+    assert message in str(raised.value)
+
+
+def test_trls_default_loss_says_what_to_set(tiny_checkpoint, tmp_path):
+    arguments = config(tmp_path)
+    arguments.loss_type = GRPOConfig.__dataclass_fields__["loss_type"].default
+    with pytest.raises(UserError, match="set loss_type='grpo'"):
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS)
+
+
+def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
+    named = Choice.of("ict-10")
+    assert (named.normaliser, named.scores, named.warmup_steps) == ("kept", ("js",), 0)
+    file = tmp_path / "mine.yaml"
+    file.write_text("selector: top-score\nscore: kl\npercent: 30\nnormaliser: response\nwarmup_steps: 4\n")
+    read = Choice.of(str(file))
+    assert (read.rule.selector, read.normaliser, read.warmup_steps) == ("top-score", "response", 4)
+    rule = Choice.of(Rule("mine", "stapo", {}))
+    assert (rule.normaliser, rule.scores) == ("response", ())
+    assert Choice.of(rule) is rule
+    assert Choice.of(lambda batch, generator: batch.mask).normaliser == "response"
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ("ict-11", r"configs/methods/ict-11.yaml: no such file; allowed: one of .*ict-10"),
+        (7, "selection: 7 is not allowed; allowed: a name"),
+        ("ict-10-g4", "group_size: 4 is no part of a selection; state it by GRPOConfig's num_generations"),
+        ("ict-10-random-reward", "state it by a reward function"),
+    ],
+)
+def test_an_unknown_selection_names_what_is_allowed(selection, message):
+    with pytest.raises(UserError, match=message):
+        Choice.of(selection)
+
+
+def test_weights_of_a_wrong_shape_name_the_function(tiny_checkpoint):
+    def transposed(batch, generator):
+        return batch.mask.T
+
+    with pytest.raises(ValueError, match="transposed: weights of shape"):
+        select(model_of(tiny_checkpoint), rollouts(), transposed, group_size=2)
+
+
+def model_of(checkpoint):
+    return AutoModelForCausalLM.from_pretrained(checkpoint).double()
+
+
+def rollouts():
+    ids = torch.arange(5, 45).view(4, 10)
+    return {
+        "prompt_ids": ids[:, :3],
+        "prompt_mask": torch.tensor([[0, 1, 1], [0, 1, 1], [1, 1, 1], [1, 1, 1]]),
+        "completion_ids": ids[:, 3:],
+        "completion_mask": torch.tensor([[1] * 7, [1] * 5 + [0] * 2, [1] * 7, [1] * 2 + [0] * 5]),
+        "advantages": torch.tensor([1.0, -1.0, 0.5, -0.5]),
+    }
+
+
+def test_select_gives_the_tokens_of_the_highest_entropy(tiny_checkpoint):
+    """An oracle: one row at a time, without padding, by log_softmax in float64."""
+    model, batch = model_of(tiny_checkpoint), rollouts()
+    chosen = select(model, batch, "entropy-20-by-group", group_size=2)
+    for row in range(4):
+        prompt = batch["prompt_ids"][row][batch["prompt_mask"][row].bool()]
+        answer = batch["completion_ids"][row][: batch["completion_mask"][row].sum()]
+        logits = model(torch.cat([prompt, answer])[None]).logits[0, len(prompt) - 1 : -1]
+        logprobs = logits.log_softmax(-1)
+        own = chosen.statistics.h1[row, : len(answer)]
+        assert own.tolist() == pytest.approx((-(logprobs.exp() * logprobs).sum(-1)).tolist(), abs=1e-5)
+        sampled = logprobs.gather(-1, answer[:, None]).squeeze(-1)
+        assert chosen.statistics.logprob[row, : len(answer)].tolist() == pytest.approx(sampled.tolist(), abs=1e-5)
+    mask, h1 = batch["completion_mask"].bool(), chosen.statistics.h1
+    for rows in (slice(0, 2), slice(2, 4)):
+        kept = int(chosen.weights[rows].sum())
+        assert kept == -(-int(mask[rows].sum()) // 5)
+        assert h1[rows][chosen.weights[rows] > 0].min() >= h1[rows][mask[rows] & (chosen.weights[rows] == 0)].max()
+    assert chosen.denominator.tolist() == [7, 5, 7, 2]
+
+
+def test_select_warms_up_and_divides_as_the_method_does(tiny_checkpoint):
+    model, batch = model_of(tiny_checkpoint), rollouts()
+    choice = Choice(Choice.of("ict-10").rule, normaliser="kept", warmup_steps=2, scores=("js",))
+    early = select(model, batch, choice, group_size=2, step=1)
+    assert torch.equal(early.weights, batch["completion_mask"].float()) and early.denominator.tolist() == [7, 5, 7, 2]
+    late = select(model, batch, choice, group_size=2, step=2)
+    assert late.weights.sum(1).tolist() == late.denominator.tolist() == [1, 1, 1, 1]
+    with pytest.raises(ValueError, match="are not whole groups of 3"):
+        select(model, batch, choice, group_size=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", sorted((REPOSITORY / "examples").glob("*.py")), ids=lambda file: file.stem)
+def test_the_examples_run_on_a_mini_base(example, tiny_checkpoint, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example), str(tiny_checkpoint), "3"])
+    runpy.run_path(str(example), run_name="__main__")
+    assert "2" in capsys.readouterr().out.splitlines()[-1]
