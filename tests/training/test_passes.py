@@ -10,8 +10,7 @@ from short_runs import MODEL
 from test_trainer import GRPO, LengthPool, Rule, recipe, top
 from trl.trainer.utils import split_tensor_dict
 
-from ict_core import selection
-from ict_core.training import Levers, TrainingRun, build_trainer
+from ict_core.training import Choice, Levers, TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12
 NOTHING = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
@@ -55,8 +54,7 @@ def rollouts(kl: bool) -> dict[str, torch.Tensor]:
 
 def gradients(trainer, rule, batch, micro_batches):
     """Of one step, with the loss of each micro-batch."""
-    trainer._method, trainer._rule = rule, selection.Rule.of("", rule)
-    trainer._scores = ("js",) if rule.parameters().get("score") == "js" else ()
+    trainer._choice = Choice.of(rule)
     trainer.args.gradient_accumulation_steps = trainer.current_gradient_accumulation_steps = micro_batches
     trainer.model.zero_grad()
     inputs = dict(batch)
