@@ -62,6 +62,9 @@ def locked_versions(lock: Path) -> dict[str, str]:
     try:
         lines = lock.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
+        if not lock.parent.is_dir():
+            advice = "the package is installed alone; a study runs in a checkout of the repository, after `make env`"
+            raise UserError(f"{lock.parent}: no such folder: {advice}") from error
         raise UserError(f"{lock}: no such file; `make lock` writes it") from error
     versions: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
