@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Option
 
-from ict_core.commands import stages, tools  # noqa: F401  # which declare the subcommands
+from ict_core.commands import evaluation, stages, tools  # noqa: F401  # which declare the subcommands
 from ict_core.commands.app import Given, MaybeStudyFile, app, command
 from ict_core.commands.stages import UNUSED_IN_PRETRAINING, prepare, study_to_run, unused_in_training
 from ict_core.process import end_with_parent, loading, numerics, serve

@@ -16,6 +16,8 @@ from ._collect import count_grades as count_grades
 from ._collect import score_grades as score_grades
 from ._declarations import Shown as Shown
 from ._declarations import read_declarations as read_declarations
+from ._evaluated import benchmark_results as benchmark_results
+from ._evaluated import result_lines as result_lines
 from ._ledger import LedgerFrames as LedgerFrames
 from ._ledger import as_json as as_json
 from ._ledger import describe as describe

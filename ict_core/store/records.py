@@ -50,6 +50,15 @@ SAMPLED = COMPLETIONS | _texts("ids")
 """``ids``: the sampled tokens, see :func:`listed`."""
 
 GRADES = _PROBLEM | _whole("sample") | _texts("status extracted finish_reason") | _whole("tokens")
+ANSWERS = (
+    _PROBLEM
+    | _texts("prompt answer")
+    | _whole("sample seed")
+    | _texts("text status extracted finish_reason")
+    | _whole("tokens")
+)
+"""Of `ict eval`: every answer (``text``) with its problem's prompt, gold ``answer`` and verdict."""
+
 TUNING = _texts("model variant") | _floats("rate") | _whole("seed") | _floats("reward") | _flags("chosen")
 """A row a training that a variant's learning rate was chosen by, ``reward``: its mean over the last quarter of the
 steps."""

@@ -10,6 +10,7 @@ from typing import Any
 from ict_core.config import load_model
 from ict_core.errors import UserError
 from ict_core.models import checkpoint_sizes, read_tokenizer
+from ict_core.store import MANIFEST, read_manifest
 from ict_core.training import check_family
 
 _SMALL_FILES = ("*.json", "tokenizer.model", "merges.txt", "chat_template.jinja")  # of a checkpoint, without weights
@@ -93,7 +94,8 @@ def _text(source: Source) -> tuple[str, list[str]]:
     lines += [f"  {key}: {value}" for key, value in checkpoint_sizes(config).items()]
     lines += [f"tied_embeddings: {str(bool(config.tie_word_embeddings)).lower()}", f"dtype: {dtype}"]
     lines += [f"stop_ids: {ids}"]
-    lines += _template(tokenizer, remarks)
+    made = _study_of(folder)
+    lines += _template(tokenizer, remarks) if made is None else _prompt_of(made, remarks)
     remarks.append("hardware: not written; without it the model runs on the CPU in one process (docs/models.md)")
     try:
         check_family(own)
@@ -112,6 +114,24 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _ids(value: Any) -> Iterator[Any]:
     yield from value if isinstance(value, list) else [value]
+
+
+def _study_of(folder: Path) -> dict[str, Any] | None:
+    """The model's configuration in the study that made this checkpoint; None where none did."""
+    for place in (folder, folder.parent):  # a base model's manifest lies in it, that of a training beside it
+        if (place / MANIFEST).exists():
+            config = read_manifest(place / MANIFEST).get("config", {})
+            return config.get("model") if isinstance(config, dict) else None
+    return None
+
+
+def _prompt_of(model: dict[str, Any], remarks: list[str]) -> list[str]:
+    """The lines of the prompt that the study had; without one the problem's prompt stands alone."""
+    prompt = model.get("prompt")
+    remarks.append("prompt: as in the study that made this checkpoint" + ("" if prompt else ", which had none"))
+    if not prompt:
+        return []
+    return ["prompt:", *(f"  {key}: {json.dumps(prompt[key])}" for key in ("template", "source"))]
 
 
 def _template(tokenizer: Any, remarks: list[str]) -> list[str]:

@@ -37,7 +37,7 @@ class Copy:
                 (folder / part).symlink_to(source.readlink())
             elif source.is_dir():
                 half_written = shutil.ignore_patterns("*.pyc.*")  # bytecode of another of pytest's processes
-                shutil.copytree(source, folder / part, ignore=half_written)
+                shutil.copytree(source, folder / part, symlinks=True, ignore=half_written)
             else:
                 (folder / part).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, folder / part)

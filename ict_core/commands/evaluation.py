@@ -1,0 +1,240 @@
+"""`ict eval`: one model's answers to any of the benchmarks, without a study's file."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import yaml
+from typer import Argument, Option
+
+from ict_core.commands.app import command
+from ict_core.commands.stages import prepare, study_to_run
+from ict_core.errors import UserError
+from ict_core.process import numerics
+from ict_core.process.numerics import Numerics
+from ict_core.store import REPOSITORY
+
+if TYPE_CHECKING:
+    from ict_core.config import Study
+
+_FOLDERS = ("benchmarks", "methods", "data", "accelerate")  # of configs, as they are
+_STUDY = "eval"
+_HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of trainings
+    **{"accelerate": "one-gpu", "gpus": 1, "micro_batch_sequences": 8, "gradient_checkpointing": False},
+    **{"memory_gib": 16, "train_hours": 1.0, "generate_hours": 12.0},
+}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """How the answers are drawn, and graded."""
+
+    samples: Annotated[int, Option(help="answers a problem, n of pass@k")] = 8
+    temperature: Annotated[float, Option(help="of the sampling, above 0")] = 1.0
+    top_p: Annotated[float, Option(help="of the sampling")] = 1.0
+    max_new_tokens: Annotated[int, Option(help="of an answer")] = 1024
+    engine: Annotated[str, Option(help="vllm or transformers")] = "vllm"
+    threads: Annotated[int, Option(help="of the CPU, and processes of the grader")] = 1
+    portable: Annotated[
+        bool, Option("--portable", help="the same bytes on every x86-64 CPU, at a quarter of the speed")
+    ] = False
+
+    @property
+    def numerics(self) -> Numerics:
+        """As a study states them."""
+        return "portable" if self.portable else "native"
+
+    def check(self) -> None:
+        """A UserError if fewer than one answer is asked for."""
+        if self.samples < 1:
+            raise UserError(f"--samples: {self.samples} is not allowed; allowed: at least 1")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which problems, and where they come from."""
+
+    benchmarks: Annotated[str, Option(help="names of configs/benchmarks, with commas: gsm8k,math-500")]
+    problems: Annotated[int | None, Option(help="of each benchmark, drawn at random (default: all)")] = None
+    mirror: Annotated[Path | None, Option(help="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl in place of the hub")] = None
+
+
+@command("eval")
+def evaluate(
+    model: Annotated[str, Argument(help="a checkpoint's folder, its id on the hub, or a name of configs/models")],
+    asked: Asked,
+    sampled: Sampled,
+    out: Annotated[
+        Path | None, Option(help="a new folder: results.json, answers.parquet (default: eval-MODEL)")
+    ] = None,
+) -> None:
+    """Let one model answer benchmarks, grade the answers, and print pass@k with intervals."""
+    started = time.perf_counter()
+    sampled.check()
+    numerics.use(sampled.numerics)
+    name = Path(model.rstrip("/")).name.lower()
+    folder = out or Path(f"eval-{name}")
+    result = folder / "results.json"
+    if result.exists():
+        raise UserError(f"{result}: is there already; give another --out, or remove the folder")
+    with _work(folder) as work:
+        study = _written(work, model, name, asked, sampled)
+        loaded = _with_samples(study_to_run(study), sampled.samples)
+        _run(loaded, name, work, asked.mirror, sampled.threads)
+        from ict_core.evidence import result_lines
+        from ict_core.markdown import markdown_table
+        from ict_core.store import records, write_json
+
+        answers = _answers(work)
+        told = _told(loaded, model, work, sampled, time.perf_counter() - started)
+        records.write_frame(answers, folder / "answers.parquet", records.ANSWERS)
+        write_json(result, told)
+        head, *rows = result_lines(told["results"])
+        print(markdown_table(head, rows, "l" + "r" * (len(head) - 1)), end="")
+        print(f"{result}; {folder / 'answers.parquet'} has every answer")
+
+
+@contextmanager
+def _work(folder: Path) -> Iterator[Path]:
+    """A folder for what lies between; it stays after an error or a kill, so that no answer is drawn twice."""
+    work = folder / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    yield work
+    shutil.rmtree(work)
+
+
+def _written(work: Path, model: str, name: str, asked: Asked, sampled: Sampled) -> Path:
+    """The study of this one model, written beside the project's configuration."""
+    configs = work / "configs"
+    for kind in ("models", "training", "studies"):
+        (configs / kind).mkdir(parents=True, exist_ok=True)
+    for kind in _FOLDERS:
+        if not (configs / kind).exists():
+            (configs / kind).symlink_to(REPOSITORY / "configs" / kind, target_is_directory=True)
+    recipe = yaml.safe_load((REPOSITORY / "configs/training/mini.yaml").read_text(encoding="utf-8"))
+    _write(configs / "training/eval.yaml", recipe | {"passes": "dense"})  # any family: nothing is trained
+    _write_model(work, model, name)
+    data: dict[str, Any] = {"seed": 0, "train_problems": recipe["prompts_per_step"]}
+    data |= {"problems_per_benchmark": asked.problems} if asked.problems is not None else {}
+    data |= {"mirror": str(asked.mirror.absolute())} if asked.mirror is not None else {}
+    study = {
+        "study": _STUDY,
+        "note": "One model's answers.",
+        "scale": "mini",
+        "training": "eval",
+        "selection_warmup_steps": 0,
+        "numerics": sampled.numerics,
+        "data": data,
+        "benchmarks": [name.strip() for name in asked.benchmarks.split(",")],
+        "evaluation": {
+            "engine": sampled.engine,
+            "samples": max(4, sampled.samples),
+            **{key: getattr(sampled, key) for key in ("temperature", "top_p", "max_new_tokens", "threads")},
+        },
+        "grading": {"seconds": 5, "memory_mib": 1024},
+        "evidence": {"margin_points": 2.0, "power": 0.8},
+        "grid": [{"models": [name], "methods": ["grpo"], "seeds": [0]}],
+        "baselines": ["grpo"],
+    }
+    _write(configs / "studies" / f"{_STUDY}.yaml", study)
+    return configs / "studies" / f"{_STUDY}.yaml"
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+def _write_model(work: Path, model: str, name: str) -> None:
+    """The model's file: the project's own, or one made from the checkpoint, for the device that is here."""
+    import torch
+
+    from ict_core.tools import model_file
+
+    path, known = work / "configs/models" / f"{name}.yaml", REPOSITORY / "configs/models" / f"{model}.yaml"
+    if known.exists():
+        shutil.copyfile(known, path)
+    elif not path.exists():
+        _, remarks = model_file(model, name, work)
+        for remark in remarks:
+            print(f"* {remark}", file=sys.stderr)
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if content.get("kind") == "pretrained-from-scratch":
+        raise UserError(f"{model}: is pretrained by a study; give the folder of its checkpoint, .../base/seed-0/model")
+    content.pop("hardware", None)
+    content |= {"hardware": _HARDWARE} if torch.cuda.is_available() else {"dtype": "float32"}
+    _write(path, content)
+
+
+def _with_samples(study: "Study", samples: int) -> "Study":
+    """With as many answers a problem as were asked for: a study has at least four."""
+    from dataclasses import replace
+
+    return replace(study, evaluation=study.evaluation.changed(samples=samples))
+
+
+def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: int) -> None:
+    """The stages of a study's base model: problems, checkpoint, answers, grades."""
+    from ict_core.config import BASE_VARIANT, Cell
+    from ict_core.process import loading
+    from ict_core.stages import data
+
+    problems, checkpoint = work / "problems.parquet", work / "model"
+    if not problems.exists():
+        data.run(study, mirror, work / "train.parquet", problems)
+    if not checkpoint.exists():
+        with loading():
+            from ict_core.stages import fetch_model
+
+        fetch_model.run(study, name, work, mirror, checkpoint)
+    prepare()
+    from ict_core.stages import generate, grade
+
+    cell, answered = Cell(name, BASE_VARIANT, 0), work / "completions.parquet"
+    generate.run(study, cell, checkpoint, problems, work / "cache", answered, work / "generation.json")
+    grade.run(study, answered, problems, workers, work / "grades.parquet", work / "grading.json")
+
+
+def _answers(work: Path) -> Any:
+    """``records.ANSWERS``: every answer beside its problem and its grade."""
+    from ict_core.store import records
+
+    key = ["benchmark", "problem"]
+    problems = records.read_frame(work / "problems.parquet", records.PROBLEMS)
+    completions = records.read_frame(work / "completions.parquet", records.COMPLETIONS)
+    grades = records.read_frame(work / "grades.parquet", records.GRADES)
+    graded = completions.merge(grades[[*key, "sample", "status", "extracted"]], on=[*key, "sample"])
+    return graded.merge(problems[[*key, "prompt", "answer"]], on=key)[list(records.ANSWERS)]
+
+
+def _told(study: "Study", model: str, work: Path, sampled: Sampled, seconds: float) -> dict[str, Any]:
+    """The content of ``results.json``; the names are lm-evaluation-harness's where it has one."""
+    from ict_core.evidence import benchmark_results
+    from ict_core.store import read_manifest, records
+
+    made = read_manifest(work / "generation.json")
+    grades = records.read_frame(work / "grades.parquet", records.GRADES)
+    (stated,) = study.models.values()
+    return {
+        "results": benchmark_results(grades, list(study.benchmarks), sampled.samples),
+        "model_name": model,
+        "model_source": made["engine"],
+        "config": {
+            "model": json.loads(stated.model_dump_json(exclude_none=True)),
+            "model_sha256": made["model_sha256"],
+            "evaluation": study.evaluation.dump(),
+            "benchmarks": {key: benchmark.dump() for key, benchmark in study.benchmarks.items()},
+            "numerics": study.numerics,
+            "seed": 0,
+        },
+        "versions": {"python": made["python"], **made["packages"]},
+        "git_hash": made["source"]["commit"],
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "total_evaluation_time_seconds": round(seconds, 1),
+    }

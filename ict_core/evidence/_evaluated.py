@@ -1,0 +1,71 @@
+"""What one model's graded answers say: pass@k of every benchmark and of their average, with intervals over problems."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence._collect import count_grades
+from ict_core.statistics import AVERAGE, Estimate, Floats, over_problems, pass_at_k, wilson
+
+
+def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: int) -> dict[str, dict[str, Any]]:
+    """By benchmark, as they are named, and for ``average`` of several: pass@k for k of 1, 4 and ``samples``.
+
+    Of ``records.GRADES``, as a study's base model has them. Each pass@k has its standard error (``_stderr``) and the
+    limits of its 95 % interval for new problems of this kind (``_low``, ``_high``): Wilson's of one answer a problem,
+    else Student's t over problems on the logit scale. Numbers that do not exist are None. ``n-samples`` are answers
+    that could be graded; ``ungraded`` are not wrong, and count nowhere.
+    """
+    counts = count_grades(grades)
+    ks = sorted({k for k in (1, 4, samples) if k <= samples})
+    blocks: dict[str, dict[str, Floats]] = {}
+    results: dict[str, dict[str, Any]] = {}
+    for name in benchmarks:
+        rows = counts[counts["benchmark"] == name]
+        n, correct = rows["n"].to_numpy(np.int64), rows["correct"].to_numpy(np.int64)
+        graded = n > 0
+        blocks[name] = {f"pass@{k}": _values(n[graded], correct[graded], k) for k in ks}
+        told: dict[str, Any] = {}
+        for metric, values in blocks[name].items():
+            told |= _told(metric, [values], yes_or_no=bool((n == 1).all()))
+        results[name] = told | {
+            "problems": len(rows),
+            "n-samples": int(n.sum()),
+            "ungraded": int(rows["sampled"].sum() - n.sum()),
+            "truncated": float(rows["truncated"].sum() / rows["sampled"].sum()),
+        }
+    if len(blocks) > 1:
+        told = {}
+        for k in ks:
+            told |= _told(f"pass@{k}", [of_metric[f"pass@{k}"] for of_metric in blocks.values()])
+        results[AVERAGE] = told
+    return results
+
+
+def _values(n: Floats, correct: Floats, k: int) -> Floats:
+    """pass@k of each problem; pass@n of one with fewer than k graded answers."""
+    return np.array([float(pass_at_k(own, right, min(k, int(own)))) for own, right in zip(n, correct, strict=True)])
+
+
+def _told(metric: str, blocks: list[Floats], yes_or_no: bool = False) -> dict[str, float | None]:
+    level: Estimate = wilson(blocks[0]) if yes_or_no else over_problems(blocks).of_share()
+    numbers = {"": level.mean, "_stderr": level.se, "_low": level.low, "_high": level.high}
+    return {metric + ending: None if np.isnan(value) else float(value) for ending, value in numbers.items()}
+
+
+def result_lines(results: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """The rows of a table: benchmark, then every pass@k in percent with its interval, and the answers."""
+    metrics = [key for key in next(iter(results.values())) if key.startswith("pass@") and "_" not in key]
+
+    def cell(row: Mapping[str, Any], metric: str) -> str:
+        low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+        limits = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
+        return "—" if row[metric] is None else f"{100 * row[metric]:.1f}{limits}"
+
+    rows = []
+    for name, row in results.items():
+        counts = [str(row.get(key, "—")) for key in ("problems", "n-samples")]
+        rows.append([name, *(cell(row, metric) for metric in metrics), *counts])
+    return [["benchmark", *metrics, "problems", "answers"], *rows]

@@ -1,0 +1,78 @@
+"""`ict eval`: one model on benchmarks without a study's file, and its numbers beside those of the workflow."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+from repository_copy import Copy
+
+from ict_core.statistics import run_frame
+from ict_core.store import records
+
+SETTINGS = ("--samples", "4", "--problems", "4", "--max-new-tokens", "112", "--portable")
+CHECKPOINT = "results/smoke/mini-xs/base/seed-0/model"
+
+
+@pytest.mark.slow
+def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupted, tmp_path):
+    copy = Copy(tmp_path / "copy", uninterrupted)
+    out = tmp_path / "out"
+    benchmarks = "mini-word,mini-stem"
+    command = ("ict", "eval", CHECKPOINT, "--benchmarks", benchmarks, *SETTINGS, "--out", str(out))
+    done = copy.run(*command)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "| mini-word |" in done.stdout and "completion" in done.stdout  # the progress of the sampling
+    assert sorted(path.name for path in out.iterdir()) == ["answers.parquet", "results.json"]
+    cell = uninterrupted / "results/smoke/mini-xs/base/seed-0"
+    completions = records.read_frame(cell / "completions.parquet", records.COMPLETIONS)
+    answers = records.read_frame(out / "answers.parquet", records.ANSWERS)
+    key = ["benchmark", "problem", "sample"]
+    both = answers.merge(completions, on=key, suffixes=("", "_of_study"))
+    assert len(both) == len(answers) == 2 * 4 * 4
+    assert (both["text"] == both["text_of_study"]).all() and (both["seed"] == both["seed_of_study"]).all()
+    told = json.loads((out / "results.json").read_text())
+    scores = records.read_frame(uninterrupted / "results/smoke/scores.parquet", records.SCORES)
+    base = scores[(scores["variant"] == "base") & scores["benchmark"].isin(benchmarks.split(","))]
+    runs = run_frame(base, ["pass@1", "pass@4"]).set_index(["benchmark", "metric"])["value"]
+    levels = pd.read_parquet(uninterrupted / "results/smoke/statistics/levels.parquet").query("variant == 'base'")
+    levels = levels.set_index(["benchmark", "metric"])
+    for benchmark in (*benchmarks.split(","), "average"):
+        for metric in ("pass@1", "pass@4"):
+            assert told["results"][benchmark][metric] == pytest.approx(runs[benchmark, metric], abs=1e-12)
+            if benchmark != "average":  # the study's is over more benchmarks
+                for limit in ("low", "high"):
+                    expected = levels.loc[(benchmark, metric), limit]
+                    found = told["results"][benchmark][f"{metric}_{limit}"]
+                    assert found == pytest.approx(expected) if found is not None else pd.isna(expected)
+    assert list(told["results"]) == [*benchmarks.split(","), "average"]
+    assert told["model_name"] == CHECKPOINT and told["config"]["evaluation"]["samples"] == 4
+    assert set(told) >= {"results", "config", "versions", "git_hash", "date", "total_evaluation_time_seconds"}
+    again = copy.run(*command)
+    assert again.returncode == 2 and "is there already; give another --out" in again.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (("--benchmarks", "mini-wrod"), "did you mean 'mini-word'"),
+        (("--samples", "0"), "--samples: 0 is not allowed; allowed: at least 1"),
+        (("--temperature", "0"), "temperature"),
+        (("--engine", "vlm"), "engine"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(uninterrupted, tmp_path, changed, message):
+    copy, out = Copy(tmp_path / "copy", uninterrupted), tmp_path / "out"
+    options = {"--benchmarks": "mini-word", "--samples": "4", "--out": str(out)} | {changed[0]: changed[1]}
+    done = copy.run("ict", "eval", CHECKPOINT, *(word for option in options.items() for word in option))
+    assert done.returncode == 2 and message in done.stdout and "Traceback" not in done.stdout
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_no_model_and_one_that_a_study_makes_are_refused(uninterrupted, tmp_path):
+    copy = Copy(tmp_path / "copy", uninterrupted)
+    for model, message in (("mini-xs", "is pretrained by a study"), (str(tmp_path), "cannot be")):
+        done = copy.run("ict", "eval", model, "--benchmarks", "mini-word", "--out", str(tmp_path / "out"))
+        assert done.returncode == 2 and message in done.stdout, done.stdout
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
