@@ -13,7 +13,7 @@ SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce figures tokens reference test everything lint fast fuzz survive lock clean
+.PHONY: help env system reproduce figures tokens reference test everything lint fast fuzz survive site lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -84,6 +84,15 @@ fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/workflow/killing.py --study $(STUDY) --kills 30 \
 	    --reference results/uninterrupted/$(STUDY)
+
+site: .venv-docs/.installed  ## the documentation as a site in site/, with a search and a reference
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+.venv-docs/.installed: requirements/docs.lock
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements/docs.lock
+	@touch $@
 
 lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
 	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh

@@ -1,7 +1,7 @@
 """A rule of one's own in TRL's trainer: `python examples/own_rule.py MODEL`.
 
 It trains what the model is unsure of and samples often: weight H1 p, divided by its mean over the batch. To have it in
-the studies as well, give it a file in ict_core/selection/ and one in configs/methods/ (CONTRIBUTING.md).
+the studies as well, give it a file in ict_core/selection/ and one in configs/methods/ (docs/recipes.md).
 """
 
 import sys

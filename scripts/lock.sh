@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes requirements/{cpu,gpu,evidence}.lock anew: `make lock`. The resolver is uv, in a throw-away environment.
+# Writes requirements/{cpu,gpu,evidence,docs}.lock anew: `make lock`. The resolver is uv, in a throw-away environment.
 # Platform and Python versions are those of [tool.uv] in pyproject.toml. A lock keeps its pins where they
 # still fit; `make lock UPGRADE=1` takes the newest.
 set -euo pipefail
@@ -33,3 +33,4 @@ lock cpu --excludes requirements/cpu-excludes.txt
 grep -vE '^(apache-tvm-ffi|setuptools)==' requirements/cpu.lock > "$scratch/shared.txt"
 lock gpu --constraints "$scratch/shared.txt"
 lock evidence --constraints requirements/cpu.lock
+lock docs --constraints requirements/cpu.lock

@@ -77,8 +77,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     no threshold depends on micro-batching or on the number of ranks. With every token kept (``selection="grpo"``) and
     dense passes, a run is bit-equal to TRL's own.
 
+    All arguments are TRL's but these:
+
     Args:
-        *args, **kwargs: TRL's.
         selection: what :meth:`Choice.of` takes: a name ("ict-10"), a YAML file, a rule.
         passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
             prefix once, for the families of docs/models.md. Of the latter a :class:`Levers` says which savings are on.

@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md: the commands of their steps, as a reader pastes them."""
+"""The recipes of docs/recipes.md: the commands of their steps, as a reader pastes them."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 from repository_copy import REPOSITORY, Copy
 
 RECIPES = ("Add a method", "Add a benchmark", "Add a model")
-_TEXT = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+_TEXT = (REPOSITORY / "docs/recipes.md").read_text(encoding="utf-8")
 
 
 def steps(title: str) -> list[str]:

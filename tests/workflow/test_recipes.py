@@ -1,4 +1,4 @@
-"""The three recipes of CONTRIBUTING.md, followed to the letter in a copy of the repository."""
+"""The three recipes of docs/recipes.md, followed to the letter in a copy of the repository."""
 
 import math
 import re

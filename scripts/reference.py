@@ -1,0 +1,131 @@
+"""Writes the reference pages of the site: `python scripts/reference.py` makes docs/commands.md and docs/keys.md anew.
+
+The commands come from their declarations, the keys from the source of ict_core/config: type, default and the comment
+beside each.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PEOPLE = ["doctor", "check", "plan", "status", "diff", "explain", "verify", "eval"]  # beside the stages of a study
+PEOPLE += ["add-model", "shadow", "tokens", "lease"]
+MODULES = {  # of ict_core.config -> what its sections are of
+    "_study_file": "A study: `configs/studies/<study>.yaml`",
+    "_tuning": "A study's tuning",
+    "_methods": "A recipe, `configs/training/<training>.yaml`, and every method, `configs/methods/<variant>.yaml`",
+    "_selectors": "The methods' selectors",
+    "_inputs": "Models, benchmarks and training sets: `configs/{models,benchmarks,data}/<name>.yaml`",
+}
+
+
+def commands_page() -> str:
+    """Every subcommand of `ict` with its arguments."""
+    from ict_core.commands.cli import app
+
+    whole: Any = typer.main.get_command(app)
+    own = {name: command for name, command in whole.commands.items() if not command.hidden}
+    parts = [
+        "# Commands\n",
+        "`ict COMMAND --help` says the same. Made from the declarations by `python scripts/reference.py`.\n",
+        "## For people\n",
+        *(_command(name, own[name]) for name in PEOPLE),
+        "## Stages\n",
+        "Each rule of the workflow calls one of these; each runs alone as well.\n",
+        *(_command(name, command) for name, command in own.items() if name not in PEOPLE),
+    ]
+    return "\n".join(parts)
+
+
+def _command(name: str, command: Any) -> str:
+    rows = [_parameter(parameter) for parameter in command.params if parameter.name != "help"]
+    table = ["| | |", "|---|---|", *rows, ""] if rows else []
+    return "\n".join([f"### ict {name}\n", f"{command.help}\n", *table])
+
+
+def _parameter(parameter: Any) -> str:
+    shown = ", ".join(parameter.opts)
+    if parameter.param_type_name == "argument":
+        shown = (parameter.metavar or parameter.name).upper()
+    text = " ".join((parameter.help or "").split())
+    given = parameter.default
+    if parameter.required:
+        text = f"{text} (required)".strip()
+    elif given not in (None, False, ()) and not callable(given) and not isinstance(given, (Path, list)):
+        text = f"{text} (default: {given})".strip()
+    return f"| `{shown}` | {_prose(text)} |"
+
+
+def keys_page() -> str:
+    """Every section of the configuration with its keys."""
+    parts = [
+        "# Keys of the configuration\n",
+        "A key without a default must be stated. An unknown key, or a value that is none of those allowed, is refused "
+        "before a job starts, with file, key, value and what is allowed. Made from `ict_core/config/` by "
+        "`python scripts/reference.py`.\n",
+    ]
+    for module, title in MODULES.items():
+        parts += [f"## {title}\n", *_sections(module)]
+    return "\n".join(parts)
+
+
+def _sections(module: str) -> Iterator[str]:
+    source = inspect.getsource(import_module(f"ict_core.config.{module}"))
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef) or not any(isinstance(line, ast.AnnAssign) for line in node.body):
+            continue
+        if any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+            continue
+        bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) != "Section"]
+        more = f" Beside these the keys of {', '.join(bases)}." if bases else ""
+        rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines)]
+        doc = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
+        yield "\n".join(
+            [f"### {node.name.strip('_')}\n", f"{doc}{more}\n", "| key | value | |", "|---|---|---|", *rows, ""]
+        )
+
+
+def _key(line: ast.AnnAssign, lines: list[str]) -> Iterator[str]:
+    kind = ast.unparse(line.annotation)
+    if kind.startswith("ClassVar"):
+        return
+    own = "\n".join(lines[line.lineno - 1 : line.end_lineno])
+    comment = re.search(r"#\s*(.+)$", own, re.MULTILINE)
+    told = [comment[1]] if comment else []
+    default = "" if line.value is None else ast.unparse(line.value)
+    if default.startswith("Field("):
+        call = ast.parse(default, mode="eval").body
+        assert isinstance(call, ast.Call)
+        stated = {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
+        bounds = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most", "pattern": "of the form"}
+        told += [f"{word} {stated[key]}" for key, word in bounds.items() if key in stated]
+        told += [ast.literal_eval(stated["description"])] if "description" in stated else []
+        default = stated.get("default", "")
+    kind = re.sub(r"^Annotated\[(.+?), Field\(.*\)\](.*)$", r"\1\2", kind)
+    if default and default != "None":
+        told.append(f"default: {default}")
+    yield f"| `{ast.unparse(line.target)}` | `{_cell(kind)}` | {_prose('; '.join(told))} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _prose(text: str) -> str:
+    """Of a table's cell outside code: a placeholder in pointed brackets is no tag of HTML."""
+    return _cell(text).replace("<", "&lt;")
+
+
+PAGES = {"commands.md": commands_page, "keys.md": keys_page}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (REPOSITORY / "docs" / name).write_text(page(), encoding="utf-8")
