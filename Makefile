@@ -87,7 +87,7 @@ survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare wi
 
 site: .venv-docs/.installed  ## the documentation as a site in site/, with a search and a reference
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
-	@echo "site/index.html"
+	@echo "site/index.html; with the search: python -m http.server --directory site"
 
 .venv-docs/.installed: requirements/docs.lock
 	$(PYTHON) -m venv --clear .venv-docs

@@ -18,7 +18,7 @@ RuleFunction = Callable[[TokenBatch, torch.Generator], Tensor]
 
 
 class Weighs(Protocol):
-    """What gives tokens their weights: a :class:`Rule`, or a function of one's own."""
+    """What gives tokens their weights: a ``Rule``, or a function of one's own."""
 
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
         """The weights (B, T), bool or float >= 0; ``seed`` is of random draws."""
@@ -55,7 +55,7 @@ class Choice:
 
         Args:
             selection: the name of a variant in ``configs/methods`` ("ict-10"); the path of a file like those; what such
-                a file holds (`config.Method`); a :class:`Rule`; or a function of a :class:`TokenBatch` and a
+                a file holds (`config.Method`); a ``Rule``; or a function of a ``TokenBatch`` and a
                 torch.Generator that gives the weights. A rule and a function have the whole response as denominator
                 and no warm-up; say it otherwise by a Choice of one's own.
 

@@ -41,7 +41,7 @@ def select(
         model: a causal model of transformers; it is run as it is, without a gradient, one group at a time.
         batch: B rollouts by TRL's names: ``prompt_ids`` (B, P), padded on the left, ``completion_ids`` (B, T), padded
             on the right, their masks ``prompt_mask`` and ``completion_mask``, and ``advantages`` (B,).
-        selection: what :meth:`Choice.of` takes: a name ("ict-10"), a YAML file, a rule.
+        selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
         group_size: rollouts of one prompt, G; groups are consecutive rows.
         temperature: that they were sampled at.
         seed: of a rule's random draws; give another one each step.

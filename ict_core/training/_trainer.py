@@ -66,12 +66,11 @@ _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 class SelectiveGRPOTrainer(GRPOTrainer):
     """TRL's GRPOTrainer over the tokens that a selection rule keeps, each with the weight that the rule gives it.
 
-    ::
-
-        trainer = SelectiveGRPOTrainer(
-            "Qwen/Qwen2.5-0.5B-Instruct", reward, GRPOConfig(loss_type="grpo"), dataset, selection="ict-10"
-        )
-        trainer.train()
+    ```python
+    args = GRPOConfig(loss_type="grpo")
+    trainer = SelectiveGRPOTrainer(model, reward, args, dataset, selection="ict-10")
+    trainer.train()
+    ```
 
     Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
     no threshold depends on micro-batching or on the number of ranks. With every token kept (``selection="grpo"``) and
@@ -80,9 +79,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     All arguments are TRL's but these:
 
     Args:
-        selection: what :meth:`Choice.of` takes: a name ("ict-10"), a YAML file, a rule.
+        selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
         passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
-            prefix once, for the families of docs/models.md. Of the latter a :class:`Levers` says which savings are on.
+            prefix once, for the families of docs/models.md. Of the latter a ``Levers`` says which savings are on.
         seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
         training_log: what is told of each step; None: a new one without a sample of tokens (``trainer.training_log``).
         rollouts: how the study's vLLM makes them; None: as ``args`` says.
