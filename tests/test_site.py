@@ -1,4 +1,4 @@
-"""The site of the documentation: every page is in its contents, every link leads somewhere, the reference is current."""
+"""The site of the documentation: every page is in its contents, every link leads on, the reference is current."""
 
 import importlib.util
 import re

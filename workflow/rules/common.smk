@@ -40,11 +40,8 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
-ROOT = (
-    Path(workflow.basedir).parent
-    if Path(workflow.basedir).name == "workflow"
-    else Path(workflow.basedir)
-)
+# Of this file, not of the Snakefile that was called: that may use the workflow as a module.
+ROOT = Path(str(workflow.current_basedir)).parents[1]
 ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
 
@@ -61,6 +58,11 @@ def study_file():
             f"give one study with --configfile, not {len(files)}: {', '.join(files)}"
         )
     return Path(files[0])
+
+
+def own(file):
+    """A file of this repository, from the working directory."""
+    return local(os.path.relpath(ROOT / file))
 
 
 def settings(stage, cell=None):

@@ -25,7 +25,7 @@ rule statistics:
         tokens=MEASURED.frame("tokens"),
         shadow=MEASURED.frame("shadow"),
         settings=MEASURED.settings,
-        claims=local("configs/claims.yaml"),
+        claims=own("configs/claims.yaml"),
     output:
         STATISTICS,
     log:
@@ -45,7 +45,7 @@ rule make_tables:
         frames(TABLE_INPUTS),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
-        paper=local("configs/paper.yaml"),
+        paper=own("configs/paper.yaml"),
     output:
         [path for path in TABLE_FILES if path.suffix != ".html"],
         [
@@ -105,7 +105,7 @@ rule paper_figures:
         frames(["log", "levels", "quantities", "quantity_means", "curves"]),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
-        paper=local("configs/paper.yaml"),
+        paper=own("configs/paper.yaml"),
     output:
         SHOWN.paper_files,
     log:
@@ -130,8 +130,8 @@ rule claims:
         manifest=MEASURED.manifest,
         runs=frames(["runs", "shared_rate_runs"]),
         quantities=SHOWN.statistics("quantities"),
-        claims=local("configs/claims.yaml"),
-        beside=[local(str(StudyFiles(stored_folder(name)).claims)) for name in BESIDE],
+        claims=own("configs/claims.yaml"),
+        beside=[own(StudyFiles(stored_folder(name)).claims) for name in BESIDE],
     output:
         SHOWN.claims,
         SHOWN.claims_text,
@@ -155,7 +155,7 @@ rule claims:
 
 rule notebook:
     input:
-        notebook=local(f"notebooks/{SHOWN.notebook.name}"),
+        notebook=own(f"notebooks/{SHOWN.notebook.name}"),
         settings=MEASURED.settings,
         stored=[
             MEASURED.frame(name)

@@ -118,7 +118,7 @@ rule token_pages:
     input:
         MEASURED_TOKENS,
         settings=TOKENS.settings,
-        claims=local("configs/claims.yaml"),
+        claims=own("configs/claims.yaml"),
     output:
         TOKENS.token_pages,
     log:
