@@ -40,9 +40,11 @@ from ict_core.store import (
     records,
     trained_model,
     write_manifest,
+    write_text,
 )
 from ict_core.store import resolved as settings_as_json
 from ict_core.training._memory import reuse_freed_memory
+from ict_core.training._model_card import model_card
 from ict_core.training._resume import Checkpoints, origin
 from ict_core.training._rewards import random_reward, verifier_reward
 from ict_core.training._sampling import sample_lean
@@ -125,9 +127,10 @@ def train_run(
             "trl": {k: v for k, v in trainer.args.to_dict().items() if k not in ("output_dir", "logging_dir")},
             "engine_settings": rollout_engine(trainer),
             "model_sha256": hash_weights(trained_model(partial)),
-            "files": file_hashes(partial),
         }
-        write_manifest(partial / MANIFEST, manifest(resolved) | facts)
+        whole = manifest(resolved) | facts
+        write_text(trained_model(partial) / "README.md", model_card(resolved, whole))
+        write_manifest(partial / MANIFEST, whole | {"files": file_hashes(partial)})
     shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -24,6 +24,15 @@ from ict_core.training._run import rollout_engine
 MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
 
 
+RESOLVED = {  # of a cell, what its model card tells
+    "model": {"name": "tiny", "kind": "local", "path": "/home/someone/secret"},
+    "method": {"name": "grpo", "selector": "grpo", "normaliser": "response", "group_size": None},
+    "training": {"steps": 1, "learning_rate": 0.001, "lora": None},
+    "data": {"seed": 0},
+    "seed": 7,
+}
+
+
 class LengthPool:
     """Grades by the parity of the text's length: a random model never solves a problem.
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 from launch import RECIPE
-from short_runs import MODEL, LengthPool
+from short_runs import MODEL, RESOLVED, LengthPool
 
 from ict_core.config import Training
 from ict_core.config._selectors import TopScore
@@ -29,7 +29,7 @@ def run(tiny_checkpoint, monkeypatch):
         monkeypatch.setattr("ict_core.training._run.GradingPool", lambda **_: pool)
         training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
         problems = training_problems(0, 8, set())
-        resolved = {"training": training.dump(), "seed": seed}
+        resolved = RESOLVED | {"training": training.dump(), "seed": seed}
         try:
             training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, known_forks=True)
             train_run(training_run, {}, resolved, out)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 import torch
+import yaml
 from launch import RECIPE
-from short_runs import LengthPool
+from short_runs import RESOLVED, LengthPool
 from transformers import AutoModelForCausalLM
 
 from ict_core.config import Architecture, LocalModel, Template, Training
@@ -14,6 +15,7 @@ from ict_core.config._selectors import Grpo
 from ict_core.errors import UserError
 from ict_core.problems.mini import training_problems
 from ict_core.training import TrainingRun, train_run
+from ict_core.training._model_card import model_card
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
@@ -55,7 +57,7 @@ def trained(tiny_checkpoint, out, dtype="float32", hardware=None, tracking=None,
     training_run = TrainingRun(
         tiny_checkpoint, training_problems(0, 40, set()), model, training, method, 0, tracking=tracking
     )
-    train_run(training_run, grading, {}, out)
+    train_run(training_run, grading, RESOLVED, out)
     weights = AutoModelForCausalLM.from_pretrained(out / "model", dtype="auto").state_dict()
     return weights, json.loads((out / "manifest.json").read_text())
 
@@ -85,6 +87,29 @@ def test_the_model_is_saved_in_its_dtype_with_its_stop_ids_and_nothing_else(tiny
         *("log.parquet", "timing.parquet", "tokens.parquet", "manifest.json", "model")
     }
     assert manifest["ranks"] == 1 and manifest["prompts_too_long"] == 0
+
+
+@pytest.mark.slow
+def test_the_checkpoint_carries_a_model_card_without_private_things(tiny_checkpoint, tmp_path):
+    _, manifest = trained(tiny_checkpoint, tmp_path / "run")
+    card = (tmp_path / "run/model/README.md").read_text()
+    head = yaml.safe_load(card.split("---")[1])
+    assert head == {"library_name": "transformers", "tags": ["grpo", "rlvr", "token-selection", "grpo"]}
+    assert "# tiny, grpo, seed 7" in card and "tiny, from a local folder" in card and manifest["model_sha256"] in card
+    assert f"commit {manifest['source']['commit']}" in card and "learning_rate 0.001" in card and "lora" not in card
+    for private in ("/home", "secret", str(tmp_path), manifest["platform"]["cpu"]):
+        assert private not in card
+    assert "model/README.md" in manifest["files"]
+
+
+def test_the_card_of_a_model_of_the_hub_names_it_and_its_licence():
+    hub = {"name": "qwen", "kind": "hub", "hub": "Qwen/Qwen2.5-0.5B", "revision": "0" * 40, "licence": "Apache-2.0"}
+    facts = dict.fromkeys(("base_sha256", "problems_sha256", "model_sha256"), "ab" * 32)
+    facts["source"] = {"commit": None, "sha256": "cd" * 32}
+    card = model_card(RESOLVED | {"model": hub, "data": {"train_sets": [{"name": "gsm8k-train"}]}}, facts)
+    head = yaml.safe_load(card.split("---")[1])
+    assert head["base_model"] == "Qwen/Qwen2.5-0.5B" and head["license"] == "apache-2.0"
+    assert "gsm8k-train" in card and "Qwen/Qwen2.5-0.5B at 000000000000" in card
 
 
 @pytest.mark.slow
