@@ -58,6 +58,7 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "report": "--stored x --results x",
     "plan": "configs/studies/smoke.yaml --no-dag --results x",
     "status": f"{STUDY} --results x",
+    "eval": "x --benchmarks mini-word --out {temporary}/eval",
     "doctor": None,
     "add-model": "no-such-folder",
     "diff": f"ict-10 grpo {STUDY}",

@@ -1,5 +1,6 @@
 """The command line: one clear line for bad input, and no heavy import before it is needed."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -168,3 +169,30 @@ def test_the_rules_of_a_shadow_scoring_are_the_repository_s_by_default(monkeypat
     monkeypatch.chdir(tmp_path)
     options = SUBCOMMANDS["shadow"].make_context("shadow", ["model", "--problems", "p", "--out", "o"]).params
     assert {"grpo", "ict-10"} <= set(load_methods(options["methods"]))
+
+
+def test_without_arguments_it_says_what_a_person_does_first(capsys):
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    for command in ("ict doctor", "snakemake --cores all", "ict status", "ict eval MODEL"):
+        assert command in text
+    named = {line.split()[1] for line in text.splitlines() if line.startswith("  ict ")}
+    assert named <= set(SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete(shell, capsys):
+    assert main(["--show-completion", shell]) == 0
+    assert "_ICT_COMPLETE" in capsys.readouterr().out
+
+
+def test_what_programs_read_is_json(capsys, tmp_path):
+    assert main(["diff", "ict-10", "random-10", STUDY, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["different"] == [{"key": "method.score", "ict-10": "js", "random-10": "random"}] and told["equal"] > 40
+    assert main(["status", STUDY, "--results", str(tmp_path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["state"] for row in rows} == {"waiting"} and rows[0]["cell"].startswith("mini-s/")
+    assert main(["status", STUDY, "--results", str(tmp_path), "--brief"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{sum(row['cell'] is not None for row in rows)} cells: ")

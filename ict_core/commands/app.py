@@ -75,12 +75,30 @@ class OneCell:
 
 
 app = typer.Typer(
-    help="One subcommand a stage of a study, and those that people use beside.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 120},
 )
+FIRST = """\
+ict: token selection in RLVR, of a study and of single models
+
+  ict doctor                            can this machine run the study `mini`? what to mend
+  snakemake --cores all                 run it; then open results/mini/report.html
+  ict status                            how far each of its cells is
+  ict eval MODEL --benchmarks gsm8k     one model on benchmarks, without a study
+  ict add-model MODEL                   a model's file, for a study of your own
+
+`ict --help` lists all commands, `ict COMMAND --help` tells one; docs/index.md is where the pages begin.
+"""
+
+
+@app.callback(invoke_without_command=True)
+def first(context: typer.Context) -> None:
+    """One subcommand a stage of a study, and those that people use beside."""
+    if context.invoked_subcommand is None:
+        print(FIRST, end="")
+
+
 Command = TypeVar("Command", bound=Callable[..., int | None])
 
 

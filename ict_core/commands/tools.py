@@ -1,5 +1,6 @@
 """The subcommands beside the stages: rollouts, the machine, cost, state, arms, a number's origin, reruns, leases."""
 
+import json
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from ict_core.process import RETRIES
 from ict_core.store import CLAIMS, METHODS, REPOSITORY, study_file, study_folder
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
+AsJson = Annotated[bool, Option("--json", help="for programs")]
 Count = Annotated[int, Option(help="prompts, drawn at random")]
 
 
@@ -138,14 +140,18 @@ def add_model(
 
 
 @command("doctor")
-def doctor(study: AnyStudy) -> int:
+def doctor(study: AnyStudy, as_json: AsJson = False) -> int:
     """Check whether this machine can run a study, and say what to do where it cannot; exit status 1 then."""
     from ict_core.tools import FAULT, Patient, doctor
 
-    faults = 0
+    faults, found = 0, []
     for name, finding in doctor(Patient(load_study(study.file), repository(study.file))):
         faults += finding.level == FAULT
-        print(f"{finding.level:8} {name:9} {finding.text}", flush=True)
+        found.append({"level": finding.level, "name": name, "text": finding.text})
+        if not as_json:
+            print(f"{finding.level:8} {name:9} {finding.text}", flush=True)
+    if as_json:
+        print(json.dumps(found, indent=2))
     return int(faults > 0)
 
 
@@ -180,9 +186,11 @@ def plan(
 def status(
     study: AnyStudy,
     results: Annotated[Path | None, Option(help="its folder (default: results/<study> of its repository)")] = None,
+    as_json: AsJson = False,
+    brief: Annotated[bool, Option("--brief", help="the totals alone, in a line")] = False,
 ) -> None:
     """Print how far each cell of a study is."""
-    from ict_core.jobs import begun, damaged, outputs, status, status_page, study_status
+    from ict_core.jobs import begun, damaged, outputs, status, status_brief, status_page, status_records, study_status
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -196,6 +204,12 @@ def status(
         statuses.append(status(folder, cell, loaded.base_of(cell), marked, faults, evaluated=False))
     of_study = [*outputs.study_jobs(folder), *(outputs.tune_job(folder, *arm) for arm in loaded.tuned_arms())]
     statuses += study_status(folder, of_study, marked, faults)
+    if as_json:
+        print(json.dumps(status_records(statuses), indent=2))
+        return
+    if brief:
+        print(status_brief(statuses), end="")
+        return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
 
@@ -205,6 +219,7 @@ def diff(
     first: Annotated[str, Argument(metavar="A", help="a variant of the study")],
     second: Annotated[str, Argument(metavar="B", help="a variant of the study")],
     study: AnyStudy,
+    as_json: AsJson = False,
 ) -> None:
     """Print what the trainings of two variants differ in."""
     from ict_core.config.mistakes import closest
@@ -215,6 +230,10 @@ def diff(
         if variant not in loaded.methods:
             raise UserError(f"{file}: {variant!r} is no variant of its grid; {closest(variant, loaded.methods)}")
     different, equal = loaded.compare(first, second)
+    if as_json:
+        keys = [{"key": key, first: ours, second: theirs} for key, ours, theirs in different]
+        print(json.dumps({"different": keys, "equal": equal}, indent=2, default=str))
+        return
     for key, ours, theirs in different:
         print(f"{key}: {ours} -> {theirs}")
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")

@@ -8,5 +8,7 @@ from ._damage import lost as lost
 from ._damage import mend as mend
 from ._damage import set_aside as set_aside
 from ._status import status as status
+from ._status import status_brief as status_brief
 from ._status import status_page as status_page
+from ._status import status_records as status_records
 from ._status import study_status as study_status

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
@@ -100,6 +100,23 @@ def _lost(results: Path, stage: Stage, faults: Mapping[Path, str]) -> tuple[str,
 def last_reading(log: Path) -> Reading | None:
     """The last progress near the end of a log."""
     return next((reading for text in last_lines(log) if (reading := read(text)) is not None), None)
+
+
+def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
+    """The same for programs: a mapping a cell or job of the study, without what is not known of it."""
+    rows = []
+    for status in statuses:
+        row: dict[str, Any] = {"cell": status.cell.folder if status.cell else None, "state": status.state}
+        row |= {key: value for key, value in (("stage", status.stage), ("note", status.note)) if value}
+        if status.reading is not None:
+            row |= {"step": status.reading.done, "of": status.reading.total, **status.reading.values}
+        rows.append(row)
+    return rows
+
+
+def status_brief(statuses: Sequence[Status]) -> str:
+    """The totals alone, in a line."""
+    return status_page(statuses).rstrip().split("\n\n")[-1].splitlines()[0] + "\n"
 
 
 def status_page(statuses: Sequence[Status], width: int | None = None) -> str:

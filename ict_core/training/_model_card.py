@@ -30,12 +30,11 @@ def model_card(resolved: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     lines += [f"license: {str(model['licence']).lower()}\n"] if model.get("licence") else []
     sets = data.get("train_sets") or ["generated problems"]
     names = [entry["name"] if isinstance(entry, Mapping) else str(entry) for entry in sets]
-    parameters = ", ".join(f"{key} {value}" for key, value in method.items() if value is not None and key != "name")
     rows = {
         "base model": f"{_base(model)}, weights {facts['base_sha256'][:16]}",
-        "rule": f"`{method['name']}`: {parameters}",
+        "rule": f"`{method['name']}`: {_words(method)}",
         "trained on": f"{', '.join(names)}; problems {facts['problems_sha256'][:16]}, seed {resolved['seed']}",
-        "recipe": ", ".join(f"{key} {value}" for key, value in training.items() if value is not None),
+        "recipe": _words(training),
         "code": f"commit {facts['source']['commit'] or 'none'}, library {facts['source']['sha256'][:16]}",
         "weights": facts["model_sha256"],
         "scores": "not measured when this was saved; the study's tables have them",
@@ -48,6 +47,17 @@ def model_card(resolved: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         variant=method["name"],
     )
     return head + "".join(f"| {key} | {value} |\n" for key, value in rows.items())
+
+
+def _words(section: Mapping[str, Any]) -> str:
+    """What a section states, but for names and addresses."""
+    told = []
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            told.append(f"{key} ({_words(value)})")
+        elif value is not None and key not in ("name", "server"):
+            told.append(f"{key} {value}")
+    return ", ".join(told)
 
 
 def _base(model: Mapping[str, Any]) -> str:

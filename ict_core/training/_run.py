@@ -129,7 +129,8 @@ def train_run(
             "model_sha256": hash_weights(trained_model(partial)),
         }
         whole = manifest(resolved) | facts
-        write_text(trained_model(partial) / "README.md", model_card(resolved, whole))
+        licensed = {**resolved["model"], "licence": getattr(run.model, "licence", None)}
+        write_text(trained_model(partial) / "README.md", model_card({**resolved, "model": licensed}, whole))
         write_manifest(partial / MANIFEST, whole | {"files": file_hashes(partial)})
     shutil.rmtree(scratch, ignore_errors=True)
 
