@@ -24,7 +24,7 @@ def test_a_changed_constant_reruns_its_own_arm_and_shows_in_the_tables(uninterru
     assert planned["train"] == planned["generate"] == 2 and "pretrain" not in planned and "--dry-run" in dry
     done = copy.run(*again.replace("--cores all", "--cores 2").split())
     assert done.returncode == 0, done.stdout[-3000:]
-    changed = {path.parts[-4] for path, time in before.items() if path.stat().st_mtime_ns != time}
+    changed = {path.parts[-5] for path, time in before.items() if path.stat().st_mtime_ns != time}
     assert changed == {"ict-10"}
     assert kept == pytest.approx(0.1, abs=0.03) and shadow(copy) == pytest.approx(0.25, abs=0.03)
 
