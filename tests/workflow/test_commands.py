@@ -28,7 +28,7 @@ REGRADED = "stored=results/mini/regrade results=results/mini/regrade/evidence"
 KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-prefix /shared/ict"
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
-FIGURES = 18
+FIGURES = 19
 STORED = ("mini-20", "mini-ablations", "mini-components")  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
@@ -58,6 +58,7 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all regrade --configfile configs/studies/mini.yaml": Counter(regrade=1),
     "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": ABLATIONS,
     "snakemake --cores all --configfile configs/studies/smoke.yaml": SMOKE,
+    "snakemake --dry-run --configfile configs/studies/smoke.yaml": SMOKE,
     "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
     + Counter(fetch_model=1, pretrain=-1),
     f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
@@ -104,6 +105,8 @@ PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, v
     "ict explain results/STUDY/claims.json --cell CLAIM",
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
     "ict diff A B",
+    "ict eval MODEL --benchmarks gsm8k,math-500",
+    "ict eval MODEL --benchmarks gsm8k,math-500 --samples 8",
     "ict lease --gpus N -- COMMAND",
     "ict plan first",
     "ict status first",
@@ -131,6 +134,7 @@ MADE = {  # what stands among the commands that make would run
     "make reference": "results/reference/mini/",
     "make reference STUDY=mini-ablations": "results/reference/mini-ablations/",
     "make reproduce": "snakemake --cores all",
+    "make site": "mkdocs build --strict",
     "make survive": "--kills 30",
     "make system": "tests/system.py",
     "make test": '-m "not long"',
@@ -138,6 +142,13 @@ MADE = {  # what stands among the commands that make would run
 OTHERS = {  # and why nothing runs them here; what they name is looked for
     ".ci/run": "make system and make everything",
     "cp -r results/smoke/mini-xs/base/seed-0/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
+    "git checkout configs/methods/ict-10.yaml": "test_first_task.py works in a copy",
+    "git diff --stat": "test_first_task.py works in a copy",
+    'pip install ".[train]"': "of an environment of one's own; tests/test_wheel.py installs the wheel",
+    "python examples/own_loop.py MODEL": "tests/training/test_own_script.py runs it",
+    "python examples/own_rule.py MODEL": "tests/training/test_own_script.py runs it",
+    "python examples/trl_script.py MODEL": "tests/training/test_own_script.py runs it",
+    "sed -i 's/^percent: 10/percent: 25/' configs/methods/ict-10.yaml": "test_first_task.py runs it",
     "pip install": "of the Kubernetes executor, in its pods",
     "pre-commit install": "of a tool that the environment does not hold",
     "pytest tests/contamination/test_audit.py": "make test runs it",
@@ -189,7 +200,7 @@ def write_first_study(folder: Path) -> None:
     named = re.findall(r"^\| `([\w.\[\]]+)` \|", text, re.MULTILINE)
     changes: dict[str, Any] = {"note": "One model on one GPU.", "training": "paper", "numerics": None}
     changes |= {"data.train_sets": ["gsm8k-train", "math-train"], "data.within_reach": None}
-    changes |= {"data.problems_per_benchmark": None, "evaluation.max_new_tokens": 1024}
+    changes |= {"data.problems_per_benchmark": None, "data.problems_of": None, "evaluation.max_new_tokens": 1024}
     changes |= {"grid[].models": ["qwen2.5-0.5b"], "grid[].seeds": list(range(6))}
     assert named == list(changes)
     for key, value in changes.items():
