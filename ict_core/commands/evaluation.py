@@ -1,6 +1,7 @@
 """`ict eval`: one model's answers to any of the benchmarks, without a study's file."""
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -79,12 +80,12 @@ def evaluate(
     started = time.perf_counter()
     sampled.check()
     numerics.use(sampled.numerics)
-    name = Path(model.rstrip("/")).name.lower()
+    name = re.sub(r"[^a-z0-9._-]", "-", Path(model.rstrip("/")).name.lower()).lstrip("._-")[:40] or "model"
     folder = out or Path(f"eval-{name}")
     result = folder / "results.json"
     if result.exists():
         raise UserError(f"{result}: is there already; give another --out, or remove the folder")
-    with _work(folder) as work:
+    with _work(folder, repr((str(Path(model).absolute()), asked, sampled))) as work:
         study = _written(work, model, name, asked, sampled)
         loaded = _with_samples(study_to_run(study), sampled.samples)
         _run(loaded, name, work, asked.mirror, sampled.threads)
@@ -102,10 +103,13 @@ def evaluate(
 
 
 @contextmanager
-def _work(folder: Path) -> Iterator[Path]:
-    """A folder for what lies between; it stays after an error or a kill, so that no answer is drawn twice."""
+def _work(folder: Path, call: str) -> Iterator[Path]:
+    """A folder for what lies between; it stays after an error or a kill, so that the same call draws no answer twice."""
     work = folder / "work"
+    if work.exists() and (not (work / "call").exists() or (work / "call").read_text(encoding="utf-8") != call):
+        shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
+    (work / "call").write_text(call, encoding="utf-8")
     yield work
     shutil.rmtree(work)
 
