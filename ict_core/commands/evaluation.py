@@ -104,7 +104,7 @@ def evaluate(
 
 @contextmanager
 def _work(folder: Path, call: str) -> Iterator[Path]:
-    """A folder for what lies between; it stays after an error or a kill, so that the same call draws no answer twice."""
+    """A folder for what lies between; after an error or a kill it stays, and the same call samples nothing twice."""
     work = folder / "work"
     if work.exists() and (not (work / "call").exists() or (work / "call").read_text(encoding="utf-8") != call):
         shutil.rmtree(work)
