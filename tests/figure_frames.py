@@ -13,7 +13,7 @@ from scipy.special import entr
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics import SOURCES_OF_VARIANCE, STABILITY
+from ict_core.statistics import SOURCES_OF_VARIANCE, STABILITY, rank_frame
 from ict_core.statistics._schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS
 from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
@@ -210,6 +210,7 @@ def frames(**study):
         "contrasts": contrasts(of_runs),
         "components": components(of_runs),
         "stability": stability(),
+        "ranks": rank_frame(of_runs, study.get("variants", synthetic.VARIANTS)),
         "shadow": rules,
         "overlap": overlap(**study),
     }
@@ -219,7 +220,7 @@ def drawn(name, frames, variants=synthetic.VARIANTS):
     """The figure of that name, with the settings that it cannot do without."""
     entry = FIGURES[name]
     module = import_module(f"ict_core.figures.{name}")
-    known = {"baselines": synthetic.BASELINES, "arms": ARMS}
+    known = {"baselines": synthetic.BASELINES, "arms": ARMS, "margin": 0.03}
     more = {setting: known[setting] for setting in entry.settings if setting in known}
     return module.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
 

@@ -20,7 +20,7 @@ from ict_core.commands.stages import prepare, study_to_run
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
-from ict_core.store import REPOSITORY
+from ict_core.store import BASE_VARIANT, REPOSITORY, CellFiles, StudyFiles, cell_folder
 
 if TYPE_CHECKING:
     from ict_core.config import Study
@@ -93,8 +93,8 @@ def evaluate(
         from ict_core.markdown import markdown_table
         from ict_core.store import records, write_json
 
-        answers = _answers(work)
-        told = _told(loaded, model, work, sampled, time.perf_counter() - started)
+        answers = _answers(work, name)
+        told = _told(loaded, model, _cell(work, name), sampled, time.perf_counter() - started)
         records.write_frame(answers, folder / "answers.parquet", records.ANSWERS)
         write_json(result, told)
         head, *rows = result_lines(told["results"])
@@ -185,13 +185,16 @@ def _with_samples(study: "Study", samples: int) -> "Study":
 
 def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: int) -> None:
     """The stages of a study's base model: problems, checkpoint, answers, grades."""
-    from ict_core.config import BASE_VARIANT, Cell
+    from ict_core.config import Cell
     from ict_core.process import loading
     from ict_core.stages import data
 
-    problems, checkpoint = work / "problems.parquet", work / "model"
+    files, cell = StudyFiles(work), _cell(work, name)
+    problems, checkpoint = files.eval_problems, files.base_model(name)
+    for folder in (problems.parent, cell.folder):
+        folder.mkdir(parents=True, exist_ok=True)
     if not problems.exists():
-        data.run(study, mirror, work / "train.parquet", problems)
+        data.run(study, mirror, files.train_problems, problems)
     if not checkpoint.exists():
         with loading():
             from ict_core.stages import fetch_model
@@ -200,30 +203,35 @@ def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: in
     prepare()
     from ict_core.stages import generate, grade
 
-    cell, answered = Cell(name, BASE_VARIANT, 0), work / "completions.parquet"
-    generate.run(study, cell, checkpoint, problems, work / "cache", answered, work / "generation.json")
-    grade.run(study, answered, problems, workers, work / "grades.parquet", work / "grading.json")
+    asked = Cell(name, BASE_VARIANT, 0)
+    generate.run(study, asked, checkpoint, problems, work / "cache", cell.completions, cell.generation)
+    grade.run(study, cell.completions, problems, workers, cell.grades, cell.grading)
 
 
-def _answers(work: Path) -> Any:
+def _cell(work: Path, name: str) -> CellFiles:
+    """The files of the model's answers."""
+    return CellFiles(work / cell_folder(name, BASE_VARIANT, 0))
+
+
+def _answers(work: Path, name: str) -> Any:
     """``records.ANSWERS``: every answer beside its problem and its grade."""
     from ict_core.store import records
 
-    key = ["benchmark", "problem"]
-    problems = records.read_frame(work / "problems.parquet", records.PROBLEMS)
-    completions = records.read_frame(work / "completions.parquet", records.COMPLETIONS)
-    grades = records.read_frame(work / "grades.parquet", records.GRADES)
+    key, cell = ["benchmark", "problem"], _cell(work, name)
+    problems = records.read_frame(StudyFiles(work).eval_problems, records.PROBLEMS)
+    completions = records.read_frame(cell.completions, records.COMPLETIONS)
+    grades = records.read_frame(cell.grades, records.GRADES)
     graded = completions.merge(grades[[*key, "sample", "status", "extracted"]], on=[*key, "sample"])
     return graded.merge(problems[[*key, "prompt", "answer"]], on=key)[list(records.ANSWERS)]
 
 
-def _told(study: "Study", model: str, work: Path, sampled: Sampled, seconds: float) -> dict[str, Any]:
+def _told(study: "Study", model: str, cell: CellFiles, sampled: Sampled, seconds: float) -> dict[str, Any]:
     """The content of ``results.json``; the names are lm-evaluation-harness's where it has one."""
     from ict_core.evidence import benchmark_results
     from ict_core.store import read_manifest, records
 
-    made = read_manifest(work / "generation.json")
-    grades = records.read_frame(work / "grades.parquet", records.GRADES)
+    made = read_manifest(cell.generation)
+    grades = records.read_frame(cell.grades, records.GRADES)
     (stated,) = study.models.values()
     return {
         "results": benchmark_results(grades, list(study.benchmarks), sampled.samples),

@@ -24,6 +24,7 @@ WITHOUT_LINES = (
     "single_logit_size",
     "ablations",
     "stability",
+    "bench",
 )  # of the variants, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 
@@ -34,7 +35,7 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     assert {note(name, study) for name in FIGURES} == {"Small."}
     scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
     told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}
-    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "components"}
+    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "components", "bench"}
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +76,12 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "components": ("components",),
         "length": ("log",),
         "stability": ("stability",),
+        "bench": ("contrasts", "ranks"),
         "single_logit_size": ("quantities", "single_logit", "single_logit_bins"),
         "update_prediction": ("quantities", "agreement", "agreement_means"),
     }
     assert all(entry.title and entry == import_module(f"ict_core.figures.{n}").FIGURE for n, entry in FIGURES.items())
-    assert {n for n, e in FIGURES.items() if e.settings} == {"forest", "ablations", "forks", "overlap"}
+    assert {n for n, e in FIGURES.items() if e.settings} == {"forest", "ablations", "forks", "overlap", "bench"}
 
 
 class Study:
@@ -135,7 +137,9 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
     assert colours == {style(v).colour for v in (["stapo", "ict-10"] if name == "forest" else ["stapo"])}
 
 
-@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "stability")])
+@pytest.mark.parametrize(
+    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "stability", "bench")]
+)
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] if "variant" in f else f for n, f in frames.items()}
     with pytest.raises(UserError, match="missing"):

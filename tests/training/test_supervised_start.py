@@ -15,6 +15,7 @@ from ict_core.errors import UserError
 from ict_core.models import read_model, read_tokenizer
 from ict_core.stages import supervised_start as stage
 from ict_core.store import MANIFEST, check_files, file_hashes, read_manifest, records, write_manifest
+from ict_core.training import supervised_start
 from ict_core.training.supervised_start import start_from_solutions
 
 RULE = SupervisedStart(problems=8, batch_sequences=8, learning_rate=0.003, seed=3)
@@ -57,6 +58,21 @@ def test_the_first_loss_is_that_of_the_solutions_and_training_lowers_it(fetched,
     more = RULE.changed(batch_sequences=1)
     start_from_solutions(fetched, everything, more, TRAINING, "float32", {}, tmp_path / "longer")
     assert solution_loss(tmp_path / "longer", everything) < losses[0] - 0.1
+
+
+def test_a_batch_taken_in_parts_trains_as_one_taken_whole(fetched, tmp_path, monkeypatch):
+    weights, rule = [], RULE.changed(batch_sequences=4)  # two steps, as a warm-up begins with a learning rate of 0
+    for together in (2, 4):
+        monkeypatch.setattr(supervised_start, "_TOGETHER", together)
+        out = tmp_path / str(together)
+        losses = start_from_solutions(fetched, SOLVED.iloc[:8], rule, TRAINING, "float32", {}, out)
+        weights.append([losses, dict(read_model(out, "float32").named_parameters())])
+    (parts, of_parts), (whole, of_whole) = weights
+    assert parts == pytest.approx(whole, abs=1e-6)
+    before = dict(read_model(fetched, "float32").named_parameters())
+    assert max((weight - before[name]).abs().max() for name, weight in of_whole.items()) > 1e-3
+    for name, weight in of_parts.items():  # a step of AdamW moves a weight by the learning rate, 0.003
+        torch.testing.assert_close(weight, of_whole[name], rtol=0, atol=3e-5)
 
 
 def test_a_seed_draws_the_same_problems_and_makes_the_same_bytes(fetched, tmp_path, monkeypatch):

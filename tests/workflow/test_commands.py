@@ -66,7 +66,7 @@ PLANNED = {  # where nothing has run
     + Counter(data=1, solutions=1, fetch_model_to_start=1, supervised_start=1, within_reach=1)
     + Counter(train=7, generate=1 + 7, grade=1 + 7),
     "snakemake --cores all --configfile configs/studies/rules.yaml": EVIDENCE
-    + Counter(data=1, pretrain=10 + 2, train=59 * (2 * 10 + 3 * 2), tune=59, generate=10 + 1180, grade=10 + 1180),
+    + Counter(data=1, pretrain=12 + 2, train=59 * (2 * 12 + 3 * 2), tune=59, generate=12 + 1416, grade=12 + 1416),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE
     + Counter(data=1, fetch_model=1, train=5 * 6, generate=1 + 5 * 6, grade=1 + 5 * 6),

@@ -124,5 +124,7 @@ def test_every_score_can_be_seen_and_the_script_knows_what_it_derives():
 def test_the_installed_package_has_its_files():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     shipped = {file for pattern in settings["ict_core"] for file in (ROOT / "ict_core").glob(pattern)}
-    needed = {file for file in (ROOT / "ict_core").rglob("*") if file.suffix in (".js", ".css", ".csv", ".pyi")}
-    assert shipped == needed and {file.suffix for file in needed} == {".js", ".css", ".csv", ".pyi"}
+    kinds = {".js", ".css", ".csv", ".pyi", ".yaml"}
+    inside = [*(ROOT / "ict_core").rglob("*"), *(ROOT / "ict_core/configs").rglob("*")]  # configs is a link
+    needed = {file for file in inside if file.suffix in kinds}
+    assert shipped == needed and {file.suffix for file in needed} == kinds
