@@ -44,6 +44,20 @@ def copy_workflow(folder: Path) -> None:
     (folder / "profiles").symlink_to("workflow/profiles")
 
 
+def mini_model(folder: Path, steps: int) -> Path:
+    """The mini study's base model of mini-s, or one of the same shape that is pretrained for so many steps."""
+    stored = REPOSITORY / "results/mini/mini-s/base/seed-0/model"
+    if stored.exists():
+        return stored
+    from ict_core.config import ScratchModel, load_study
+    from ict_core.training.pretrain import pretrain
+
+    model = load_study(REPOSITORY / "configs/studies/mini.yaml").models["mini-s"]
+    assert isinstance(model, ScratchModel)
+    pretrain(model.architecture, model.pretraining.model_copy(update={"steps": steps}), set(), {}, folder / "model")
+    return folder / "model"
+
+
 def show(rows: list[dict[str, str]]) -> list[str]:
     """Print rows as a Markdown table, and give its lines; all rows have the same keys, which are the columns."""
     lines = markdown_table([*rows[0]], map(dict.values, rows)).splitlines()

@@ -26,7 +26,7 @@ from typing import Any
 import pandas as pd
 import report
 
-from ict_core.config import ScratchModel, Training, load_study
+from ict_core.config import Training, load_study
 from ict_core.problems.mini import training_problems
 from ict_core.process import loading, vllm_environment
 from ict_core.seeding import derive_seed
@@ -41,24 +41,12 @@ with loading():
     from trl import GRPOTrainer
 
     from ict_core.training import engine_for_rollouts, grpo_config, reuse_freed_memory, sample_lean
-    from ict_core.training.pretrain import pretrain
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKPOINT = REPOSITORY / "results/mini/mini-s/base/seed-0/model"
 PROBE = 4  # prompts
 SIZE_OF_CACHE = {"num_blocks": 256, "block_size": 32, "max_batch_tokens": 1024}  # its own choice takes the whole memory
 
 Rollouts = list[list[int]]
-
-
-def checkpoint(folder: Path, steps: int) -> Path:
-    """The mini study's, or one of the same shape that is pretrained for so many steps."""
-    if CHECKPOINT.exists():
-        return CHECKPOINT
-    model = load_study(REPOSITORY / "configs/studies/mini.yaml").models["mini-s"]
-    assert isinstance(model, ScratchModel)
-    pretrain(model.architecture, model.pretraining.model_copy(update={"steps": steps}), set(), {}, folder / "model")
-    return folder / "model"
 
 
 def trl_trainer(base: Path, training: Training, problems: pd.DataFrame, folder: Path, **more: Any) -> GRPOTrainer:
@@ -153,7 +141,7 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = compare(options.checkpoint or checkpoint(folder, options.steps), options.rounds, folder)
+        rows = compare(options.checkpoint or report.mini_model(folder, options.steps), options.rounds, folder)
     report.append(rows, quick=options.quick)
 
 

@@ -27,7 +27,7 @@ def rank_intervals(values: Floats) -> tuple[Floats, Floats]:
     """
     arms = len(values)
     better, worse = np.zeros((2, arms))
-    pairs = np.array(list(combinations(range(arms), 2))).reshape(-1, 2)
+    pairs = np.array(list(combinations(range(arms), 2)), dtype=int).reshape(-1, 2)
     differences = values[pairs[:, 0]] - values[pairs[:, 1]]
     p = np.ones(len(pairs))
     if len(pairs) and values.shape[1] > 1:

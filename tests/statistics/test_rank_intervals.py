@@ -22,6 +22,11 @@ def test_by_hand():
     assert low.tolist() == [1, 1, 3, 4] and high.tolist() == [2, 2, 3, 4]
 
 
+def test_one_arm_is_the_first():
+    low, high = rank_intervals(spread(0.5)[None])
+    assert low.tolist() == high.tolist() == [1]
+
+
 def test_against_an_oracle_that_goes_through_all_pairs():
     values = generator(0, "ranks", 1).normal([[0.0], [0.5], [1.0], [1.6], [3.0]], 0.6, (5, 8))
     low, high = rank_intervals(values)

@@ -158,6 +158,7 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "python -m ict_core.calibration.ledger": "half an hour; tests/calibration has few repetitions",
     "python -m ict_core.calibration.measure --repetitions 4000": "an hour; tests/statistics has few repetitions",
     "python -m ict_core.calibration.tables": "tests/statistics holds the page's tables against it",
+    "python benchmarks/beside_lm_eval.py --problems 100": "needs another project's evaluation",
     "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",
     "python benchmarks/cost_at_scale.py": "measures for minutes",
     "python benchmarks/grading_speed.py": "measures for minutes",
