@@ -26,13 +26,14 @@ def copy(tmp_path) -> Copy:
 
 
 @pytest.mark.parametrize("title", RECIPES)
-def test_a_recipe_has_three_steps(title):
-    assert len(steps(title)) == 3
+def test_a_recipe_has_three_steps_and_a_method_s_a_fourth(title):
+    assert len(steps(title)) == 3 + (title == "Add a method")
 
 
 def test_add_a_method(copy, tiny_checkpoint):
     done = follow(copy, *steps("Add a method"), "ruff check ict_core tests", "ruff format --check ict_core tests")
-    assert "6 cells to train" in done.stdout
+    assert "try-method: 6 cells to train" in done.stdout
+    assert "rules: 1830 cells to train, 366 of them to choose learning rates by" in done.stdout  # 61 methods
     assert re.search(r"^\.+ .*\n1 passed", done.stdout, re.MULTILINE), done.stdout
     assert jobs(done.stdout)["train"] == 6
 
