@@ -197,7 +197,7 @@ class Study:
             "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
             "method": {"name": cell.variant, **self.method_of(cell.variant).settings()},
             "training": training,
-            "data": self._train_data() | (self._within_reach() if self.data.within_reach else {}),
+            "data": self._train_data() | (self._reach() if self.data.within_reach else {}),
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
             **({"tuning": tuning.dump()} if tuning else {}),
@@ -233,53 +233,82 @@ class Study:
             cell: for `train` a trained cell, for `generate` also, and for `base` and `supervised_start` only, one of
                 :meth:`base_cells`.
         """
-        if stage in ("train", "generate", "base", "supervised_start") and cell is None:
-            raise ValueError(f"stage {stage} needs a cell")
-        if stage == "train" and cell:
-            return self.resolve(cell)
-        if stage == "base" and cell:
-            made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
-            model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
-            return model | {"numerics": self.numerics} if made_here else model
-        if stage == "supervised_start" and cell:
-            return {
-                "model": _stated(cell.model, self.models[cell.model], exclude=_NOT_OF_THE_TRAINING),
-                "training": {key: self.training.dump()[key] for key in ("precision", "threads")},
-                "numerics": self.numerics,
-            }
-        if stage == "within_reach" and cell:
-            sampled = {key: self.training.dump()[key] for key in ("temperature", "max_new_tokens")}
-            return self.stage_config("generate", cell) | self._within_reach() | {"training": sampled}
-        if stage == "tune":
-            return {"rates": self.tuning and self.tuning.dump(), "recipe": self.training.learning_rate}
-        if stage == "generate" and cell:
-            return {
-                "seed": cell.seed,
-                "model": _stated(cell.model, self.models[cell.model], include={"dtype", "prompt"}),
-                "evaluation": self.evaluation.dump(),
-                "benchmarks": list(self.benchmarks),
-                "numerics": self.numerics,
-            }
-        if stage == "train_data":  # the evaluation problems, which no training problem may be, are its input
-            return self._train_data()
-        if stage == "eval_data":
-            sets = {name: benchmark.dump() for name, benchmark in self.benchmarks.items()}
-            return {"seed": self.data.seed, "benchmarks": sets}
-        if stage == "grade":
-            return self.grading.dump()
-        if stage == "read_tokens":
-            return {
-                "temperature": self.evaluation.temperature,
-                "passes": self.training.passes,
-                "numerics": self.numerics,
-            }
-        if stage in ("shadow", "token_study"):
-            rules = {v: m.rule() for v, m in self.methods.items()}
-            if stage == "token_study":
-                return {"rules": rules, **self.token_study.dump(), "seed": self.data.seed}
-            return {"rules": rules, "baseline": self.baselines[0]}
-        if stage != "evidence":  # which shows what was run, so reads everything
+        of_cell = {
+            "base": self._base,
+            "supervised_start": self._supervised_start,
+            "within_reach": self._within_reach,
+            "train": self.resolve,
+            "generate": self._generate,
+        }
+        if stage in of_cell:
+            if cell is None:
+                raise ValueError(f"stage {stage} needs a cell")
+            return of_cell[stage](cell)
+        of_study = {
+            "train_data": self._train_data,
+            "eval_data": self._eval_data,
+            "tune": lambda: {"rates": self.tuning and self.tuning.dump(), "recipe": self.training.learning_rate},
+            "grade": self.grading.dump,
+            "shadow": lambda: {"rules": self._rules(), "baseline": self.baselines[0]},
+            "read_tokens": self._read_tokens,
+            "token_study": lambda: {"rules": self._rules(), **self.token_study.dump(), "seed": self.data.seed},
+            "evidence": self._evidence,
+        }
+        if stage not in of_study:
             raise ValueError(f"there is no stage {stage!r}")
+        return of_study[stage]()
+
+    def _base(self, cell: Cell) -> dict[str, Any]:
+        model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
+        made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
+        return model | {"numerics": self.numerics} if made_here else model
+
+    def _supervised_start(self, cell: Cell) -> dict[str, Any]:
+        return {
+            "model": _stated(cell.model, self.models[cell.model], exclude=_NOT_OF_THE_TRAINING),
+            "training": {key: self.training.dump()[key] for key in ("precision", "threads")},
+            "numerics": self.numerics,
+        }
+
+    def _within_reach(self, cell: Cell) -> dict[str, Any]:
+        sampled = {key: self.training.dump()[key] for key in ("temperature", "max_new_tokens")}
+        return self._generate(cell) | self._reach() | {"training": sampled}
+
+    def _reach(self) -> dict[str, Any]:
+        assert self.data.within_reach is not None
+        return {"within_reach": self.data.within_reach.dump(), "seed": self.data.seed}
+
+    def _generate(self, cell: Cell) -> dict[str, Any]:
+        return {
+            "seed": cell.seed,
+            "model": _stated(cell.model, self.models[cell.model], include={"dtype", "prompt"}),
+            "evaluation": self.evaluation.dump(),
+            "benchmarks": list(self.benchmarks),
+            "numerics": self.numerics,
+        }
+
+    def _train_data(self) -> dict[str, Any]:
+        """Without where rows are read from, as hub and mirror give the same, and the evaluation problems, an input."""
+        generated = {"seed": self.data.seed, "train_problems": self.data.train_problems}
+        sets = {name: train_set.dump() for name, train_set in self.train_sets.items()}
+        return {**generated, "train_sets": sets} if sets else generated
+
+    def _eval_data(self) -> dict[str, Any]:
+        sets = {name: benchmark.dump() for name, benchmark in self.benchmarks.items()}
+        return {"seed": self.data.seed, "benchmarks": sets}
+
+    def _rules(self) -> dict[str, Any]:
+        return {variant: method.rule() for variant, method in self.methods.items()}
+
+    def _read_tokens(self) -> dict[str, Any]:
+        return {
+            "temperature": self.evaluation.temperature,
+            "passes": self.training.passes,
+            "numerics": self.numerics,
+        }
+
+    def _evidence(self) -> dict[str, Any]:
+        """All of it, as the evidence shows what was run."""
         return {
             "study": self.name,
             **{key: getattr(self, key) for key in ("note", "scale", "numerics")},
@@ -296,16 +325,6 @@ class Study:
             "tuning": self.tuning and self.tuning.dump(),
             "shown": self.shared_methods(),
         }
-
-    def _within_reach(self) -> dict[str, Any]:
-        assert self.data.within_reach is not None
-        return {"within_reach": self.data.within_reach.dump(), "seed": self.data.seed}
-
-    def _train_data(self) -> dict[str, Any]:
-        """Where rows are read from is no part of it: hub and mirror give the same."""
-        generated = {"seed": self.data.seed, "train_problems": self.data.train_problems}
-        sets = {name: train_set.dump() for name, train_set in self.train_sets.items()}
-        return {**generated, "train_sets": sets} if sets else generated
 
 
 def _stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
