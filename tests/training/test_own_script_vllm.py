@@ -1,0 +1,30 @@
+"""Rollouts by vLLM in a script of one's own, corrected as TRL's arguments say: TRL's own training to the bit."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("own_script_vllm.py")
+
+
+def told(checkpoint, kind, mode, folder):
+    out = folder / f"{kind}.json"
+    inherited = {name: value for name, value in os.environ.items() if name != "TORCHDYNAMO_DISABLE"}  # of these tests
+    environment = inherited | {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(SCRIPT), str(checkpoint), kind, mode, str(out)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert out.exists(), (done.stdout + done.stderr)[-4000:]
+    return json.loads(out.read_text())
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sequence_mask", "token_truncate"])
+def test_every_token_kept_is_trl_itself_to_the_bit_by_rollouts_of_vllm(tiny_checkpoint, tmp_path, mode):
+    trl, own = (told(tiny_checkpoint, kind, mode, tmp_path) for kind in ("trl", "own"))
+    assert own["weights"] == trl["weights"] and own["losses"] == trl["losses"]
+    assert any(own["losses"]) and max(own["corrected"]) > 0
