@@ -305,6 +305,7 @@ class Study:
             "temperature": self.evaluation.temperature,
             "passes": self.training.passes,
             "numerics": self.numerics,
+            "with_advantage": self.token_study.with_advantage,
         }
 
     def _evidence(self) -> dict[str, Any]:

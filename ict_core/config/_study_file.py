@@ -111,6 +111,10 @@ class TokenStudy(Section):
     gradient_prompts: Count = Field(
         description="prompts with right and wrong answers on which gradients are taken: each a backward pass a rule"
     )
+    with_advantage: bool = Field(
+        default=False,
+        description="read the prompts with right and wrong answers alone; on others no token has an advantage",
+    )
 
 
 class Block(Section):

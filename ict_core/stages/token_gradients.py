@@ -8,9 +8,9 @@ import torch
 
 from ict_core.config import Study
 from ict_core.selection import distinct_rules
-from ict_core.shadow import Policy, Prompt, Prompts, group_advantages, in_parts, parts_folder, prompts_of
+from ict_core.shadow import Policy, Prompt, Prompts, group_advantages, in_parts, parts_folder
 from ict_core.stages.generate import templated_problems
-from ict_core.stages.read_tokens import reading
+from ict_core.stages.read_tokens import prompts_to_read, reading
 from ict_core.store import check_files, fingerprint, hash_weights, records, remember_source, remove
 
 
@@ -27,7 +27,7 @@ def run(study: Study, name: str, checkpoint: Path, problems: Path, read: tuple[P
     rules = distinct_rules(study.methods)
     scored = Prompts.of(records.read_frame(tokens, records.TOKENS), rules, study.data.seed)
     places = dict(scored.each())
-    prompts = prompts_of(answers, templated_problems(study, name, problems))
+    prompts = prompts_to_read(study, answers, templated_problems(study, name, problems))
     mixed = [prompt for prompt in prompts if group_advantages(prompt.rewards, len(prompt.ids)).any()]
     chosen = mixed[: study.token_study.gradient_prompts]
     policy = Policy(checkpoint, reading(study))

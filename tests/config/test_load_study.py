@@ -18,7 +18,7 @@ STAGES = ("train_data", "eval_data", "base", "tune", "train", "generate", "grade
 def test_a_study_of_the_project_loads_and_its_variants_differ_in_method_and_seed_only(path):
     study = load_study(path)
     assert study.name == path.stem
-    assert len(study.benchmarks) == {"paper-ablations": 1, "smollm2-tokens": 2}.get(study.name, 7)
+    assert len(study.benchmarks) == {"paper-ablations": 1, "smollm2-tokens": 2, "smollm2-rules": 1}.get(study.name, 7)
     cells = study.cells()
     assert len(cells) == len(set(cells))
     references = {cell.model: study.resolve(cell) for cell in cells}

@@ -132,6 +132,25 @@ def test_a_reading_that_was_killed_goes_on_where_it_was(made, tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["again.parquet"]  # no part is left
 
 
+def test_prompts_without_an_advantage_are_left_out_where_the_study_says_so(made, tmp_path, capsys):
+    study = made.study.with_name("mixed.yaml")
+    text = made.study.read_text().replace("study: smoke", "study: mixed")
+    study.write_text(text.replace("{gradient_prompts: 3}", "{gradient_prompts: 3, with_advantage: true}"))
+    out = tmp_path / "tokens.parquet"
+    arguments = [f"--{name}={made.paths[name]}" for name in ("checkpoint", "problems")]
+    command = ["read-tokens", f"--study={study}", f"--model={MODEL}", *arguments, f"--out={out}"]
+    assert main([*command, f"--rollouts={made.paths['rollouts']}"]) == 0
+    whole, mixed = (records.read_frame(path, records.TOKENS) for path in (made.paths["tokens"], out))
+    first = whole[whole["group"] < 5].reset_index(drop=True)
+    assert first["advantage"].ne(0).all() and whole.loc[whole["group"] >= 5, "advantage"].eq(0).all()
+    pd.testing.assert_frame_equal(mixed, first)
+    wrong = tmp_path / "wrong.parquet"
+    rollouts = records.read_frame(made.paths["rollouts"], records.ROLLOUTS)
+    records.write_frame(rollouts.assign(status="wrong"), wrong, records.ROLLOUTS)
+    assert main([*command, f"--rollouts={wrong}"]) == 2
+    assert "token_study: with_advantage: none of the 14 prompts has right and wrong answers" in capsys.readouterr().err
+
+
 def test_gradients_are_of_the_first_prompts_with_right_and_wrong_answers(made):
     frame = records.read_frame(made.files.rollout_gradients(MODEL), records.GRADIENT_SHARES)
     problems = records.read_frame(made.paths["problems"], records.PROBLEMS)
