@@ -163,6 +163,8 @@ def _seen(finding: str, smallest: float, told: str, claim: Claim) -> str:
     if finding == NOT_CONFIRMED:
         return "seen, and not confirmed after the correction"
     of_points = not isinstance(claim.test, Measure)
+    if of_points and smallest > 1:
+        return "none seen, and not even 100 points would have been found"
     size = f"{100 * smallest:.1f} points" if of_points else f"{smallest:.2g}"
     return f"none seen: {size} or more would have been found"
 

@@ -85,8 +85,15 @@ class Settings:
         """What the intervals and tests speak for, where that is not new base models."""
         bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
         if self.seeds_per_base is None or min(bases.values()) == 1:
-            return ONE_BASE
+            return f"{self._real_models(sum(v != BASE for _, v, _ in self.design.cells))}{ONE_BASE}"
         return "" if self.seeds_per_base == 1 else SEVERAL_SEEDS.format(self.seeds_per_base)
+
+    def _real_models(self, runs: int) -> str:
+        """How many models and runs a study speaks of whose models come from elsewhere; empty where one is made here."""
+        kinds = [model["kind"] for model in self.whole["models"].values()]
+        if "pretrained-from-scratch" in kinds:
+            return ""
+        return f"{_counted(len(kinds), 'real model')}, {_counted(runs, 'training run')}. "
 
     @property
     def recipe_rate(self) -> float:
@@ -96,6 +103,10 @@ class Settings:
     def reruns(self) -> dict[str, str]:
         """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""
         return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
+
+
+def _counted(number: int, name: str) -> str:
+    return f"One {name}" if number == 1 else f"{number} {name}s"
 
 
 def _variation(written: Mapping[str, Any]) -> ArmVariation:

@@ -100,6 +100,8 @@ def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
         return f"{verdict}, {size} points, found"
     if verdict == EQUIVALENT:
         return f"equivalent within {100 * margin:g} points"
+    if verdict == NONE_SEEN and contrast["detectable"] > 1:
+        return "no difference seen; not even 100 points would have been found"
     if verdict == NONE_SEEN:
         return f"no difference seen; {percent(contrast['detectable'])} points or more would have been found"
     if verdict == NOT_CONFIRMED:

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from ict_core.evidence import ArmVariation, Settings
+from ict_core.evidence._stored import ONE_BASE
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
 from ict_core.report._answer import answer, in_words, main_figure
@@ -200,6 +201,25 @@ CONTRAST = {"difference": -0.2, "low": -0.3, "high": -0.1, "detectable": 0.05}
 )
 def test_a_loss_no_difference_and_no_evidence_read_apart(verdict, difference, words):
     assert in_words(CONTRAST | {"verdict": verdict, "difference": difference}, 0.02) == words
+
+
+def test_no_difference_is_told_by_more_than_there_can_be():
+    far = CONTRAST | {"verdict": "none seen", "detectable": 5.71}
+    assert in_words(far, 0.02) == "no difference seen; not even 100 points would have been found"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "scope"),
+    [
+        (["package"], f"One real model, 2 training runs. {ONE_BASE}"),
+        (["hub", "local"], f"2 real models, 2 training runs. {ONE_BASE}"),
+        (["pretrained-from-scratch"], ONE_BASE),
+    ],
+)
+def test_a_study_of_models_from_elsewhere_says_how_many_models_and_runs_it_speaks_of(kinds, scope):
+    grid = [{"models": ["m"], "methods": ["grpo"], "seeds": [0, 1]}]
+    told = settings(grid=grid, models={f"m{i}": {"kind": kind} for i, kind in enumerate(kinds)})
+    assert replace(told, seeds_per_base=None).scope == scope
 
 
 def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():

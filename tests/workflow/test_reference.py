@@ -47,7 +47,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.parametrize("study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations"])
+@pytest.mark.parametrize("study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations", "smollm2"])
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
     most = 30 if study == "mini-ablations" else 10  # its token sample is of 340 trainings
@@ -58,7 +58,8 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     assert set(stored.settings.variants) == set(stored.frame("log")["variant"])
     manifest = json.loads((folder / "manifest.json").read_text())
     assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, and nothing uncommitted
-    assert {job["stage"] for job in manifest["jobs"]} >= {"pretrain", "train", "generate"}
+    begins = "supervised_start" if study == "smollm2" else "pretrain"
+    assert {job["stage"] for job in manifest["jobs"]} >= {begins, "train", "generate"}
     assert stored.mixed == ""
 
 
@@ -161,15 +162,30 @@ def test_the_documentation_says_what_a_real_model_s_tokens_are():
         assert f"| {' | '.join(cells)} |".replace("\N{NO-BREAK SPACE}", " ") in text, claim
 
 
+def test_the_documentation_says_what_training_a_real_model_did():
+    log = Stored(REFERENCE.parent / "smollm2").frame("log")
+    text = (REPOSITORY / "docs" / "real-model.md").read_text()
+    for (variant, seed), rows in log.sort_values("step").groupby(["variant", "seed"]):
+        quarters = rows.groupby(np.arange(len(rows)) // 6)[["reward", "h1"]].mean()
+        assert len(quarters) == 4 and len(rows) == 24
+        rewards = " | ".join(f"{100 * reward:.1f} %" for reward in quarters["reward"])
+        entropies = f"{quarters['h1'].iloc[0]:.2f}, {quarters['h1'].iloc[-1]:.2f}"
+        assert f"| `{variant}`, seed {seed} | {rewards} | {entropies} |" in text
+    answer = (REFERENCE.parent / "smollm2" / "answer.md").read_text()
+    assert "One real model, 4 training runs." in answer and "| +0.6 ± 18.9 | no difference seen; 24.3 points" in answer
+    assert "ICT-10 less GRPO is +0.6 points ± 18.9, and no difference below 24 would have been found" in text
+
+
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_evidence_of_twenty_seeds_is_the_stored_one_byte_for_byte(tmp_path):
-    copy, folder = Copy(tmp_path), REFERENCE.parent / "mini-20"
-    shutil.copytree(folder, copy.folder / "results" / "reference" / "mini-20", dirs_exist_ok=True)
-    settings = ("--config", "stored=results/reference/mini-20", "results=results/rebuilt/mini-20")
-    result = copy.snakemake("tables", "results/rebuilt/mini-20/claims.json", *REBUILD, *settings)
+@pytest.mark.parametrize("study", ["mini-20", "smollm2"])
+def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
+    copy, folder = Copy(tmp_path), REFERENCE.parent / study
+    shutil.copytree(folder, copy.folder / "results" / "reference" / study, dirs_exist_ok=True)
+    settings = ("--config", f"stored=results/reference/{study}", f"results=results/rebuilt/{study}")
+    result = copy.snakemake("tables", f"results/rebuilt/{study}/claims.json", *REBUILD, *settings)
     assert result.returncode == 0, result.stdout[-5000:]
-    results = copy.folder / "results/rebuilt/mini-20"
+    results = copy.folder / "results/rebuilt" / study
     stored, made = files(folder / "tables"), files(results / "tables")
     assert [name for name in stored if made[name] != stored[name]] == []
     assert [n for n in ("claims.json", "claims.md") if (results / n).read_bytes() != (folder / n).read_bytes()] == []
