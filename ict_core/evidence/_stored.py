@@ -85,15 +85,18 @@ class Settings:
         """What the intervals and tests speak for, where that is not new base models."""
         bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
         if self.seeds_per_base is None or min(bases.values()) == 1:
-            return f"{self._real_models(sum(v != BASE for _, v, _ in self.design.cells))}{ONE_BASE}"
+            real = f"{self.real_models[0].upper()}{self.real_models[1:]}. " if self.real_models else ""
+            return f"{real}{ONE_BASE}"
         return "" if self.seeds_per_base == 1 else SEVERAL_SEEDS.format(self.seeds_per_base)
 
-    def _real_models(self, runs: int) -> str:
-        """How many models and runs a study speaks of whose models come from elsewhere; empty where one is made here."""
+    @property
+    def real_models(self) -> str:
+        """How many models and runs the study speaks of, where its models come from elsewhere; else empty."""
         kinds = [model["kind"] for model in self.whole["models"].values()]
         if "pretrained-from-scratch" in kinds:
             return ""
-        return f"{_counted(len(kinds), 'real model')}, {_counted(runs, 'training run')}. "
+        runs = sum(variant != BASE for _, variant, _ in self.design.cells)
+        return f"{_counted(len(kinds), 'real model')}, {_counted(runs, 'training run')}"
 
     @property
     def recipe_rate(self) -> float:
@@ -106,7 +109,7 @@ class Settings:
 
 
 def _counted(number: int, name: str) -> str:
-    return f"One {name}" if number == 1 else f"{number} {name}s"
+    return f"one {name}" if number == 1 else f"{number} {name}s"
 
 
 def _variation(written: Mapping[str, Any]) -> ArmVariation:

@@ -137,11 +137,11 @@ def claims_beside(
     study: str,
     claims: Sequence[Mapping[str, Any]],
     others: Mapping[str, Sequence[Mapping[str, Any]]],
-    of_tokens: Sequence[str] = (),
+    kinds: Mapping[str, str],
 ) -> str:
     """What stored studies say of the claims that this one tests, as Markdown; empty where it names none.
 
-    Those `of_tokens` trained nothing: they test claims on tokens alone, by prompts.
+    `kinds` says of each what it is of, in a few words, or nothing.
     """
     if not others:
         return ""
@@ -157,7 +157,7 @@ def claims_beside(
     for name, found in by_id.items():
         pairs = [(claim["verdict"], found[claim["id"]]["verdict"]) for claim in tested if claim["id"] in found]
         same, opposite = sum(a == b for a, b in pairs), sum({a, b} == {SUPPORTED, CONTRADICTED} for a, b in pairs)
-        kind = " (an untrained model's tokens, by prompts)" if name in of_tokens else ""
+        kind = f" ({kinds[name]})" if kinds.get(name) else ""
         counts.append(f"`{name}`{kind}: {same} of {len(pairs)} verdicts are the same, {opposite} the opposite")
     heads = ["claim", study, "verdict", *(head for name in by_id for head in (name, f"verdict of {name}"))]
     return "\n".join(

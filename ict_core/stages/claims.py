@@ -1,6 +1,7 @@
 """The verdict on every claim of the ledger."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,20 @@ def run(stored: Path, results: Path, claims: Path) -> None:
             entry["at_shared_rate"] = {key: seen[key] for key in _AT_SHARED_RATE} if seen.get("seeds") else None
     stored_pages = {name: _stored_claims(name) for name in settings.whole.get("beside", [])}
     beside = {name: page["claims"] for name, page in stored_pages.items()}
-    of_tokens = [name for name, page in stored_pages.items() if page.get("unit") == "prompt"]
+    kinds = {name: _kind(name, page) for name, page in stored_pages.items()}
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
-    text += claims_beside(settings.name, tested, beside, of_tokens)
+    text += claims_beside(settings.name, tested, beside, kinds)
     files = StudyFiles(results)
     write_text(files.claims_text, text)
     write_text(files.claims_page, page(f"{settings.name}: claims", text))
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})
+
+
+def _kind(name: str, page: Mapping[str, Any]) -> str:
+    """What a stored study is of, where that is not models that it made itself; else empty."""
+    if page.get("unit") == "prompt":
+        return "an untrained model's tokens, by prompts"
+    return Stored(REPOSITORY / stored_folder(name)).settings.real_models
 
 
 def _stored_claims(name: str) -> dict[str, Any]:

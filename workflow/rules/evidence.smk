@@ -131,7 +131,14 @@ rule claims:
         runs=frames(["runs", "shared_rate_runs"]),
         quantities=SHOWN.statistics("quantities"),
         claims=own("configs/claims.yaml"),
-        beside=[own(StudyFiles(stored_folder(name)).claims) for name in BESIDE],
+        beside=[
+            own(file)
+            for name in BESIDE
+            for file in (
+                StudyFiles(stored_folder(name)).claims,
+                StudyFiles(stored_folder(name)).settings,
+            )
+        ],
     output:
         SHOWN.claims,
         SHOWN.claims_text,
