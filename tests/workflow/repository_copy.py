@@ -20,7 +20,11 @@ PARTS = [
     "environment.yml",
     "pyproject.toml",
     # what a study may have stand beside it
-    *(path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("results/reference/*/claims.json")),
+    *(
+        path.relative_to(REPOSITORY).as_posix()
+        for name in ("claims.json", "study.json")
+        for path in REPOSITORY.glob(f"results/reference/*/{name}")
+    ),
 ]
 
 
