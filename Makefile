@@ -47,9 +47,10 @@ figures: env  ## a stored run's tables, figures, claims, notebook anew without t
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk \
 	    --config stored=results/reference/$(STUDY) results=results/rebuilt/$(STUDY)
 
-tokens: env  ## the stored study of a real model's tokens: its tables, figures and claims anew, without the model
-	PATH="$(CURDIR)/$(BIN):$$PATH" ict token-pages --stored results/reference/smollm2-tokens \
-	    --results results/rebuilt/smollm2-tokens --claims configs/claims.yaml
+tokens: STUDY = smollm2-tokens
+tokens: env  ## a stored study of a real model's tokens: its tables, figures and claims anew (STUDY=smollm2-tokens)
+	PATH="$(CURDIR)/$(BIN):$$PATH" ict token-pages --stored results/reference/$(STUDY) \
+	    --results results/rebuilt/$(STUDY) --claims configs/claims.yaml
 
 reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
 	rm -rf results/reference/$(STUDY) && mkdir -p results/reference/$(STUDY)/tables

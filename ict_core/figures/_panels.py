@@ -83,8 +83,9 @@ _SPARE = [
     for colour in ("#56B4E9", "#882255", "#44AA99", "#B8A800", "#332288")
 ]
 
-_LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO", "entropy-20": "20-Entropy"}
-_SELECTORS = {"ict": "ICT", "kl": "KL", "tv": "TV"}
+_LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO", "entropy-20": "20-Entropy", "clip-cov": "Clip-Cov"}
+_LABELS |= {name: name.upper() for name in ("psr", "nsr", "w-reinforce", "steer")}
+_SELECTORS = {name: name.upper() for name in ("ict", "kl", "tv", "gmts", "nat")}
 
 
 def style(variant: str) -> Style:

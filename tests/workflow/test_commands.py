@@ -29,7 +29,7 @@ KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-pr
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
 FIGURES = 19
-STORED = ("mini-20", "mini-ablations", "mini-components")  # beside `mini`, and named on the pages
+STORED = ("mini-20", "mini-ablations", "mini-components", "smollm2")  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
 # the cell itself and again at the recipe's rate, and three rates with two seeds to choose its own by
@@ -62,6 +62,8 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
     + Counter(fetch_model=1, pretrain=-1),
     f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
+    "snakemake --cores all token_study --configfile configs/studies/smollm2-rules.yaml": TOKEN_STUDY
+    + Counter(fetch_model=-1, fetch_model_to_start=1, solutions=1, supervised_start=1),
     "snakemake --cores all --configfile configs/studies/smollm2.yaml": EVIDENCE
     + Counter(data=1, solutions=1, fetch_model_to_start=1, supervised_start=1, within_reach=1)
     + Counter(train=7, generate=1 + 7, grade=1 + 7),
@@ -129,6 +131,7 @@ MADE = {  # what stands among the commands that make would run
     "make fuzz": "--minutes 5",
     "make lint": "snakemake --lint",
     "make tokens": "ict token-pages --stored results/reference/smollm2-tokens",
+    "make tokens STUDY=smollm2-rules": "ict token-pages --stored results/reference/smollm2-rules",
     "make lock": "scripts/lock.sh",
     "make lock UPGRADE=1": "UPGRADE=1",
     "make reference": "results/reference/mini/",

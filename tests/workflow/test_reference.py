@@ -137,8 +137,9 @@ def test_the_documentation_says_what_lies_between_base_models():
 
 
 @pytest.mark.slow
-def test_the_pages_of_the_stored_token_study_are_made_anew_byte_for_byte(tmp_path):
-    folder = REFERENCE.parent / "smollm2-tokens"
+@pytest.mark.parametrize("study", ["smollm2-tokens", "smollm2-rules"])
+def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tmp_path):
+    folder = REFERENCE.parent / study
     assert sum(path.stat().st_size for path in folder.rglob("*.*")) < 10 * 2**20
     assert not read_manifest(folder / MANIFEST)["source"]["dirty"]
     claims = ["--claims", str(REPOSITORY / "configs" / "claims.yaml")]
@@ -146,6 +147,21 @@ def test_the_pages_of_the_stored_token_study_are_made_anew_byte_for_byte(tmp_pat
     shown = ["claims.json", "report.md", "figures/token_rules.png", "figures/token_overlap.png"]
     shown += [f"tables/{name}.{kind}" for name in TOKEN_TABLES for kind in ("csv", "md", "tex")]
     assert [name for name in shown if (tmp_path / name).read_bytes() != (folder / name).read_bytes()] == []
+
+
+def test_the_documentation_says_what_the_field_s_rules_make_of_a_real_model_s_tokens():
+    text = (REPOSITORY / "docs" / "rules.md").read_text()
+    rows = pd.read_csv(REFERENCE.parent / "smollm2-rules" / "tables" / "token_rules.csv").set_index(
+        ["rule", "quantity"]
+    )
+    shown = ("kept_share", "positive_share", "high_h1_share", "probability", "norm_share", "cosine")
+    for rule in rows.index.unique("rule"):
+        means, lows, highs = (100 * rows.loc[[(rule, q) for q in shown], c].to_numpy() for c in ("mean", "low", "high"))
+        cells = [
+            f"{mean:.0f}" + ("" if np.isnan(low) else f" [{low:.0f}, {high:.0f}]")
+            for mean, low, high in zip(means, lows, highs, strict=True)
+        ]
+        assert f"| `{rule}` | {' | '.join(cells)} |" in text, rule
 
 
 def test_the_documentation_says_what_a_real_model_s_tokens_are():
