@@ -1,6 +1,7 @@
 """The package as a wheel: what it holds, what it asks for, and that it works where no checkout is."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -81,6 +82,14 @@ def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed
     assert "Usage: ict" in ran(installed, "-m", "ict_core", "--help")
     found = ran(installed, "-c", "from ict_core import Choice; print(Choice.of('ict-10').normaliser)")
     assert found == "kept\n"
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("example", sorted((REPOSITORY / "examples").glob("*.py")), ids=lambda file: file.stem)
+def test_the_examples_run_by_the_installed_package(installed, example, tiny_checkpoint, tmp_path):
+    alone = shutil.copy(example, tmp_path)  # away from the checkout
+    assert "2" in ran(installed, alone, str(tiny_checkpoint), "3").splitlines()[-1]
 
 
 @pytest.mark.slow
