@@ -309,11 +309,12 @@ class Study:
         }
 
     def _evidence(self) -> dict[str, Any]:
-        """All of it, as the evidence shows what was run."""
+        """All of it, as the evidence shows what was run, but for the folder of one machine that rows were read from."""
         return {
             "study": self.name,
             **{key: getattr(self, key) for key in ("note", "scale", "numerics")},
-            **{key: getattr(self, key).dump() for key in ("data", "training", "evaluation", "grading", "evidence")},
+            **{key: getattr(self, key).dump() for key in ("training", "evaluation", "grading", "evidence")},
+            "data": self.data.dump() | {"mirror": None},
             "models": {name: model.dump() for name, model in self.models.items()},
             "methods": {name: method.dump() for name, method in self.methods.items()},
             "arms": self.arms(),

@@ -166,6 +166,7 @@ def test_a_path_inside_or_an_absolute_one_is_taken(configs, outside, path):
         written(configs, chosen)
         study = load_study(configs / "studies/mirrored.yaml")
         assert study.data.mirror == study.models["local"].path == chosen
+        assert study.stage_config("evidence")["data"]["mirror"] is None  # a place of one machine, in no stored file
 
 
 @pytest.mark.parametrize("key", ["hub", "config", "split"])

@@ -5,6 +5,7 @@ hand from its scores in `tests/tools/explain`, and of the code in `tests/statist
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     begins = "supervised_start" if study == "smollm2" else "pretrain"
     assert {job["stage"] for job in manifest["jobs"]} >= {begins, "train", "generate"}
     assert stored.mixed == ""
+
+
+def test_no_stored_study_names_a_place_of_the_machine_that_ran_it():
+    files = sorted(REFERENCE.parent.rglob("*.json"))
+    assert len(files) > 20
+    assert [str(file) for file in files if re.search(r'"[/~][^"]*"', file.read_text())] == []
 
 
 def test_cells_that_two_stored_runs_share_have_the_same_scores():
