@@ -1,5 +1,7 @@
 """Rollouts by vLLM through TRL: a seed for every request, and a comparison of the weights after every transfer."""
 
+import os
+import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -141,3 +143,14 @@ def _prompt_log_probs(accelerator: Accelerator, model: torch.nn.Module, prompt: 
     with accelerator.autocast():
         logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
     return logits[0, :-1].float().log_softmax(-1).gather(-1, ids[0, 1:, None]).squeeze(-1)
+
+
+def take_a_port() -> None:
+    """Gives a vLLM in this process a port that no training started beside it takes.
+
+    Without ``MASTER_PORT`` TRL takes 29500 wherever it is free, and the engine binds it seconds later: of two trainings
+    started together on a machine the second dies. A launcher of several processes states a port of its own.
+    """
+    if "WORLD_SIZE" not in os.environ and "MASTER_PORT" not in os.environ:
+        with socket.create_server(("localhost", 0)) as free:
+            os.environ["MASTER_PORT"] = str(free.getsockname()[1])

@@ -46,7 +46,7 @@ from ict_core.training._objective import importance_ratio, k3, normaliser, selec
 from ict_core.training._packing import Levers
 from ict_core.training._passes import Batch, DensePasses, PackedPasses
 from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
-from ict_core.training._rollouts import SeededSampler, weight_difference
+from ict_core.training._rollouts import SeededSampler, take_a_port, weight_difference
 from ict_core.training._surrogates import surrogate
 from ict_core.training._token_log import TrainingLog
 
@@ -101,6 +101,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         **kwargs: Any,
     ) -> None:
         self._choice = Choice.of(selection)
+        given = kwargs.get("args", args[2] if len(args) > 2 else None)
+        if getattr(given, "use_vllm", False):
+            take_a_port()
         super().__init__(*args, **kwargs)
         config: Any = self.args
         tokenizer: Any = self.processing_class

@@ -68,6 +68,7 @@ told = {
     "weights": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(weights.items())},
     "losses": [logs["loss"] for logs in trainer.state.log_history if "loss" in logs],
     "corrected": [logs.get("sampling/corrected_share") for logs in trainer.state.log_history if "loss" in logs],
+    "port": os.environ["MASTER_PORT"],
 }
 Path(OUT).write_text(json.dumps(told))
 os._exit(0)  # an engine in this process ends slowly

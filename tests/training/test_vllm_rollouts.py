@@ -1,5 +1,6 @@
 """Rollouts by a real vLLM in the training loop, on the CPU; and the requests that a server is sent."""
 
+import os
 from types import SimpleNamespace
 
 import pandas as pd
@@ -120,3 +121,22 @@ def test_trl_is_told_of_vllm_what_the_recipe_says():
     assert told["vllm_importance_sampling_mode"] == "token_mask" and told["vllm_importance_sampling_clip_max"] == 2.0
     server = Rollouts(engine="vllm-server", server="http://a:1", correction=correction, probe_bound=0.1)
     assert _vllm(server, 1536)["vllm_server_base_url"] == "http://a:1"
+
+
+@pytest.mark.parametrize("given", [{}, {"MASTER_PORT": "4321"}, {"WORLD_SIZE": "2"}])
+def test_trainings_beside_each_other_take_ports_of_their_own(monkeypatch, given):
+    from ict_core.training._rollouts import take_a_port
+
+    def port():
+        for name in ("MASTER_PORT", "WORLD_SIZE"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        take_a_port()
+        return os.environ.get("MASTER_PORT")
+
+    ports = [port() for _ in range(2)]
+    if given:
+        assert ports == [given.get("MASTER_PORT")] * 2
+    else:
+        assert "29500" not in ports and ports[0] != ports[1]
