@@ -21,7 +21,7 @@ def markdown_table(
         padded: fill the cells up to their column's width, for a terminal; then no side is `-`.
     """
     sides = sides or "l" * len(heads)
-    cells = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in (heads, *rows)]
+    cells = [[" ".join(str(cell).replace("|", "\\|").splitlines()) for cell in row] for row in (heads, *rows)]
     if padded:
         aligned = [_WORDS[side] for side in sides]
         return tabulate(cells[1:], cells[0], tablefmt="pipe", colalign=aligned, disable_numparse=True) + "\n"

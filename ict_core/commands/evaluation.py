@@ -1,5 +1,6 @@
 """`ict eval`: one model's answers to any of the benchmarks, without a study's file."""
 
+import fcntl
 import json
 import re
 import shutil
@@ -20,13 +21,14 @@ from ict_core.commands.stages import prepare, study_to_run
 from ict_core.errors import UserError
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
-from ict_core.store import BASE_VARIANT, REPOSITORY, CellFiles, StudyFiles, cell_folder
+from ict_core.store import BASE_VARIANT, REPOSITORY, CellFiles, StudyFiles, cell_folder, remove
 
 if TYPE_CHECKING:
     from ict_core.config import Study
 
 _FOLDERS = ("benchmarks", "methods", "data", "accelerate")  # of configs, as they are
 _STUDY = "eval"
+_CACHE = "cache"  # of answers
 _HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of trainings
     **{"accelerate": "one-gpu", "gpus": 1, "micro_batch_sequences": 8, "gradient_checkpointing": False},
     **{"memory_gib": 16, "train_hours": 1.0, "generate_hours": 12.0},
@@ -104,14 +106,32 @@ def evaluate(
 
 @contextmanager
 def _work(folder: Path, call: str) -> Iterator[Path]:
-    """A folder for what lies between; after an error or a kill it stays, and the same call samples nothing twice."""
-    work = folder / "work"
-    if work.exists() and (not (work / "call").exists() or (work / "call").read_text(encoding="utf-8") != call):
-        shutil.rmtree(work)
+    """A folder for what lies between; after an error or a kill it stays, and the same call samples nothing twice.
+
+    A UserError if a folder of that name is not of this command, has answers of another call, or is in use.
+    """
+    work, call = folder / "work", f"ict eval {call}"
+    told, instead = work / "call", "give another --out"
+    if work.exists() and not (told.is_file() and told.read_text(encoding="utf-8").startswith("ict eval ")):
+        raise UserError(f"{work}: is there already, and not of this command; {instead}")
     work.mkdir(parents=True, exist_ok=True)
-    (work / "call").write_text(call, encoding="utf-8")
-    yield work
-    shutil.rmtree(work)
+    with told.open("a+", encoding="utf-8") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{work}: another `ict eval` is at work there; {instead}, or wait for it") from None
+        held.seek(0)
+        if held.read() not in ("", call):
+            if (work / _CACHE).exists():
+                raise UserError(f"{work}: has the answers of another call so far; remove it, or {instead}")
+            for path in set(work.iterdir()) - {told}:
+                remove(path)
+            held.truncate(0)
+        if told.stat().st_size == 0:
+            held.write(call)
+            held.flush()
+        yield work
+        shutil.rmtree(work)
 
 
 def _written(work: Path, model: str, name: str, asked: Asked, sampled: Sampled) -> Path:
@@ -156,15 +176,23 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def _write_model(work: Path, model: str, name: str) -> None:
-    """The model's file: the project's own, or one made from the checkpoint, for the device that is here."""
+    """The model's file: the project's own, or one made from the checkpoint, for the device that is here.
+
+    A checkpoint that an interrupted call has fetched is fetched again if it may be another one now.
+    """
     import torch
 
     from ict_core.tools import model_file
 
     path, known = work / "configs/models" / f"{name}.yaml", REPOSITORY / "configs/models" / f"{model}.yaml"
-    if known.exists():
+    before, local = path.read_bytes() if path.exists() else None, Path(model).is_dir()
+    by_name = "/" not in model and known.exists()
+    if by_name and local:
+        print(f"* {model}: the folder here is meant, not the model of configs/models", file=sys.stderr)
+    if by_name and not local:
         shutil.copyfile(known, path)
-    elif not path.exists():
+    elif local or before is None:  # of a hub's model the first call has written down the commit
+        path.unlink(missing_ok=True)
         _, remarks = model_file(model, name, work)
         for remark in remarks:
             print(f"* {remark}", file=sys.stderr)
@@ -174,13 +202,15 @@ def _write_model(work: Path, model: str, name: str) -> None:
     content.pop("hardware", None)
     content |= {"hardware": _HARDWARE} if torch.cuda.is_available() else {"dtype": "float32"}
     _write(path, content)
+    if content.get("kind") == "local" or path.read_bytes() != before:
+        remove(StudyFiles(work).base_model(name))
 
 
 def _with_samples(study: "Study", samples: int) -> "Study":
-    """With as many answers a problem as were asked for: a study has at least four."""
+    """With as many answers a problem as were asked for, also fewer than the four that a study has at least."""
     from dataclasses import replace
 
-    return replace(study, evaluation=study.evaluation.changed(samples=samples))
+    return replace(study, evaluation=study.evaluation.model_copy(update={"samples": samples}))
 
 
 def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: int) -> None:
@@ -193,8 +223,7 @@ def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: in
     problems, checkpoint = files.eval_problems, files.base_model(name)
     for folder in (problems.parent, cell.folder):
         folder.mkdir(parents=True, exist_ok=True)
-    if not problems.exists():
-        data.run(study, mirror, files.train_problems, problems)
+    data.run(study, mirror, files.train_problems, problems)
     if not checkpoint.exists():
         with loading():
             from ict_core.stages import fetch_model
@@ -204,7 +233,7 @@ def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: in
     from ict_core.stages import generate, grade
 
     asked = Cell(name, BASE_VARIANT, 0)
-    generate.run(study, asked, checkpoint, problems, work / "cache", cell.completions, cell.generation)
+    generate.run(study, asked, checkpoint, problems, work / _CACHE, cell.completions, cell.generation)
     grade.run(study, cell.completions, problems, workers, cell.grades, cell.grading)
 
 

@@ -32,7 +32,9 @@ class Rollouts(Section):
     engine: Literal["vllm-colocate", "vllm-server"]  # beside the trainer on its GPUs, or a server of its own
     memory_share: Share | None = None  # of each GPU, to vLLM-colocate
     sleep: bool | None = None  # whether vLLM-colocate gives its memory back during the update
-    server: str | None = Field(default=None, pattern=r"^https?://\S+$", description="the address of a vLLM server")
+    server: str | None = Field(
+        default=None, pattern=r"^https?://[^\s/@]+(/\S*)?$", description="the address of a vLLM server"
+    )
     correction: Correction
     probe_bound: float = Field(gt=0)  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
 

@@ -17,7 +17,7 @@ from ict_core.store import BASE_VARIANT, StudyFiles, base_number
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
-_NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "hardware": _OF_THE_SCHEDULER}
+_NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
 
 Stage = Literal[
     "train_data",
@@ -258,6 +258,10 @@ class Study:
             raise ValueError(f"there is no stage {stage!r}")
         return of_study[stage]()
 
+    def _training_told(self) -> dict[str, Any]:
+        told = self.training.dump()
+        return told | {"rollouts": told["rollouts"] | {"server": None}} if told.get("rollouts") else told
+
     def _base(self, cell: Cell) -> dict[str, Any]:
         model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
         made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
@@ -309,13 +313,14 @@ class Study:
         }
 
     def _evidence(self) -> dict[str, Any]:
-        """All of it, as the evidence shows what was run, but for the folder of one machine that rows were read from."""
+        """All of it, as the evidence shows what was run, but for folders and addresses of one machine."""
         return {
             "study": self.name,
             **{key: getattr(self, key) for key in ("note", "scale", "numerics")},
-            **{key: getattr(self, key).dump() for key in ("training", "evaluation", "grading", "evidence")},
+            "training": self._training_told(),
+            **{key: getattr(self, key).dump() for key in ("evaluation", "grading", "evidence")},
             "data": self.data.dump() | {"mirror": None},
-            "models": {name: model.dump() for name, model in self.models.items()},
+            "models": {name: model.model_dump(mode="json", exclude={"path"}) for name, model in self.models.items()},
             "methods": {name: method.dump() for name, method in self.methods.items()},
             "arms": self.arms(),
             "benchmarks": [b.dump() | {"problems": b.drawn} for b in self.benchmarks.values()],  # their order counts

@@ -122,6 +122,12 @@ def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
     return partial
 
 
+def doubled_start(tokenizer: Any, text: str) -> bool:
+    """Whether a text begins with the start token that the tokenizer puts before every text itself."""
+    bos = tokenizer.bos_token_id
+    return bos is not None and list(tokenizer(text)["input_ids"][:2]) == [bos, bos]
+
+
 def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfig:
     """Hold a checkpoint against its YAML file and rewrite its ``generation_config.json`` to the stated stop ids.
 
@@ -167,6 +173,11 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
         raise UserError(
             f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "
             f"{tokenizer.eos_token_id} ({tokenizer.eos_token}); allowed: a list that holds this id"
+        )
+    if model.prompt is not None and doubled_start(tokenizer, model.prompt.template):
+        raise UserError(
+            f"{file}: prompt.template begins with {tokenizer.bos_token}, which the checkpoint's tokenizer puts before "
+            "every text: a prompt would have it twice; leave it out"
         )
     pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})

@@ -63,6 +63,14 @@ def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
     return (rank < kept) & mask
 
 
+def quantile_of(values: Tensor, q: float) -> Tensor:
+    """The q quantile of (N,) values, linear between neighbours, as ``torch.quantile`` has it of 2^24 at most."""
+    rank = q * (len(values) - 1)
+    below = int(rank)
+    ordered = values.sort().values
+    return torch.lerp(ordered[below], ordered[min(below + 1, len(values) - 1)], rank - below)
+
+
 def mean_entropy(batch: TokenBatch) -> float:
     """The mean H1 of the batch's response tokens, nats."""
     return batch.statistics.h1[batch.mask].double().mean().item()
@@ -115,6 +123,8 @@ class Rule:
 
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
         """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` is of random draws."""
+        if not batch.mask.any():
+            return batch.mask  # nothing to choose from, as where TRL has masked every truncated response
         generator = torch.Generator().manual_seed(seed)
         weights = SELECTORS[self.selector](batch, generator, **self.parameters)
         return weights if self.control is None else controlled(weights, batch, self.control, generator)

@@ -17,7 +17,8 @@ def gmts(
 
     The paper ranks all tokens of the batch. The authors' code ranks those of a prompt's group, by delta / T_i, as its
     advantages are divided by the response's length T_i by then, and drops ceil((1 - fraction) n) of n tokens. Of equal
-    ones, all with A = 0 among them, the earlier are kept, by the code's form dropped.
+    ones, all with A = 0 among them, the earlier are kept, by the code's form dropped; where fewer tokens have an
+    A, such ones fill the share.
     """
     mask, tokens = batch.mask, batch.statistics
     delta = tokens.h1 * batch.advantages.abs().unsqueeze(-1)

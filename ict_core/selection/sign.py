@@ -8,10 +8,11 @@ from ict_core.selection._base import TokenBatch, register
 
 @register("sign")
 def sign(batch: TokenBatch, generator: torch.Generator, *, positive: float, negative: float) -> Tensor:
-    """w = ``positive`` where A > 0, ``negative`` where A < 0, and 1 where A = 0, of which nothing depends.
+    """w = ``positive`` where A > 0, ``negative`` where A < 0, and 1 where A = 0, where no gradient of the policy is.
 
     The authors take the reward R itself for an advantage (R of right answers, R - 1 of wrong ones), so that groups of
-    equal rewards count too; here A is the group's, the same in all arms.
+    equal rewards count too, and every wrong answer as much as every right one; here A is the group's, the same in all
+    arms. A batch permutation and a mean over the batch do count the tokens with A = 0.
     """
     advantages = batch.advantages.unsqueeze(-1)
     weights = torch.where(advantages > 0, positive, torch.where(advantages < 0, negative, 1.0))

@@ -52,9 +52,16 @@ def _class(text: str, before: str, special: bool) -> str:
     return "form word" if word.lower() in FORM_WORDS else "content word"
 
 
+def _text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
+    """A token's text; of one that is a part of a character, which has none, its name in the vocabulary."""
+    text = str(tokenizer.decode([number]))
+    return str(tokenizer.convert_ids_to_tokens(number)) if "\ufffd" in text else text
+
+
 def shown(text: str) -> str:
-    """A token's text with its blanks and line ends made visible."""
-    return text.replace("\n", "↵").replace("\t", "⇥").replace(" ", "·") or "(empty)"
+    """A token's text with its blanks, line ends and all that does not print made visible."""
+    marked = text.replace("\n", "↵").replace("\t", "⇥").replace(" ", "·")
+    return "".join(c if c.isprintable() else f"⟨{ord(c):04X}⟩" for c in marked) or "(empty)"
 
 
 def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Sequence[int]) -> pd.DataFrame:
@@ -65,7 +72,7 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     """
     rows = prompts.rows
     ids = rows["token"].to_numpy()
-    known = {int(i): str(tokenizer.decode([int(i)])) for i in np.unique(ids)}
+    known = {int(i): _text(tokenizer, int(i)) for i in np.unique(ids)}
     texts = [known[int(i)] for i in ids]
     first = rows["position"].to_numpy() == 0
     before = ["" if begins else left for begins, left in zip(first, ["", *texts[:-1]], strict=True)]
@@ -80,6 +87,8 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
                 continue
             told = kept_shares(counts.assign(kept=kept))
             frames.append(told.assign(rule=rule.name, kind=kind, lift=told["share"] / kept.mean()))
+    if not frames:
+        return pd.DataFrame(columns=[name for name in records.TOKEN_TEXTS if name != "model"])
     whole = pd.concat(frames, ignore_index=True)
     often = (whole["tokens"] >= LEAST_TOKENS) & (whole["prompts"] >= LEAST_PROMPTS) | (whole["kind"] == "class")
     return whole[often][[name for name in records.TOKEN_TEXTS if name != "model"]].reset_index(drop=True)

@@ -104,6 +104,15 @@ _LATEX = str.maketrans(
         "≥": r"$\geq$",
         "Δ": r"$\Delta$",
         "—": "---",
+        "→": r"$\rightarrow$",
+        "↵": r"$\hookleftarrow$",
+        "⇥": r"$\mapsto$",
+        "⟨": r"$\langle$",
+        "⟩": r"$\rangle$",
+        "′": "$'$",
+        "Σ": r"$\Sigma$",
+        "Ω": r"$\Omega$",
+        "τ": r"$\tau$",
         **{s: rf"\textsuperscript{{{c}}}" for s, c in zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ⁺⁽⁾", "abcdefghijklmnop+()", strict=True)},
         "⁻": r"\textsuperscript{$-$}",
     }
@@ -111,8 +120,12 @@ _LATEX = str.maketrans(
 
 
 def latex_escape(text: str) -> str:
-    """Plain text for LaTeX: its special characters escaped, the signs of the tables translated, `code` typewritten."""
-    return re.sub(r"`([^`]*)`", r"\\texttt{\1}", text.translate(_LATEX))
+    """Plain text for LaTeX: its special characters escaped, the signs of the tables translated, `code` typewritten.
+
+    A character of a model's token that T1 fonts lack is told by its number.
+    """
+    escaped = re.sub(r"[^\x00-\u017f]", lambda found: f"U+{ord(found[0]):04X}", text.translate(_LATEX))
+    return re.sub(r"`([^`]*)`", r"\\texttt{\1}", escaped)
 
 
 def _head(rows: pd.DataFrame, align: str) -> str:

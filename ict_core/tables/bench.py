@@ -26,6 +26,7 @@ TABLE = TableDeclaration(
 BASELINE, RANDOM, MEAN = "baseline", "random", "mean one"
 METRIC = "pass@4"
 _KEY = ["model", "variant"]
+_NOT_OF_THE_WEIGHTS = ("normaliser", "surrogate")  # factors: a variant by one keeps the tokens of what it varies
 _COLUMNS = [
     *_KEY,
     *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "verdict", "seeds"),
@@ -69,6 +70,10 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     share = log[log["selecting"]].groupby(_KEY)["kept_share"].mean().rename("effective_share").reset_index()
     change = _quantity(frames["quantity_means"], "h1_change")
     positive = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
+    alike = {name: arm.of for name, arm in settings.arms.items() if arm.factor in _NOT_OF_THE_WEIGHTS}
+    positive = pd.concat(
+        [positive, *(positive[positive["variant"] == of].assign(variant=a) for a, of in alike.items())]
+    )
     for frame in (
         ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]],
         rate,
@@ -147,12 +152,12 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
     return (
         f"Each rule at its own learning rate: pass@4 on the average over the benchmarks in percent, its difference (Δ) "
         f"from `{baseline}` and from its controls in points ± half the 95 % t-interval over "
-        f"{seed_range(numbers['seeds'])}, paired by seed. Random: as much weight on tokens at random in the rule's own "
-        "scope; mean one: the rule's weights divided by their mean. ↑ ↓: better or worse after Holm's correction over "
-        f"all rules against `{baseline}`, or over all against their controls (adjusted p < {SIGNIFICANCE}); ≈: within "
-        f"±{percent(settings.margin)} points. Rank{of} by pass@4, in brackets the ranks that the runs leave open: all "
-        "of these hold together with 95 % confidence. Effective share: (Σw)² / (T Σw²) while the rule selects, in "
-        "percent; A > 0: the share of the kept tokens with a positive advantage, on the rollouts of "
-        f"`{baseline}`; ΔH1: the relative change of the entropy from the first to the last fifth of the steps. Levels "
-        "are for new runs on new problems, differences for new runs on these."
+        f"{seed_range(numbers['seeds'])}, paired by seed. Random: the same weights in random order over the sequence, "
+        "the group or the batch, as its file says; mean one: the rule's weights divided by their mean. ↑ ↓: better or "
+        f"worse after Holm's correction over all rules against `{baseline}`, or over all against their controls "
+        f"(adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points. Rank{of} by pass@4, in brackets "
+        "the ranks that the runs leave open: all of these hold together with 95 % confidence. Effective share: "
+        "(Σw)² / (T Σw²) while the rule selects, in percent; A > 0: the share of the kept tokens with a positive "
+        f"advantage, on the rollouts of `{baseline}`; ΔH1: the relative change of the entropy from the first to the "
+        "last fifth of the steps. Levels are for new runs on new problems, differences for new runs on these."
     )

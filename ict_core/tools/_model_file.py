@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.config import load_model
-from ict_core.errors import UserError
-from ict_core.models import checkpoint_sizes, read_tokenizer
+from ict_core.errors import Transient, UserError
+from ict_core.models import checkpoint_sizes, doubled_start, read_tokenizer
+from ict_core.process.failures import lost_connection
 from ict_core.store import MANIFEST, read_manifest
 from ict_core.training import check_family
 
@@ -54,14 +55,17 @@ def _of_folder(folder: Path, repository: Path) -> Source:
 
 
 def _of_hub(name: str, scratch: Path) -> Source:
+    import httpx
     from huggingface_hub import HfApi, snapshot_download
 
     try:
         info = HfApi().model_info(name)
         snapshot_download(name, revision=info.sha, local_dir=scratch, allow_patterns=[*_SMALL_FILES])
-    except (OSError, ValueError) as error:  # the hub's own errors are of these kinds
+    except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
+        kind = Transient if lost_connection(error) else UserError
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise UserError(f"{name}: there is no such folder, and the hub has no such model: {reason}") from None
+        told = "the hub was not reached" if kind is Transient else "the hub has no such model"
+        raise kind(f"{name}: there is no such folder, and {told}: {reason}") from None
     card = info.card_data.to_dict() if info.card_data else {}
     licence = card.get("license") or "unknown"
     lines = ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
@@ -148,6 +152,11 @@ def _template(tokenizer: Any, remarks: list[str]) -> list[str]:
     if text.count(_PROMPT) != 1:
         remarks.append("prompt: the chat template does not hold the question once; state one")
         return []
+    if doubled_start(tokenizer, text):
+        text = text.removeprefix(tokenizer.bos_token)
+        remarks.append(
+            f"prompt: without the template's {tokenizer.bos_token}, which the tokenizer puts before every text"
+        )
     remarks.append(f"prompt: {json.dumps(text)}; read it for a date or a system prompt that you do not mean")
     source = "the chat template of the checkpoint's tokenizer"
     return ["prompt:", f"  template: {json.dumps(text)}", f"  source: {json.dumps(source)}"]

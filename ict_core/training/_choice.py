@@ -32,11 +32,15 @@ class Own:
 
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
         """What the function gives; a ValueError says what is wrong with it."""
+        name = getattr(self.function, "__name__", "the rule")
         weights = self.function(batch, torch.Generator().manual_seed(seed))
         if weights.shape != batch.mask.shape:
-            name = getattr(self.function, "__name__", "the rule")
             raise ValueError(f"{name}: weights of shape {tuple(weights.shape)}; allowed: {tuple(batch.mask.shape)}")
-        return weights * batch.mask
+        weights = torch.where(batch.mask, weights, torch.zeros_like(weights))  # what it gives elsewhere may be NaN
+        wrong = weights[~((weights >= 0) & weights.isfinite())]
+        if len(wrong):
+            raise ValueError(f"{name}: a weight of {wrong[0].item()}; allowed: finite and at least 0")
+        return weights
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,18 @@ class Choice:
             return cls(Own(selection), scores=tuple(GROUP_SCORES))
         allowed = "a name from configs/methods, a YAML file, a Rule, or a function of (TokenBatch, torch.Generator)"
         raise UserError(f"selection: {selection!r} is not allowed; allowed: {allowed}")
+
+    def check(self, updates: int) -> None:
+        """A UserError for a rule that does nothing, or half of what it says, with so many updates a rollout batch."""
+        if updates == 1 and self.two_updates:
+            raise UserError(
+                "selection: lopti and a surrogate of its own need two updates a rollout batch; set num_iterations=2"
+            )
+
+    @property
+    def two_updates(self) -> bool:
+        """Whether the rule is about a second update on the same rollouts."""
+        return self.surrogate is not None or getattr(self.rule, "selector", "") == "lopti"
 
     def surrogate_of(self, low: float, high: float) -> Surrogate:
         """The method's own, or the clipped ratio with these bounds."""

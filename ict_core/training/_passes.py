@@ -90,6 +90,10 @@ class PackedPasses:
                 self._held = states, layout
             where = torch.where(layout.where < 0, where, layout.where + sum(map(len, parts)))
             parts.append(states.detach())
+        if not parts:  # no response token in the batch
+            return next(self.policy().parameters()).new_zeros(
+                0, self.models[0].config.get_text_config().hidden_size
+            ), where
         return torch.cat(parts), where
 
     def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
@@ -112,7 +116,8 @@ class PackedPasses:
                 plain = self.accelerator.unwrap_model(model)
                 logps = token_log_probs(plain, layout, states[layout.where[at]], tokens, self.temperature)
         else:
-            read = wanted if self.levers.cut else batch["completion_mask"].bool() & wanted.any(1, keepdim=True)
+            whole = batch["completion_mask"].bool() & wanted.any(1, keepdim=True)
+            read = wanted if self.levers.cut or not whole.any() else whole
             layout = self._layout(batch, read, None)
             with self.accelerator.autocast():
                 logps = model(packed=layout, state=layout.where[at], token=tokens)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ict_core.errors import UserError
 from ict_core.models import lm_head
 from ict_core.selection import TokenBatch
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
@@ -48,10 +49,15 @@ def select(
         step: the optimiser step, for the warm-up of a rule that has one; None: the rule is on.
 
     Raises:
-        UserError: the selection is unknown, or the model's head has a bias.
+        UserError: the selection is unknown, or more than one weight a token, or the model's head has a bias.
         ValueError: B is not a multiple of G.
     """
     choice, head = Choice.of(selection), lm_head(model)
+    if choice.two_updates:
+        raise UserError(
+            "selection: a surrogate of its own and lopti are more than one weight a token; train them by "
+            "SelectiveGRPOTrainer with num_iterations=2"
+        )
     mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):

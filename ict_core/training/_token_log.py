@@ -62,6 +62,7 @@ class TrainingLog:
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
         groups = rewards.view(-1, self.group_size)
+        self._rollout = tokens, mask
         self._steps.append(
             {
                 "step": step,
@@ -71,11 +72,9 @@ class TrainingLog:
                 "zero_advantage_share": _mean((groups == groups[:, :1]).all(-1)),
                 "length_mean": _mean(mask.sum(-1)),
                 "truncated_share": _mean(truncated),
-                "kept_share": effective_share(weights, mask),
                 "h1": _mean(tokens.h1[mask]),
                 "h2": _mean(tokens.h2[mask]),
-                "h1_kept": _weighted_mean(tokens.h1, weights),
-                "h2_kept": _weighted_mean(tokens.h2, weights),
+                **self._weighed(weights),
                 "tokens": int(mask.sum()),
                 **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM's
             }
@@ -83,14 +82,21 @@ class TrainingLog:
         if self.sampled(step):
             self._samples.append(self._sample(step, batch, tokens, kept))
 
+    def _weighed(self, weights: Tensor) -> dict[str, float]:
+        """What there is to say of an update's weights, (B, T), on the last rollout batch."""
+        tokens, mask = self._rollout
+        of = {"h1_kept": tokens.h1, "h2_kept": tokens.h2}
+        share = {"kept_share": effective_share(weights, mask)}
+        return share | {name: _weighted_mean(values, weights) for name, values in of.items()}
+
     def add(self, **columns: float) -> None:
         """Set columns of the open record."""
         self._steps[-1] |= columns
 
-    def repeat(self) -> None:
-        """Open the record of one more update on the last rollout batch: no token is sampled for it."""
+    def repeat(self, weights: Tensor) -> None:
+        """Open the record of one more update on the last rollout batch, by its ``weights``; it samples no token."""
         last = self._steps[-1]
-        self._steps.append({**last, "step": last["step"] + 1, "tokens": 0})
+        self._steps.append({**last, "step": last["step"] + 1, "tokens": 0, **self._weighed(weights)})
         self._timing.append({"step": last["step"] + 1, "rollout_s": 0.0, "statistics_s": 0.0})
 
     def times(self, step: int, rollout_s: float, statistics_s: float) -> None:

@@ -108,6 +108,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         config: Any = self.args
         tokenizer: Any = self.processing_class
         _check(config)
+        self._choice.check(self.num_iterations)
         # TRL would take log-probs of the reference model and of vLLM's tokens by dense passes of its own
         self._kl_coef, self.beta = self.beta, 0.0
         self._correction = _correction(config, rollouts)
@@ -124,6 +125,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._passed = 0  # micro-batches since the last rollouts
         self._unlogged = 0  # steps since TRL's last log
         self._updates = self.num_iterations  # of each rollout batch
+        self._weights: list[Tensor] = []  # of each update, all ranks' rows
         self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
         self._at_once = rows_of_groups(self._group_size, rows)
         self._passes: DensePasses | PackedPasses
@@ -170,6 +172,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self.num_iterations = 1  # else TRL would take the old log-probs by a dense pass of its own
         batch = super()._generate_and_score_completions(inputs)
         self.num_iterations = self._updates
+        if "tool_mask" in batch:
+            raise UserError(
+                "tools, environments and masks of a rollout_func are not allowed with a selection of tokens: "
+                "what they wrote would be chosen and trained as the model's own; train such a run by TRL's GRPOTrainer"
+            )
         columns = {}
         if self._rollouts is not None:  # before anything is made of the rollouts
             bound = self._rollouts.probe_bound
@@ -198,7 +205,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         sharded = isinstance(next(self._policy().parameters()), DTensor)
         if self._packed is not None and self._packed.levers.one_pass and one and not sharded:
             # a step is one micro-batch of whole groups and weights, so the statistics' pass can be the loss's
-            live = advantages != 0 if self._kl_coef == 0.0 else torch.ones_like(mask[:, 0])
+            live = advantages != 0 if not self._penalised else torch.ones_like(mask[:, 0])
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._choice.scores, live)
         self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting = step >= self._choice.warmup_steps
@@ -213,7 +220,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, mask)
             values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
         batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
-        weights = of_updates[0]
+        weights, self._weights = of_updates[0], of_updates
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
         self.training_log.rollouts(step, whole, tokens, weights, truncated, selecting=selecting)
@@ -276,6 +283,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
                 values[:, rows] = tokens.values
         return replace(tokens, values=self.accelerator.reduce(values, "sum"))
 
+    @property
+    def _penalised(self) -> bool:
+        """Whether the loss has a part that does not vanish where A = 0."""
+        return self._kl_coef != 0.0 or self._surrogate.kind == "kl-cov"
+
     def _policy(self) -> torch.nn.Module:
         assert self.model is not None
         return self.model
@@ -301,7 +313,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         update = self.state.global_step % self._updates
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
-        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], kl=self._kl_coef != 0.0)
+        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], kl=self._penalised)
         logps = self._passes.log_probs(model, inputs, wanted)
         # the policy that sampled is the one before the first update
         old = inputs["logprob"] if update else logps.detach()
@@ -324,7 +336,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def _finish_step(self) -> None:
         """After an optimiser step: what it did to the sampled tokens, and the rest of its record."""
         if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
-            self.training_log.repeat()
+            self.training_log.repeat(self._weights[self._passed // len(self._micro_batches) - 1])
         last = self.state.global_step % self._updates == 0  # it counts this step already
         if self._sample is not None and last:
             started = time.perf_counter()

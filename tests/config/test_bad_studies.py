@@ -97,6 +97,7 @@ CASES = {
     "no memory share": (VLLM, "  memory_share: 0.4\n", "", ["rollouts.memory_share", "missing", "vllm-colocate"]),
     "server beside": (VLLM, "  sleep: true", "  sleep: true\n  server: http://a:1", ["rollouts.server", "'http://a:1'", "vllm-colocate"]),
     "no server": (VLLM, "colocate\n  memory_share: 0.4\n  sleep: true", "server", ["rollouts.server", "missing", "vllm-server"]),
+    "password": (VLLM, "colocate\n  memory_share: 0.4\n  sleep: true", "server\n  server: http://me:key@host:1", ["rollouts.server", "http://"]),
     "correction": (VLLM, "token_mask", "token", ["rollouts.correction.mode", "'token'", "token_mask"]),
     "benchmark's name": ("benchmarks/mini-stem.yaml", "name: mini-stem", "name: mini-word", ["name", "'mini-word'", "'mini-stem'"]),
     "benchmark's answers": ("benchmarks/mini-stem.yaml", "answer_type: choice", "answer_type: math", ["answer_type", "'math'", "choice"]),

@@ -1,5 +1,6 @@
 """The folders that a study names: looked for before a job starts, and by nothing that reads no data."""
 
+import json
 import re
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_what_is_not_there_is_told_with_file_key_value_and_what_is_allowed(named
         f"{STUDY}: data.mirror: 'rows': there is no folder {named}/rows; "
         f"allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl, {allowed}",
     ]
+
+
+def test_where_a_model_lies_says_nothing_of_a_training_or_the_evidence(named):
+    study = load_study(named / STUDY)
+    cell = next(cell for cell in study.cells() if cell.model == "tiny")
+    told = [study.resolve(cell), *(study.stage_config(of, cell) for of in ("generate", "evidence"))]
+    assert "checkpoints" not in json.dumps(told)
+    assert "checkpoints" in json.dumps(study.stage_config("base", study.base_of(cell)))  # it decides what is fetched
 
 
 def test_a_mirror_is_needed_until_the_problems_are_made_and_a_model_always(named):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ict_core.config import load_methods, method_schema
 from ict_core.selection import SELECTORS, TokenBatch, distinct_rules, top_fraction
-from ict_core.selection._base import register
+from ict_core.selection._base import quantile_of, register
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -149,3 +149,25 @@ def test_random_depends_on_the_seed_alone():
     first = select("top-score", tokens, advantages, mask, seed=1, score="random")
     assert torch.equal(first, select("top-score", other, -advantages, mask, seed=1, score="random"))
     assert not torch.equal(first, select("top-score", tokens, advantages, mask, seed=2, score="random"))
+
+
+def test_the_quantile_is_torch_s_to_the_bit():
+    generator = torch.Generator().manual_seed(0)
+    for count in (1, 2, 3, 10, 997, 4096):
+        values = torch.rand(count, generator=generator, dtype=torch.float64)
+        for q in (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 1.0, 1 / 3):
+            assert torch.equal(quantile_of(values, q), torch.quantile(values, q)), (count, q)
+
+
+@pytest.mark.long
+def test_the_quantile_takes_more_values_than_torch_s():
+    assert quantile_of(torch.arange(2**24 + 2).double(), 0.5).item() == (2**24 + 1) / 2
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+def test_a_batch_without_a_response_token_has_no_weights(rule):
+    tokens, advantages, mask = random_batch(0)
+    weights = rule.weights(
+        TokenBatch(tokens, advantages, torch.zeros_like(mask), torch.zeros_like(mask).long()), seed=0
+    )
+    assert weights.shape == mask.shape and not weights.any()

@@ -9,7 +9,7 @@ from statsmodels.stats.proportion import proportion_confint
 from ict_core.selection import Rule, distinct_rules
 from ict_core.shadow import Prompts
 from ict_core.shadow._score import score_step
-from ict_core.shadow._texts import FORM_WORDS, kept_shares, shown, token_texts, word_classes
+from ict_core.shadow._texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_classes
 from ict_core.store import POLICY_STATISTICS, STATISTICS, records
 
 RULES = distinct_rules(METHODS)
@@ -124,7 +124,10 @@ class Letters:
     """A tokenizer of six tokens."""
 
     def decode(self, ids):
-        return [" a", "b", "7", "+", "\n", ""][ids[0]]
+        return [" a", "b", "7", "+", "\n", "", "\ufffd"][ids[0]]
+
+    def convert_ids_to_tokens(self, number):
+        return "Ġ\x85é"
 
 
 def test_every_text_has_its_lift_and_rules_that_keep_all_are_left_out():
@@ -140,3 +143,10 @@ def test_every_text_has_its_lift_and_rules_that_keep_all_are_left_out():
     assert one["lift"] == pytest.approx(kept[at].mean() / kept.mean())
     classes = found[(found["rule"] == "ict-10") & (found["kind"] == "class")]
     assert classes["tokens"].sum() == len(rows) and (classes["low"] <= classes["share"]).all()
+    none = token_texts(Prompts.of(rows, rules[:1], 0), Letters(), [5])
+    assert len(none) == 0 and list(none) == list(found)
+
+
+def test_a_text_is_told_in_signs_that_print():
+    assert shown(" a\n\tb") == "·a↵⇥b" and shown("") == "(empty)" and shown("\r\x85") == "⟨000D⟩⟨0085⟩"
+    assert _text(Letters(), 2) == "7" and _text(Letters(), 6) == "Ġ\x85é"

@@ -89,6 +89,13 @@ def test_the_numbers_have_a_row_a_comparison_and_rate():
     ]
 
 
+def test_a_rule_by_another_denominator_keeps_the_tokens_of_the_first():
+    differs = (("method.normaliser", "response", "batch_kept"),)
+    arms = ARMS | {"nsr": ArmVariation("stare", "normaliser", differs, 40)}
+    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
+    assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
+
+
 def test_a_study_without_controls_is_no_bench():
     table = bench_table(**FRAMES, settings=made.settings(variants=("grpo", "stare"), baselines=("grpo",)))
     assert table.shown.empty and "it is no bench" in table.caption

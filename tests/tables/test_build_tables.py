@@ -7,8 +7,10 @@ import table_frames as made
 from system import needs
 
 from ict_core.errors import UserError
+from ict_core.store import REPOSITORY
 from ict_core.tables import TABLES, build_tables
 from ict_core.tables._build import make_tables
+from ict_core.tables._write import latex_escape
 
 ENDINGS = ("csv", "md", "tex", "html")
 PREAMBLE = (
@@ -130,3 +132,23 @@ def test_the_latex_compiles_without_an_overfull_box(study, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout and "Float too large" not in done.stdout
+
+
+@pytest.mark.slow
+def test_the_latex_of_a_real_model_s_tokens_compiles(tmp_path):
+    needs("texlive-latex-recommended")
+    stored = REPOSITORY / "results/reference"
+    tables = [
+        stored / study / "tables" / f"token_{of}.tex"
+        for study in ("smollm2-tokens", "smollm2-rules")
+        for of in ("texts", "rules")
+    ]
+    inputs = "".join(rf"\input{{{table.with_suffix('')}}}\clearpage" for table in tables)
+    (tmp_path / "all.tex").write_text(PREAMBLE + inputs + r"\end{document}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_character_that_the_fonts_lack_is_told_by_its_number():
+    assert latex_escape("é↵漢′") == r"é$\hookleftarrow$U+6F22$'$"

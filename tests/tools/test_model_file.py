@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from ict_core.commands.cli import main
 from ict_core.config import HubModel, LocalModel, load_model
-from ict_core.errors import UserError
+from ict_core.errors import Transient, UserError
 from ict_core.models import fetch_model
 from ict_core.tools import model_file
 
@@ -52,6 +52,48 @@ def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repositor
     path, remarks = model_file(str(folder), "stubborn", repository)
     assert load_model(path).prompt is None
     assert any("only with a system prompt" in remark for remark in remarks)
+
+
+def starting(folder):
+    """The tokenizer puts its start token before every text, as Llama's and Gemma's do, and its template writes it."""
+    file = folder / "tokenizer.json"
+    content = json.loads(file.read_text())
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    start, number = tokenizer.eos_token, tokenizer.eos_token_id
+    content["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": start, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {start: {"id": start, "ids": [number], "tokens": [start]}},
+    }
+    file.write_text(json.dumps(content))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"bos_token": start}))
+    (folder / "chat_template.jinja").write_text("{{ bos_token }}{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    return start
+
+
+def test_a_start_token_that_the_tokenizer_adds_is_no_part_of_the_prompt(repository):
+    folder = repository / "checkpoints/tiny"
+    start = starting(folder)
+    path, remarks = model_file(str(folder), "starts", repository)
+    assert load_model(path).prompt.template == "{prompt}"
+    assert any(f"without the template's {start}" in remark for remark in remarks)
+    fetch_model(load_model(path), path.name, repository, {}, repository / "once")
+    path.write_text(path.read_text().replace('"{prompt}"', json.dumps(start + "{prompt}")))
+    with pytest.raises(UserError, match="a prompt would have it twice; leave it out"):
+        fetch_model(load_model(path), path.name, repository, {}, repository / "twice")
+
+
+def test_a_hub_that_is_not_reached_is_told(repository, monkeypatch):
+    import httpx
+
+    def unreachable(*_, **__):
+        raise httpx.ConnectError("no route")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
+    with pytest.raises(Transient, match="owner/name: there is no such folder, and the hub was not reached: Connect"):
+        model_file("owner/name", "x", repository)
 
 
 def test_sizes_that_a_family_names_otherwise_and_what_training_refuses_are_told(repository):

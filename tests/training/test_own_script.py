@@ -175,6 +175,57 @@ def test_weights_of_a_wrong_shape_name_the_function(tiny_checkpoint):
         select(model_of(tiny_checkpoint), rollouts(), transposed, group_size=2)
 
 
+@pytest.mark.parametrize(("found", "message"), [(torch.nan, "nan"), (-0.5, "-0.5"), (torch.inf, "inf")])
+def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_responses(
+    tiny_checkpoint, found, message
+):
+    def inverse(batch, generator):
+        weights = 1 / batch.statistics.h1  # infinite where no response is
+        return weights.masked_fill(batch.statistics.h1 == batch.statistics.h1[0, 0], wrong)
+
+    wrong = 0.5
+    weights = select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2).weights
+    assert weights.isfinite().all() and (weights > 0).equal(rollouts()["completion_mask"].bool())
+    wrong = found
+    with pytest.raises(ValueError, match=f"inverse: a weight of {message}; allowed: finite and at least 0"):
+        select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2)
+
+
+@pytest.mark.parametrize("passes", ["dense", "packed"])
+@pytest.mark.parametrize("selection", ["grpo", "entropy-20", "stapo", "steer", "ict-10"])
+def test_a_batch_without_a_whole_answer_trains_nothing(tiny_checkpoint, tmp_path, passes, selection):
+    arguments = config(tmp_path, mask_truncated_completions=True, max_completion_length=2, max_steps=2)
+    trainer = SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection, passes=passes)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    after = trained(trainer)
+    assert all(torch.equal(before[name], value) for name, value in after.items())
+    assert trainer.training_log.steps()["loss"].tolist() == [0.0, 0.0]
+
+
+def test_tokens_that_a_tool_wrote_are_refused(tiny_checkpoint, tmp_path):
+    def answers(prompts, trainer):
+        answer = {"completion_ids": [5, 6, 7, 8], "logprobs": [-1.0] * 4, "env_mask": [1, 1, 0, 0]}
+        texts = [prompt if isinstance(prompt, str) else prompt[-1]["content"] for prompt in prompts]
+        ids = trainer.processing_class(texts)["input_ids"]
+        return {"prompt_ids": ids} | {name: [value] * len(prompts) for name, value in answer.items()}
+
+    trainer = SelectiveGRPOTrainer(
+        str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, selection="grpo", rollout_func=answers
+    )
+    with pytest.raises(UserError, match="masks of a rollout_func are not allowed"):
+        trainer.train()
+
+
+@pytest.mark.parametrize("selection", ["lopti", "cispo"])
+def test_a_rule_of_two_updates_is_refused_with_one(tiny_checkpoint, tmp_path, selection):
+    with pytest.raises(UserError, match="set num_iterations=2"):
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, selection=selection)
+    with pytest.raises(UserError, match="more than one weight a token"):
+        select(model_of(tiny_checkpoint), rollouts(), selection, group_size=2)
+    arguments = config(tmp_path, num_iterations=2, max_steps=2)
+    trained(SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection))
+
+
 def model_of(checkpoint):
     return AutoModelForCausalLM.from_pretrained(checkpoint).double()
 

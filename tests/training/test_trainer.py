@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
+from pydantic import TypeAdapter
 from short_runs import MODEL, LengthPool
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
-from ict_core.config import Training
+from ict_core.config import Surrogate, Training
 from ict_core.problems.mini import training_problems
 from ict_core.seeding import derive_seed
 from ict_core.store import records
@@ -81,6 +83,13 @@ def run(checkpoint, problems, training, method, tmp_path, seed=0):
     trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
     trainer.train()
     return trainer.model.state_dict(), log
+
+
+class FirstGroupAlone:
+    """Grades that differ in the first group of four alone."""
+
+    def grade(self, items):
+        return [SimpleNamespace(status="correct" if number == 0 else "wrong") for number in range(len(items))]
 
 
 class SeededGRPO(GRPOTrainer):
@@ -290,8 +299,27 @@ def test_lopti_trains_improbable_tokens_and_then_the_others(tiny_checkpoint, pro
     weights, log = run(tiny_checkpoint, problems, training, rule, tmp_path)
     tokens = log.tokens()
     assert (tokens["kept"] == (np.exp(tokens["logprob"]) < 0.003)).all() and 0 < tokens["kept"].mean() < 1
+    shares = log.steps()["kept_share"]
+    assert shares[0] == pytest.approx(tokens["kept"].mean()) and shares.sum() == pytest.approx(1)
+    low, high = log.steps()["h1_kept"]
+    assert low != high and shares[0] * low + shares[1] * high == pytest.approx(log.steps()["h1"][0], rel=1e-4)
     first, _ = run(tiny_checkpoint, problems, training, Rule("lopti", "response", keywords=(("eta", 1e-9),)), tmp_path)
     assert any(not torch.equal(weights[name], first[name]) for name in weights)
+
+
+def test_a_penalty_where_no_answer_is_better_is_the_same_by_both_passes(tiny_checkpoint, problems, tmp_path):
+    """KL-Cov's does not vanish with the advantage, so the rows of groups of equal rewards are read too."""
+    chosen = TypeAdapter(Surrogate).validate_python({"kind": "kl-cov", "share": 0.9, "coefficient": 5.0})
+    rule, made = Rule("grpo", "response", surrogate=chosen), []
+    for passes in ("packed", "dense"):
+        training = recipe(steps=2, updates_per_rollout=2, passes=passes)
+        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, rule, 0)
+        trainer, log = build_trainer(training_run, FirstGroupAlone(), tmp_path / passes)
+        trainer.train()
+        assert log.steps()["zero_advantage_share"].tolist() == [0.75, 0.75]
+        made.append(trainer.model.state_dict())
+    for name, weight in made[0].items():
+        torch.testing.assert_close(weight, made[1][name], atol=2e-6, rtol=0)
 
 
 def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):

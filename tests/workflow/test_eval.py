@@ -2,13 +2,17 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from repository_copy import Copy
 
+from ict_core.commands.evaluation import _work, _write_model
+from ict_core.errors import UserError
 from ict_core.statistics import run_frame
-from ict_core.store import records
+from ict_core.store import StudyFiles, records
 
 SETTINGS = ("--samples", "4", "--problems", "4", "--max-new-tokens", "112", "--portable")
 CHECKPOINT = "results/smoke/mini-xs/base/seed-0/model"
@@ -50,6 +54,68 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
     assert set(told) >= {"results", "config", "versions", "git_hash", "date", "total_evaluation_time_seconds"}
     again = copy.run(*command)
     assert again.returncode == 2 and "is there already; give another --out" in again.stdout
+
+
+@pytest.mark.slow
+def test_one_answer_a_problem_is_enough(uninterrupted, tmp_path):
+    copy, out = Copy(tmp_path / "copy", uninterrupted), tmp_path / "out"
+    options = ("--benchmarks", "mini-word", *SETTINGS[2:], "--samples", "1", "--out", str(out))
+    done = copy.run("ict", "eval", CHECKPOINT, *options)
+    assert done.returncode == 0, done.stdout[-3000:]
+    told = json.loads((out / "results.json").read_text())
+    assert len(pd.read_parquet(out / "answers.parquet")) == 4 and told["config"]["evaluation"]["samples"] == 1
+    assert "pass@1" in told["results"]["mini-word"] and "pass@4" not in told["results"]["mini-word"]
+
+
+def test_a_folder_keeps_what_is_not_of_this_call(tmp_path):
+    thesis = tmp_path / "work/thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("years of work")
+    with pytest.raises(UserError, match="not of this command; give another --out"), _work(tmp_path, "a"):
+        pass
+    assert thesis.exists()
+    folder = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), _work(folder, "a") as work:
+        (work / "configs").mkdir()
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), _work(folder, "b") as work:  # nothing was answered
+        assert sorted(path.name for path in work.iterdir()) == ["call"]
+        (work / "cache").mkdir()
+        raise KeyboardInterrupt
+    with (
+        pytest.raises(UserError, match="has the answers of another call so far; remove it, or give"),
+        _work(folder, "a"),
+    ):
+        pass
+    with _work(folder, "b") as work:
+        assert (work / "cache").exists()
+        with pytest.raises(UserError, match="another `ict eval` is at work there"), _work(folder, "b"):
+            pass
+    assert not work.exists()
+
+
+def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(tiny_checkpoint, "smollm2-135m")
+    work = tmp_path / "work"
+    (work / "configs/models").mkdir(parents=True)
+    _write_model(work, "smollm2-135m", "m")
+    model = yaml.safe_load((work / "configs/models/m.yaml").read_text())
+    assert model["kind"] == "local" and Path(model["path"]).name == "smollm2-135m"
+    assert "the folder here is meant" in capsys.readouterr().err
+    fetched = StudyFiles(work).base_model("m")
+    for kept in (False, True):
+        fetched.mkdir(parents=True)
+        if kept:
+            shutil.rmtree("smollm2-135m")
+            _write_model(work, "smollm2-135m", "m")  # the project's model of this name: another file than before
+            assert yaml.safe_load((work / "configs/models/m.yaml").read_text())["kind"] == "package"
+        else:
+            _write_model(work, "smollm2-135m", "m")
+        assert not fetched.exists()
+    fetched.mkdir(parents=True)
+    _write_model(work, "smollm2-135m", "m")
+    assert fetched.exists()
 
 
 @pytest.mark.slow
