@@ -55,8 +55,9 @@ tokens: env  ## a stored study of a real model's tokens: its tables, figures and
 reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
 	rm -rf results/reference/$(STUDY) && mkdir -p results/reference/$(STUDY)/tables
 	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} results/reference/$(STUDY)/
-	mkdir results/reference/$(STUDY)/figures && cp results/$(STUDY)/figures/forest.png results/reference/$(STUDY)/figures/
+	mkdir results/reference/$(STUDY)/figures && cp results/$(STUDY)/figures/{forest,bench}.png results/reference/$(STUDY)/figures/
 	cp results/$(STUDY)/tables/*.{csv,md,tex} results/reference/$(STUDY)/tables/
+	PATH="$(CURDIR)/$(BIN):$$PATH" python scripts/fewer_tokens.py results/reference/$(STUDY)
 
 # in three processes, as some tests only wait; hundreds of jobs share bytecode
 PYTEST = PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \

@@ -29,7 +29,7 @@ KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-pr
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
 FIGURES = 19
-STORED = ("mini-20", "mini-ablations", "mini-components", "smollm2")  # beside `mini`, and named on the pages
+STORED = ("mini-20", "mini-ablations", "mini-components", "smollm2", "rules")  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
 # the cell itself and again at the recipe's rate, and three rates with two seeds to choose its own by

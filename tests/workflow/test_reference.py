@@ -48,17 +48,20 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.parametrize("study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations", "smollm2"])
+@pytest.mark.parametrize(
+    "study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations", "smollm2", "rules"]
+)
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
-    most = 30 if study == "mini-ablations" else 10  # its token sample is of 340 trainings
+    most = {"mini-ablations": 30, "rules": 40}.get(study, 10)  # their token samples are of 340 and 348 trainings
     assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most * 2**20
     stored = Stored(folder)
     for name in ("scores", "log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
         assert len(stored.frame(name)) > 0 or name == "near_duplicates"
     assert set(stored.settings.variants) == set(stored.frame("log")["variant"])
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert [source["dirty"] for source in manifest["sources"]] == [False]  # one commit, and nothing uncommitted
+    assert not any(source["dirty"] for source in manifest["sources"])  # nothing uncommitted
+    assert len(manifest["sources"]) == 1 or study == "rules"  # four of whose base models were made a commit earlier
     begins = "supervised_start" if study == "smollm2" else "pretrain"
     assert {job["stage"] for job in manifest["jobs"]} >= {begins, "train", "generate"}
     assert stored.mixed == ""
@@ -185,6 +188,36 @@ def test_the_documentation_says_what_a_real_model_s_tokens_are():
         assert f"| {' | '.join(cells)} |".replace("\N{NO-BREAK SPACE}", " ") in text, claim
 
 
+def test_the_documentation_says_what_came_out_of_the_bench_of_rules():
+    """Every row as the table has it, with the forks of its own table; the counts, and how stable they are."""
+    folder = REFERENCE.parent / "rules" / "tables"
+    text = (REPOSITORY / "docs" / "rules.md").read_text()
+    forks = pd.read_csv(folder / "forks.csv").query("rollouts == 'grpo' and measure == 'recall' and when == 'all'")
+    recall = forks.set_index("rule")["mean"]
+    shown = [
+        line.strip("|").split("|") for line in (folder / "bench.md").read_text().splitlines() if " | 0.000" in line
+    ]
+    assert len(shown) == 28
+    for _, rule, rate, _, grpo, random, mean, _, rank, share, positive, _ in (
+        [c.strip() for c in row] for row in shown
+    ):
+        kept = recall[rule.replace("-batch-kept", "").replace("-batch-tokens", "")]
+        cells = (f"`{rule}`", rate, share, positive, f"{100 * kept:.0f}", grpo, random, mean, rank)
+        assert f"| {' | '.join(cells)} |" in text, rule
+    numbers = pd.read_csv(folder / "bench.csv").query("rates == 'own'")
+    verdicts = numbers[numbers["kind"] == "baseline"]["verdict"].value_counts()
+    undecided = verdicts["not confirmed"] + verdicts["none seen"]
+    counts = [verdicts[name] for name in ("worse", "equivalent", "identical")]
+    assert "better" not in verdicts and [*counts, undecided] == [10, 12, 1, 5]
+    found = set(numbers[(numbers["kind"] == "mean one")]["verdict"])
+    assert found == {"equivalent", "none seen"}
+    table = pd.read_csv(folder / "stability.csv")
+    table = table[table["claim"].str.contains("-over-") & table["verdict"].isin(["supported", "contradicted"])]
+    six = table[table["seeds"] == 6]
+    assert (len(six), int((six["same"] >= 0.8).sum())) == (44, 9)
+    assert (round(100 * six["same"].mean()), f"{100 * six['opposite'].max():.1f}") == (46, "1.4")
+
+
 def test_the_documentation_says_what_training_a_real_model_did():
     log = Stored(REFERENCE.parent / "smollm2").frame("log")
     text = (REPOSITORY / "docs" / "real-model.md").read_text()
@@ -201,7 +234,7 @@ def test_the_documentation_says_what_training_a_real_model_did():
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("study", ["mini-20", "smollm2"])
+@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules"])
 def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
     copy, folder = Copy(tmp_path), REFERENCE.parent / study
     shutil.copytree(folder, copy.folder / "results" / "reference" / study, dirs_exist_ok=True)
