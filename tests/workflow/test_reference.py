@@ -204,6 +204,8 @@ def test_the_documentation_says_what_came_out_of_the_bench_of_rules():
         kept = recall[rule.replace("-batch-kept", "").replace("-batch-tokens", "")]
         cells = (f"`{rule}`", rate, share, positive, f"{100 * kept:.0f}", grpo, random, mean, rank)
         assert f"| {' | '.join(cells)} |" in text, rule
+    figure = REFERENCE.parent / "rules" / "figures" / "bench.png"
+    assert (REPOSITORY / "docs" / "rules.png").read_bytes() == figure.read_bytes()
     numbers = pd.read_csv(folder / "bench.csv").query("rates == 'own'")
     verdicts = numbers[numbers["kind"] == "baseline"]["verdict"].value_counts()
     undecided = verdicts["not confirmed"] + verdicts["none seen"]
