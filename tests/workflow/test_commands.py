@@ -209,6 +209,8 @@ def write_first_study(folder: Path) -> None:
     changes |= {"data.train_sets": ["gsm8k-train", "math-train"], "data.within_reach": None}
     changes |= {"data.problems_per_benchmark": None, "data.problems_of": None, "evaluation.max_new_tokens": 1024}
     changes |= {"grid[].models": ["qwen2.5-0.5b"], "grid[].seeds": list(range(6))}
+    benchmarks = [name for name in study["benchmarks"] if name != "gsm8k-short"]
+    changes |= {"scale": "paper", "selection_warmup_steps": 10, "benchmarks": benchmarks}
     assert named == list(changes)
     for key, value in changes.items():
         *above, last = key.split(".")
