@@ -160,7 +160,10 @@ class KlCov(Section):
 Surrogate = Annotated[Clip | Cispo | DppoTv | KlCov, Field(discriminator="kind")]
 """What stands in place of the recipe's clipped surrogate: the same where p has not changed since the rollouts."""
 
-Control = Literal["permuted-sequence", "permuted-group", "permuted-batch", "mean-one"]
+Control = Literal[
+    "permuted-sequence", "permuted-group", "permuted-batch",
+    "permuted-group-same-sign", "permuted-batch-same-sign", "mean-one",
+]  # fmt: skip
 """What stands in place of a rule's weights, to tell what choosing tokens does from what weighing so many does."""
 
 Factor = Literal[

@@ -1,6 +1,7 @@
 from ._bench import MEAN_ONE as MEAN_ONE
 from ._bench import OVER_BASELINE as OVER_BASELINE
 from ._bench import OVER_CONTROLS as OVER_CONTROLS
+from ._bench import SAME_SIGN as SAME_SIGN
 from ._bench import claims_of as claims_of
 from ._bench import controls_of as controls_of
 from ._bench import rules_of as rules_of

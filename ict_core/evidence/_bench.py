@@ -10,6 +10,7 @@ OVER_BASELINE, OVER_CONTROLS = "rules-over-the-baseline", "rules-over-their-cont
 """The two families: Holm's correction runs over each."""
 
 MEAN_ONE = "mean-one"  # the control whose weights are the rule's divided by their mean; all others are at random
+SAME_SIGN = "-same-sign"  # how a control at random among the tokens of one sign of A ends
 _METRIC: Metric = "pass@4"
 
 

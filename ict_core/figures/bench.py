@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.evidence import MEAN_ONE, ArmVariation, controls_of
+from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
 from ict_core.figures._panels import draw_interval, label, row_panels, sentence
 from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import BETTER, WORSE, both_ways
@@ -34,14 +34,15 @@ METRIC = "pass@4"
 COLOURS = {BETTER: "#0072B2", WORSE: "#C1272D"}
 GREY = "#777777"
 LINE = 0.15  # inches
-APART = 0.2  # of a line: a rule's two controls
+APART = 0.4  # of a line, between a rule's controls
 
 
-def _dot(axis: Axes, height: float, row: pd.Series, filled: bool = True) -> None:
+def _dot(axis: Axes, height: float, row: pd.Series) -> None:
     colour = COLOURS.get(str(row["verdict"]), GREY)
     draw_interval(axis, height, 100 * row["low"], 100 * row["high"], colour, 1.4, alpha=0.6)
-    face = colour if filled else "white"
-    axis.plot(100 * row["difference"], height, "o", color=colour, mfc=face, markersize=3.2, mew=0.9)
+    face = "white" if row["control"] == MEAN_ONE else colour
+    marker = "s" if row["control"].endswith(SAME_SIGN) else "o"
+    axis.plot(100 * row["difference"], height, marker, color=colour, mfc=face, markersize=3.2, mew=0.9)
 
 
 def _draw_model(axes: Sequence[Axes], pairs: pd.DataFrame, ranks: pd.DataFrame, order: Sequence[str]) -> None:
@@ -51,9 +52,8 @@ def _draw_model(axes: Sequence[Axes], pairs: pd.DataFrame, ranks: pd.DataFrame, 
         for _, row in rows[rows["control"] == ""].iterrows():
             _dot(axes[0], height, row)
         controls = rows[rows["control"] != ""].sort_values("control", ascending=False)  # random first
-        offsets = (-APART, APART) if len(controls) > 1 else (0.0,)
-        for offset, (_, row) in zip(offsets, controls.iterrows(), strict=False):
-            _dot(axes[1], height + offset, row, filled=row["control"] != MEAN_ONE)
+        for n, (_, row) in enumerate(controls.iterrows()):
+            _dot(axes[1], height + APART * (n - (len(controls) - 1) / 2), row)
         if rule in ranks.index:
             numbers = ranks.loc[rule, ["rank", "low", "high"]].to_numpy(np.float64)
             rank, low, high = map(float, numbers)
@@ -61,12 +61,13 @@ def _draw_model(axes: Sequence[Axes], pairs: pd.DataFrame, ranks: pd.DataFrame, 
             axes[2].plot(rank, height, "o", color="#222222", markersize=2.6)
 
 
-def _legend(figure: Figure, margin: float) -> None:
+def _legend(figure: Figure, margin: float, same_sign: bool) -> None:
     looks: dict[str, Any] = {"marker": "o", "linestyle": "None", "markersize": 3.6}
     entries = [
         *(Line2D([], [], color=colour, label=verdict, **looks) for verdict, colour in COLOURS.items()),
         Line2D([], [], color=GREY, label="equivalent or undecided", **looks),
         Line2D([], [], color=GREY, mfc="white", label="from its weights, mean one", **looks),
+        *([Line2D([], [], color=GREY, label="from random, same sign of A", **looks | {"marker": "s"})] * same_sign),
         Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"),
     ]
     figure.legend(handles=entries, loc="outside lower center", ncols=5, columnspacing=1.4)
@@ -105,5 +106,5 @@ def draw(
         _draw_model(row, rows[rows["model"] == model], ranks[ranks["model"] == model].set_index("variant"), order)
         row[2].set_xlim(0.5, len(order) + 0.5)
         row[0].set_ylabel(model)
-    _legend(figure, margin)
+    _legend(figure, margin, bool(rows["control"].str.endswith(SAME_SIGN).any()))
     return figure

@@ -80,8 +80,10 @@ def controlled(weights: Tensor, batch: TokenBatch, control: Control, generator: 
     """A rule's matched control: what it would give if only how much it weighs counted, not which tokens.
 
     ``permuted-sequence``, ``-group`` and ``-batch``: the same weights in random order among the response tokens of each
-    sequence, group or the batch; of a mask, as many tokens at random. ``mean-one``: the weights divided by their mean
-    over the batch's response tokens, so that only their differences are left.
+    sequence, group or the batch; of a mask, as many tokens at random. With ``-same-sign`` the tokens with A > 0, those
+    with A < 0 and those with A = 0 keep their weights among themselves, so that praise weighs as much against blame as
+    by the rule. ``mean-one``: the weights divided by their mean over the batch's response tokens, so that only their
+    differences are left.
 
     Args:
         weights: of the rule, (B, T), bool or float.
@@ -91,10 +93,14 @@ def controlled(weights: Tensor, batch: TokenBatch, control: Control, generator: 
         mean = weights[mask].double().mean().clamp(min=torch.finfo(torch.float32).tiny)
         return (weights / mean).float()
     rollouts = {"sequence": 1, "group": batch.statistics.group_size, "batch": len(mask)}
-    compared = (-1, rollouts[control.removeprefix("permuted-")] * mask.size(1))
+    compared = (-1, rollouts[control.split("-")[1]] * mask.size(1))
     drawn = torch.rand(mask.shape, generator=generator, dtype=torch.float64).to(mask.device)
-    # response tokens first, in their own order and in the drawn one: the n-th of one gets the weight of the n-th other
-    places = (~mask).reshape(compared).to(torch.float64)
+    classes = torch.zeros_like(drawn)
+    if control.endswith("-same-sign"):
+        classes += batch.advantages.sign().unsqueeze(-1) + 1
+    # response tokens first, by class, in their own order and in the drawn one: the n-th of one gets the weight of the
+    # n-th other
+    places = classes.masked_fill(~mask, 3).reshape(compared)
     own, order = places.argsort(dim=-1, stable=True), (drawn.reshape(compared) + places).argsort(dim=-1)
     moved = torch.zeros_like(weights).reshape(compared)
     return moved.scatter_(-1, own, weights.reshape(compared).gather(-1, order)).view_as(mask) * mask

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence import MEAN_ONE, ArmVariation, controls_of
+from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
 from ict_core.statistics import AVERAGE, BASE, IDENTICAL, both_ways, seed_range
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, SIGNIFICANCE, number, percent, percent_interval
@@ -23,7 +23,7 @@ TABLE = TableDeclaration(
     runs=(),  # of two sets of cells, as in `rates`
 )
 
-BASELINE, RANDOM, MEAN = "baseline", "random", "mean one"
+BASELINE, RANDOM, SIGN, MEAN = "baseline", "random", "same sign", "mean one"
 METRIC = "pass@4"
 _KEY = ["model", "variant"]
 _NOT_OF_THE_WEIGHTS = ("normaliser", "surrogate")  # factors: a variant by one keeps the tokens of what it varies
@@ -40,7 +40,8 @@ def compared_with(baseline: str, arms: Mapping[str, ArmVariation]) -> dict[tuple
     controls = controls_of(arms)
     pairs = {(rule, baseline): BASELINE for rule in arms if rule not in controls and rule != baseline}
     for control, rule in controls.items():
-        pairs[rule, control] = MEAN if arms[control].values()[1] == MEAN_ONE else RANDOM
+        key = arms[control].values()[1]
+        pairs[rule, control] = MEAN if key == MEAN_ONE else SIGN if key.endswith(SAME_SIGN) else RANDOM
     return pairs
 
 
@@ -116,7 +117,7 @@ def bench_table(
     numbers = pd.concat([_differences(frame, pairs, rates) for rates, frame in views.items()], ignore_index=True)
     numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")
     best_first = list(numbers.sort_values("level", ascending=False)["variant"])
-    orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, MEAN]}
+    orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, MEAN]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[_COLUMNS]
     return Table("bench", numbers, _shown(numbers, baseline), _caption(numbers, baseline, settings), keys=1)
 
@@ -125,9 +126,12 @@ def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     heads = {
         ("own", BASELINE): f"Δ {baseline}",
         ("own", RANDOM): "Δ random",
+        ("own", SIGN): "Δ random, same sign",
         ("own", MEAN): "Δ mean one",
         ("shared", BASELINE): f"Δ {baseline}, shared rate",
     }
+    if not (numbers["kind"] == SIGN).any():
+        del heads["own", SIGN]
     rows = []
     for (model, variant), of_rule in numbers.groupby(_KEY, sort=False):
         first = of_rule.iloc[0]
@@ -149,14 +153,18 @@ def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
     ranked = numbers["ranked"].dropna()
     of = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
+    sign = ""
+    if (numbers["kind"] == SIGN).any():
+        sign = "; same sign: among its tokens with A > 0, among those with A < 0 and among those with A = 0"
     return (
         f"Each rule at its own learning rate: pass@4 on the average over the benchmarks in percent, its difference (Δ) "
         f"from `{baseline}` and from its controls in points ± half the 95 % t-interval over "
         f"{seed_range(numbers['seeds'])}, paired by seed. Random: the same weights in random order over the sequence, "
-        "the group or the batch, as its file says; mean one: the rule's weights divided by their mean. ↑ ↓: better or "
-        f"worse after Holm's correction over all rules against `{baseline}`, or over all against their controls "
-        f"(adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points. Rank{of} by pass@4, in brackets "
-        "the ranks that the runs leave open: all of these hold together with 95 % confidence. Effective share: "
+        f"the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their mean. ↑ ↓: "
+        f"better or worse after Holm's correction over all rules against `{baseline}`, or over all against their "
+        f"controls (adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points. Rank{of} by pass@4, "
+        "in brackets the ranks that the runs leave open: all of these hold together with 95 % confidence. Effective "
+        "share: "
         "(Σw)² / (T Σw²) while the rule selects, in percent; A > 0: the share of the kept tokens with a positive "
         f"advantage, on the rollouts of `{baseline}`; ΔH1: the relative change of the entropy from the first to the "
         "last fifth of the steps. Levels are for new runs on new problems, differences for new runs on these."

@@ -63,7 +63,7 @@ def test_every_rule_has_a_claim_over_the_baseline_and_one_over_each_control_in_t
 
 
 def test_the_bench_of_the_project_compares_every_rule_and_names_no_claim_twice():
-    for name in ("rules", "rules-two-updates"):
+    for name in ("rules", "rules-controls", "rules-two-updates"):
         study = load_study(CONFIGS / f"studies/{name}.yaml")
         arms = {
             variant: ArmVariation(

@@ -308,11 +308,15 @@ def test_a_permuted_control_has_the_same_weights_in_its_scope(variant, seed):
     method, batch = METHODS[variant], random_batch(seed)
     of = method.model_copy(update={"control": None})
     rule, control = (Rule.of(variant, own).weights(batch, seed) for own in (of, method))
-    rows = {"permuted-sequence": 1, "permuted-group": SIZE, "permuted-batch": len(batch.mask)}[method.control]
+    rows = {"sequence": 1, "group": SIZE, "batch": len(batch.mask)}[method.control.split("-")[1]]
     assert control.dtype == rule.dtype and not control[~batch.mask].any()
     for part in torch.arange(len(batch.mask)).split(rows):
-        own = batch.mask[part]
-        assert control[part][own].sort().values.tolist() == rule[part][own].sort().values.tolist()
+        classes = [torch.ones(len(part), dtype=torch.bool)]
+        if method.control.endswith("same-sign"):
+            classes = [batch.advantages[part].sign() == sign for sign in (-1, 0, 1)]
+        for of in classes:
+            own = batch.mask[part] & of.unsqueeze(-1)
+            assert control[part][own].sort().values.tolist() == rule[part][own].sort().values.tolist()
 
 
 def test_a_permutation_draws_every_place_alike():
@@ -321,6 +325,24 @@ def test_a_permutation_draws_every_place_alike():
     for seed in range(800):
         counts += weights("gmts-20-permuted", batch, seed)
     assert counts.sum() == 1600 and counts[batch.mask].tolist() == pytest.approx([200] * 8, abs=60)
+
+
+def test_a_permutation_of_one_sign_draws_its_places_alike():
+    h1 = [[3.0, 3.0, 1.0, 1.0], [3.0, 1.0], [3.0, 1.0], [3.0, 3.0]]
+    batch = batch_of(h1, [[0.5] * len(row) for row in h1], [1.0, 1.0, -1.0, 0.0], group_size=4)
+    rule = Rule("a fifth", "gmts", {"fraction": Fraction(1, 5), "form": "paper"}, "permuted-batch-same-sign")
+    counts = sum(rule.weights(batch, seed).float() for seed in range(600))
+    # by hand: H1 |A| is 3 at the first two tokens and two more; the earlier two are kept, both with A > 0
+    assert counts[:2][batch.mask[:2]].tolist() == pytest.approx([200] * 6, abs=50)
+    assert counts.sum() == 1200 and not counts[2:].any()
+
+
+def test_the_control_of_lopti_trains_every_token_once():
+    batch = random_batch(3)
+    first, second = (weights("lopti-permuted", dataclasses.replace(batch, update=update)) for update in (0, 1))
+    assert torch.equal(first ^ second, batch.mask) and not (first & second).any()
+    own = weights("lopti", batch)
+    assert first.sum(-1).tolist() == own.sum(-1).tolist() and not torch.equal(first, own)
 
 
 @pytest.mark.parametrize("variant", [v for v, m in METHODS.items() if m.control == "mean-one"])

@@ -89,6 +89,18 @@ def test_the_numbers_have_a_row_a_comparison_and_rate():
     ]
 
 
+def test_a_control_of_one_sign_has_a_column_of_its_own():
+    key = (("method.control", "—", "permuted-batch-same-sign"),)
+    arms = ARMS | {"nsr-same-sign": ArmVariation("nsr", "control", key, 50)}
+    tests = pd.concat([TESTS, made.contrasts(pair("nsr", "nsr-same-sign", 0.01, "better"))])
+    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
+    table = bench_table(**FRAMES | {"contrasts": tests}, settings=settings)
+    assert table.shown.columns.tolist()[5:8] == ["Δ random", "Δ random, same sign", "Δ mean one"]
+    assert table.shown["Δ random, same sign"].tolist() == ["+1.0 ± 2.0 ↑", "—"]
+    assert "same sign: among its tokens with A > 0" in table.caption
+    assert "same sign" not in bench_table(**FRAMES, settings=SETTINGS).caption
+
+
 def test_a_rule_by_another_denominator_keeps_the_tokens_of_the_first():
     differs = (("method.normaliser", "response", "batch_kept"),)
     arms = ARMS | {"nsr": ArmVariation("stare", "normaliser", differs, 40)}
