@@ -132,7 +132,8 @@ def add_model(
     """Write configs/models/NAME.yaml from a checkpoint's own files, and say what to look at in it."""
     from ict_core.tools import model_file
 
-    plain = name or Path(checkpoint.rstrip("/")).name.lower()
+    local = Path(checkpoint)
+    plain = name or (local.resolve() if local.is_dir() else local).name.lower()
     path, remarks = model_file(checkpoint, plain, Path.cwd() if Path("configs/models").is_dir() else REPOSITORY)
     print(f"{path} is written. Look at:")
     for remark in remarks:

@@ -167,7 +167,7 @@ Control = Literal[
 """What stands in place of a rule's weights, to tell what choosing tokens does from what weighing so many does."""
 
 Factor = Literal[
-    "control", "surrogate",
+    "advantage", "control", "surrogate",
     "group_size", "keep", "normaliser", "percent", "random_reward", "reference", "replica", "scope", "score", "tau_h",
     "warmup_steps",
 ]  # fmt: skip
@@ -189,6 +189,8 @@ class Method(Section):
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
     surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
+    # 2 R - 1 of an answer's reward R; absent: GRPO's advantage by group
+    advantage: Literal["reward"] | None = Field(default=None, exclude_if=is_absent)
     control: Control | None = Field(
         default=None, exclude_if=is_absent
     )  # of the rule's weights; absent: the rule itself

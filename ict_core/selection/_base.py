@@ -151,11 +151,11 @@ def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
     """The rules among variants, in their order.
 
     Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size,
-    reward, surrogate and replica do not say what a token weighs. A variant with a surrogate of its own names a rule
-    last.
+    reward, surrogate, advantage and replica do not say what a token weighs. A variant with a surrogate or an advantage
+    of its own names a rule last.
     """
     rules: dict[Any, Rule] = {}
-    for variant, method in sorted(methods.items(), key=lambda named: named[1].surrogate is not None):
+    for variant, method in sorted(methods.items(), key=lambda named: bool(named[1].surrogate or named[1].advantage)):
         rule = Rule.of(variant, method)
         key = (rule.selector, tuple(sorted(rule.parameters.items())), rule.control)
         rules.setdefault(key, rule)

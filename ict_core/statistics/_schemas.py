@@ -114,6 +114,7 @@ FACTORS = {
     "random_reward": "chance of a random reward",
     "replica": "random numbers",
     "surrogate": "surrogate",
+    "advantage": "advantage",
     "control": "control",
 }
 """What a variant's declared factor is called, in the order in which they are shown."""

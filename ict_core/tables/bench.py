@@ -26,6 +26,7 @@ TABLE = TableDeclaration(
 BASELINE, RANDOM, SIGN, MEAN = "baseline", "random", "same sign", "mean one"
 METRIC = "pass@4"
 _KEY = ["model", "variant"]
+_OWN_ADVANTAGE = "method.advantage"
 _NOT_OF_THE_WEIGHTS = ("normaliser", "surrogate")  # factors: a variant by one keeps the tokens of what it varies
 _COLUMNS = [
     *_KEY,
@@ -75,6 +76,9 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     positive = pd.concat(
         [positive, *(positive[positive["variant"] == of].assign(variant=a) for a, of in alike.items())]
     )
+    # by advantages that the baseline's rollouts do not have
+    own = [name for name, arm in settings.arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)]
+    positive = positive[~positive["variant"].isin(own)]
     for frame in (
         ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]],
         rate,

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ict_core.config import load_model
+from pydantic import TypeAdapter, ValidationError
+
+from ict_core.config import Name, load_model
 from ict_core.errors import Transient, UserError
 from ict_core.models import checkpoint_sizes, doubled_start, read_tokenizer
 from ict_core.process.failures import lost_connection
@@ -31,8 +33,15 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
     """Write ``configs/models/<name>.yaml`` for a folder or an id of the hub; its path, and what to look at in it.
 
     Raises:
-        UserError: the file is there already, or the checkpoint cannot be had or read.
+        UserError: the name is none that a study can give, the file is there already, or the checkpoint cannot be had or
+            read.
     """
+    allowed = TypeAdapter(Name)
+    try:
+        allowed.validate_python(name)
+    except ValidationError:
+        told = allowed.json_schema()["description"]
+        raise UserError(f"the model's name {name!r}: it must be {told}; give another by --name") from None
     path = repository / "configs" / "models" / f"{name}.yaml"
     if path.exists():
         raise UserError(f"{path}: is there already; remove it, or give another --name")

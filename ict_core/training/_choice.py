@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -52,6 +52,7 @@ class Choice:
     warmup_steps: int = 0  # optimiser steps that train every token before the rule is on
     scores: tuple[str, ...] = ()  # the scores over a group that the rule reads
     surrogate: Surrogate | None = None  # in place of the clipped ratio
+    advantage: Literal["reward"] | None = None  # in place of the group's
 
     @classmethod
     def of(cls, selection: Any) -> "Choice":
@@ -79,6 +80,7 @@ class Choice:
                 selection.warmup_steps or 0,  # None where no study has filled it in
                 _group_scores(selection.parameters().get("score")),
                 selection.surrogate,
+                selection.advantage,
             )
         if callable(selection):
             return cls(Own(selection), scores=tuple(GROUP_SCORES))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ict_core.config import Correction, Normaliser
+from ict_core.errors import UserError
 
 
 def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
@@ -24,6 +25,17 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
         counted = mask if kind == "batch_tokens" else kept
         counts = counted.sum().float().div(len(mask)).expand(len(mask))
     return counts.clamp(min=1.0)  # a sequence that keeps nothing adds 0
+
+
+def reward_advantages(rewards: Tensor) -> Tensor:
+    """2 R - 1, (B,) -> (B,): 1 of a right answer and -1 of a wrong one, whatever its group (arXiv:2506.01347).
+
+    0 where an answer has no reward (NaN). A UserError where a reward is not between 0 and 1.
+    """
+    wrong = rewards[(rewards < 0) | (rewards > 1)]
+    if len(wrong):
+        raise UserError(f"advantage: reward: a reward of {wrong[0].item():g}; allowed: from 0 to 1")
+    return (2 * rewards - 1).nan_to_num(0.0)
 
 
 def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float) -> tuple[Tensor, Tensor]:

@@ -53,6 +53,11 @@ def select(
         ValueError: B is not a multiple of G.
     """
     choice, head = Choice.of(selection), lm_head(model)
+    if choice.advantage is not None:
+        raise UserError(
+            "selection: an advantage of its own is no weight; give batch['advantages'] as the method has them, and a "
+            "Choice of its rule and normaliser"
+        )
     if choice.two_updates:
         raise UserError(
             "selection: a surrogate of its own and lopti are more than one weight a token; train them by "

@@ -42,7 +42,7 @@ from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._choice import Choice
-from ict_core.training._objective import importance_ratio, k3, normaliser, selected_loss
+from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss
 from ict_core.training._packing import Levers
 from ict_core.training._passes import Batch, DensePasses, PackedPasses
 from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
@@ -183,6 +183,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             difference = weight_difference(self._sampler, self.accelerator, self._policy(), bound=bound, step=step)
             columns["probe_difference"] = difference
         batch["rewards"] = self._rewards
+        if self._choice.advantage == "reward":
+            batch["advantages"] = reward_advantages(self._rewards)
         if self._kl_coef != 0.0:
             batch["ref_per_token_logps"] = self._reference_log_probs(batch)
         generated = time.perf_counter()

@@ -327,10 +327,11 @@ def test_a_permutation_draws_every_place_alike():
     assert counts.sum() == 1600 and counts[batch.mask].tolist() == pytest.approx([200] * 8, abs=60)
 
 
-def test_a_permutation_of_one_sign_draws_its_places_alike():
+@pytest.mark.parametrize("control", ["permuted-group-same-sign", "permuted-batch-same-sign"])
+def test_a_permutation_of_one_sign_draws_its_places_alike(control):
     h1 = [[3.0, 3.0, 1.0, 1.0], [3.0, 1.0], [3.0, 1.0], [3.0, 3.0]]
     batch = batch_of(h1, [[0.5] * len(row) for row in h1], [1.0, 1.0, -1.0, 0.0], group_size=4)
-    rule = Rule("a fifth", "gmts", {"fraction": Fraction(1, 5), "form": "paper"}, "permuted-batch-same-sign")
+    rule = Rule("a fifth", "gmts", {"fraction": Fraction(1, 5), "form": "paper"}, control)
     counts = sum(rule.weights(batch, seed).float() for seed in range(600))
     # by hand: H1 |A| is 3 at the first two tokens and two more; the earlier two are kept, both with A > 0
     assert counts[:2][batch.mask[:2]].tolist() == pytest.approx([200] * 6, abs=50)

@@ -125,6 +125,16 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(repository, monkeypatch):
     assert (model.hub, model.revision, model.licence) == ("Owner/Tiny", COMMIT, "mit")
 
 
+def test_the_name_is_the_folder_s_own_and_one_that_a_study_can_give(repository, monkeypatch, capsys):
+    monkeypatch.chdir(repository / "checkpoints/tiny")
+    for name in ("", "a/b", "Has Space", "x" * 41):
+        with pytest.raises(UserError, match=r"the model's name .* must be a name that can be a folder: a-z.*--name"):
+            model_file(".", name, repository)
+    (repository / "checkpoints/tiny/configs/models").mkdir(parents=True)
+    assert main(["add-model", "."]) == 0
+    assert "configs/models/tiny.yaml is written" in capsys.readouterr().out
+
+
 def test_nothing_is_overwritten_and_what_is_not_there_is_told(repository, monkeypatch, capsys):
     monkeypatch.chdir(repository)
     assert main(["add-model", "checkpoints/tiny"]) == 0

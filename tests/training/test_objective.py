@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from ict_core.config import Correction
-from ict_core.training._objective import importance_ratio, k3, normaliser, psi, selected_loss
+from ict_core.errors import UserError
+from ict_core.training._objective import importance_ratio, k3, normaliser, psi, reward_advantages, selected_loss
 
 MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
 KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])
@@ -48,6 +49,12 @@ def test_the_surrogate_clips_on_the_side_of_the_advantage():
     surrogate, binds = psi(log_ratio, torch.tensor([[1.0], [-1.0]]), 0.2, 0.2)
     assert surrogate.tolist() == [pytest.approx([1.2, 1.1, 0.5]), pytest.approx([-1.5, -1.1, -0.8])]
     assert binds.tolist() == [[True, False, False], [False, False, True]]
+
+
+def test_rewards_as_advantages_by_hand():
+    assert reward_advantages(torch.tensor([1.0, 0.0, torch.nan, 0.75])).tolist() == [1.0, -1.0, 0.0, 0.5]
+    with pytest.raises(UserError, match=r"^advantage: reward: a reward of 1.5; allowed: from 0 to 1$"):
+        reward_advantages(torch.tensor([0.0, 1.5]))
 
 
 def test_k3_by_hand():

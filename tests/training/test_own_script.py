@@ -226,6 +226,17 @@ def test_a_rule_of_two_updates_is_refused_with_one(tiny_checkpoint, tmp_path, se
     trained(SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection))
 
 
+def test_rewards_as_advantages_need_rewards_of_0_to_1_and_are_no_weight(tiny_checkpoint, tmp_path):
+    def trainer(reward):
+        return SelectiveGRPOTrainer(str(tiny_checkpoint), reward, config(tmp_path), PROBLEMS, selection="nsr-published")
+
+    trained(trainer(parity))
+    with pytest.raises(UserError, match="allowed: from 0 to 1"):
+        trainer(lambda completions, **_: [2.0] * len(completions)).train()
+    with pytest.raises(UserError, match="an advantage of its own is no weight"):
+        select(model_of(tiny_checkpoint), rollouts(), "nsr-published", group_size=2)
+
+
 def model_of(checkpoint):
     return AutoModelForCausalLM.from_pretrained(checkpoint).double()
 

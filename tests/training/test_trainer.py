@@ -60,6 +60,7 @@ class Rule:
     random_reward: float | None = None
     control: str | None = None
     surrogate: Any = None
+    advantage: str | None = None
 
     def parameters(self) -> dict[str, Any]:
         return dict(self.keywords)
@@ -105,10 +106,23 @@ def assert_equal_weights(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor])
     assert [name for name in a if not torch.equal(a[name], b[name])] == []
 
 
-def trl_trainer(checkpoint, problems, training, tmp_path):
+class OfRewards(SeededGRPO):
+    """The same with 1 of a right and -1 of a wrong answer as the advantage."""
+
+    def _calculate_rewards(self, *others):
+        self.given = super()._calculate_rewards(*others)
+        return self.given
+
+    def _generate_and_score_completions(self, inputs):
+        batch = super()._generate_and_score_completions(inputs)
+        batch["advantages"] = torch.where(self.given[:, 0] == 1, 1.0, -1.0)
+        return batch
+
+
+def trl_trainer(checkpoint, problems, training, tmp_path, kind=SeededGRPO):
     """TRL's own, by our recipe and with our reward."""
     torch.manual_seed(0)
-    return SeededGRPO(
+    return kind(
         model=AutoModelForCausalLM.from_pretrained(checkpoint, dtype="float32"),
         processing_class=AutoTokenizer.from_pretrained(checkpoint),
         reward_funcs=[verifier_reward(LengthPool())],
@@ -160,6 +174,29 @@ def test_packed_passes_train_as_trl_does_with_its_own_sampler(tiny_checkpoint, p
         assert steps[name].tolist() == pytest.approx(told[name].tolist(), rel=1e-4), name
     for name, weight in trl.model.state_dict().items():  # 3 steps of at most 1e-4, whose signs rounding may turn
         assert (ours[name] - weight).abs().mean() < 1e-7, name
+
+
+def test_rewards_as_advantages_are_trl_with_those_in_their_place(tiny_checkpoint, problems, tmp_path):
+    training = recipe(passes="dense")
+    trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path, OfRewards)
+    sample_lean(trl.model)
+    trl.train()
+    ours, log = run(tiny_checkpoint, problems, training, Rule("grpo", "response", advantage="reward"), tmp_path)
+    assert_equal_weights(ours, trl.model.state_dict())
+    tokens = log.tokens()
+    assert set(tokens["advantage"].unique()) == {-1.0, 1.0}
+    assert (log.steps()["zero_advantage_share"] > 0).any()  # groups of equal rewards, which are trained too
+
+
+def test_wrong_answers_alone_are_trained_in_every_group_by_both_passes(tiny_checkpoint, problems, tmp_path):
+    sign = (("positive", 0.0), ("negative", 1.0))
+    wrong = Rule("sign", "batch_kept", keywords=sign, advantage="reward")
+    packed, log = run(tiny_checkpoint, problems, recipe(), wrong, tmp_path)
+    dense, _ = run(tiny_checkpoint, problems, recipe(passes="dense"), wrong, tmp_path)
+    tokens = log.tokens()
+    assert tokens["kept"].tolist() == (tokens["advantage"] == -1).tolist() and set(tokens["kept"]) == {True, False}
+    for name, weight in dense.items():
+        assert (packed[name] - weight).abs().mean() < 1e-5, name
 
 
 def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path):
