@@ -60,6 +60,21 @@ def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
     return rows.rename(columns={"mean": quantity})
 
 
+def _of_all_arms(measured: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
+    """What was measured of rules, of every arm whose weights one of them gives; none of an arm with its own advantage.
+
+    The rollouts on which it was measured have the baseline's advantages.
+    """
+    weights = {name: arm.of if arm.factor in _NOT_OF_THE_WEIGHTS else name for name, arm in arms.items()}
+    weights = {name: weights.get(of, of) for name, of in weights.items()}
+    own = {name for name, arm in arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)}
+    known = measured.assign(weights=measured["variant"].replace(weights)).drop_duplicates(["model", "weights"])
+    wanted = pd.DataFrame(
+        [(name, of) for name, of in weights.items() if name not in own], columns=["variant", "weights"]
+    )
+    return known.drop(columns="variant").merge(wanted, on="weights").drop(columns="weights")
+
+
 def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """What there is to say of an arm alone: a row a model and variant."""
     levels, log, tuning = frames["levels"], frames["log"], frames["tuning"]
@@ -72,13 +87,7 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     share = log[log["selecting"]].groupby(_KEY)["kept_share"].mean().rename("effective_share").reset_index()
     change = _quantity(frames["quantity_means"], "h1_change")
     positive = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
-    alike = {name: arm.of for name, arm in settings.arms.items() if arm.factor in _NOT_OF_THE_WEIGHTS}
-    positive = pd.concat(
-        [positive, *(positive[positive["variant"] == of].assign(variant=a) for a, of in alike.items())]
-    )
-    # by advantages that the baseline's rollouts do not have
-    own = [name for name, arm in settings.arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)]
-    positive = positive[~positive["variant"].isin(own)]
+    positive = _of_all_arms(positive, settings.arms)
     for frame in (
         ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]],
         rate,

@@ -106,6 +106,18 @@ def test_a_rule_by_another_denominator_keeps_the_tokens_of_the_first():
     arms = ARMS | {"nsr": ArmVariation("stare", "normaliser", differs, 40)}
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
     assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
+    # as well where both are variants of a rule that the study does not run
+    arms = arms | {"stare": ArmVariation("clip-cov", "normaliser", differs, 40)}
+    arms |= {"nsr": ArmVariation("clip-cov", "surrogate", (("method.surrogate", "—", "clip"),), 40)}
+    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
+    assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
+
+
+def test_a_rule_with_an_advantage_of_its_own_was_not_measured_by_the_baseline_s():
+    differs = (("method.selector", "grpo", "stare"), ("method.advantage", "—", "reward"))
+    arms = ARMS | {"stare": ArmVariation("grpo", None, differs, 39)}
+    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
+    assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["—", "—"]
 
 
 def test_a_study_without_controls_is_no_bench():
