@@ -160,7 +160,7 @@ def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tm
 
 
 def test_the_documentation_says_what_the_field_s_rules_make_of_a_real_model_s_tokens():
-    text = (REPOSITORY / "docs" / "rules.md").read_text()
+    text = (REPOSITORY / "docs" / "bench.md").read_text()
     rows = pd.read_csv(REFERENCE.parent / "smollm2-rules" / "tables" / "token_rules.csv").set_index(
         ["rule", "quantity"]
     )
@@ -191,7 +191,7 @@ def test_the_documentation_says_what_a_real_model_s_tokens_are():
 def test_the_documentation_says_what_came_out_of_the_bench_of_rules():
     """Every row as the table has it, with the forks of its own table; the counts, and how stable they are."""
     folder = REFERENCE.parent / "rules" / "tables"
-    text = (REPOSITORY / "docs" / "rules.md").read_text()
+    text = (REPOSITORY / "docs" / "bench.md").read_text()
     forks = pd.read_csv(folder / "forks.csv").query("rollouts == 'grpo' and measure == 'recall' and when == 'all'")
     recall = forks.set_index("rule")["mean"]
     shown = [
