@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from ict_core.commands.app import command
 from ict_core.commands.stages import prepare, study_to_run
@@ -35,16 +35,23 @@ _HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of
 }
 
 
+def _above_0(value: float) -> float:
+    """An option's value; an error for one of 0 or less."""
+    if value <= 0:
+        raise BadParameter(f"{value:g} is not allowed; allowed: above 0")
+    return value
+
+
 @dataclass(frozen=True)
 class Sampled:
     """How the answers are drawn, and graded."""
 
-    samples: Annotated[int, Option(help="answers a problem, n of pass@k")] = 8
-    temperature: Annotated[float, Option(help="of the sampling, above 0")] = 1.0
-    top_p: Annotated[float, Option(help="of the sampling")] = 1.0
-    max_new_tokens: Annotated[int, Option(help="of an answer")] = 1024
-    engine: Annotated[str, Option(help="vllm or transformers")] = "vllm"
-    threads: Annotated[int, Option(help="of the CPU, and processes of the grader")] = 1
+    samples: Annotated[int, Option(min=1, help="answers a problem, n of pass@k")] = 8
+    temperature: Annotated[float, Option(callback=_above_0, help="of the sampling, above 0")] = 1.0
+    top_p: Annotated[float, Option(callback=_above_0, max=1, help="of the sampling")] = 1.0
+    max_new_tokens: Annotated[int, Option(min=1, help="of an answer")] = 1024
+    engine: Annotated[Literal["vllm", "transformers"], Option(help="vllm or transformers")] = "vllm"
+    threads: Annotated[int, Option(min=1, help="of the CPU, and processes of the grader")] = 1
     portable: Annotated[
         bool, Option("--portable", help="the same bytes on every x86-64 CPU, at a quarter of the speed")
     ] = False
@@ -54,19 +61,28 @@ class Sampled:
         """As a study states them."""
         return "portable" if self.portable else "native"
 
-    def check(self) -> None:
-        """A UserError if fewer than one answer is asked for."""
-        if self.samples < 1:
-            raise UserError(f"--samples: {self.samples} is not allowed; allowed: at least 1")
-
 
 @dataclass(frozen=True)
 class Asked:
     """Which problems, and where they come from."""
 
     benchmarks: Annotated[str, Option(help="names of configs/benchmarks, with commas: gsm8k,math-500")]
-    problems: Annotated[int | None, Option(help="of each benchmark, drawn at random (default: all)")] = None
+    problems: Annotated[int | None, Option(min=1, help="of each benchmark, drawn at random (default: all)")] = None
     mirror: Annotated[Path | None, Option(help="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl in place of the hub")] = None
+
+    @property
+    def names(self) -> list[str]:
+        """Of the benchmarks."""
+        return [name.strip() for name in self.benchmarks.split(",")]
+
+    def check(self) -> None:
+        """A UserError, before anything is fetched, if a benchmark is not known."""
+        from ict_core.config.mistakes import closest
+
+        known = sorted(path.stem for path in (REPOSITORY / "configs/benchmarks").glob("*.yaml"))
+        for name in self.names:
+            if name not in known:
+                raise UserError(f"--benchmarks: {name!r} is not allowed; {closest(name, known)}")
 
 
 @command("eval")
@@ -80,7 +96,7 @@ def evaluate(
 ) -> None:
     """Let one model answer benchmarks, grade the answers, and print pass@k with intervals."""
     started = time.perf_counter()
-    sampled.check()
+    asked.check()
     numerics.use(sampled.numerics)
     name = re.sub(r"[^a-z0-9._-]", "-", Path(model.rstrip("/")).name.lower()).lstrip("._-")[:40] or "model"
     folder = out or Path(f"eval-{name}")
@@ -156,7 +172,7 @@ def _written(work: Path, model: str, name: str, asked: Asked, sampled: Sampled) 
         "selection_warmup_steps": 0,
         "numerics": sampled.numerics,
         "data": data,
-        "benchmarks": [name.strip() for name in asked.benchmarks.split(",")],
+        "benchmarks": asked.names,
         "evaluation": {
             "engine": sampled.engine,
             "samples": max(4, sampled.samples),
