@@ -166,6 +166,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if not self._policy().training:  # TRL's evaluation
             return super()._generate_and_score_completions(inputs)
         step, rank = self.state.global_step, self.accelerator.process_index
+        if step % self._updates:  # TRL begins with new rollouts wherever it goes on
+            raise UserError(
+                f"a checkpoint of step {step}, amid the {self._updates} updates of a rollout batch, cannot be resumed; "
+                f"go on from one of a multiple of num_iterations ({self._updates}), and let save_steps be such a number"
+            )
         started = time.perf_counter()
         own = ("rank", rank) if rank else ()
         torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator

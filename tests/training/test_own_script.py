@@ -226,6 +226,20 @@ def test_a_rule_of_two_updates_is_refused_with_one(tiny_checkpoint, tmp_path, se
     trained(SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection))
 
 
+def test_a_checkpoint_amid_the_updates_of_a_batch_is_not_resumed(tiny_checkpoint, tmp_path):
+    saving = {"save_strategy": "steps", "save_steps": 1, "num_iterations": 2, "max_steps": 4}
+
+    def trainer():
+        return SelectiveGRPOTrainer(
+            str(tiny_checkpoint), ones, config(tmp_path, **saving), PROBLEMS, selection="entropy-20"
+        )
+
+    trained(trainer())
+    with pytest.raises(UserError, match=r"of step 1, amid the 2 updates .* a multiple of num_iterations \(2\)"):
+        trainer().train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
+    trainer().train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+
+
 def test_rewards_as_advantages_need_rewards_of_0_to_1_and_are_no_weight(tiny_checkpoint, tmp_path):
     def trainer(reward):
         return SelectiveGRPOTrainer(str(tiny_checkpoint), reward, config(tmp_path), PROBLEMS, selection="nsr-published")
