@@ -29,7 +29,14 @@ KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-pr
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
 FIGURES = 19
-STORED = ("mini-20", "mini-ablations", "mini-components", "smollm2", "rules")  # beside `mini`, and named on the pages
+STORED = (
+    "mini-20",
+    "mini-ablations",
+    "mini-components",
+    "smollm2",
+    "rules",
+    "rules-two-updates",
+)  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
 # the cell itself and again at the recipe's rate, and three rates with two seeds to choose its own by
@@ -69,6 +76,8 @@ PLANNED = {  # where nothing has run
     + Counter(train=7, generate=1 + 7, grade=1 + 7),
     "snakemake --cores all --configfile configs/studies/rules.yaml": EVIDENCE
     + Counter(data=1, pretrain=12 + 2, train=59 * (2 * 12 + 3 * 2), tune=59, generate=12 + 1416, grade=12 + 1416),
+    "snakemake --cores all --configfile configs/studies/rules-two-updates.yaml": EVIDENCE
+    + Counter(data=1, pretrain=10 + 2, train=11 * (2 * 10 + 3 * 2), tune=11, generate=10 + 220, grade=10 + 220),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE
     + Counter(data=1, fetch_model=1, train=5 * 6, generate=1 + 5 * 6, grade=1 + 5 * 6),

@@ -49,11 +49,12 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "study", ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations", "smollm2", "rules"]
+    "study",
+    ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations", "smollm2", "rules", "rules-two-updates"],
 )
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
-    most = {"mini-ablations": 30, "rules": 40}.get(study, 10)  # their token samples are of 340 and 348 trainings
+    most = {"mini-ablations": 30, "rules": 40, "rules-two-updates": 15}.get(study, 10)  # MiB, of many token samples
     assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most * 2**20
     stored = Stored(folder)
     for name in ("scores", "log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
@@ -188,22 +189,39 @@ def test_the_documentation_says_what_a_real_model_s_tokens_are():
         assert f"| {' | '.join(cells)} |".replace("\N{NO-BREAK SPACE}", " ") in text, claim
 
 
+BENCHES = {  # study -> its rules, and the differences that the page shows
+    "rules": (28, "Δ grpo", "Δ random", "Δ mean one"),
+    "rules-two-updates": (7, "Δ grpo", "Δ random", "Δ grpo, shared rate"),
+}
+
+
+def bench_rows(folder: Path, differences: list[str]) -> list[str]:
+    """The rows of the page's table: those of the table `bench`, with the share of known forks that the rule keeps."""
+    arms, same_tokens = Stored(folder).settings.arms, ("normaliser", "surrogate")
+    lines = [line for line in (folder / "tables" / "bench.md").read_text().splitlines() if line.startswith("|")]
+    head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    forks = pd.read_csv(folder / "tables" / "forks.csv")
+    forks = forks.query("rollouts == 'grpo' and measure == 'recall' and when == 'all'").set_index("rule")["mean"]
+    found = []
+    for cells in body:
+        row = dict(zip(head, cells, strict=True))
+        arm, alike, kept = arms[row["rule"]], [row["rule"]], "—"
+        if arm.factor in same_tokens:
+            alike += [arm.of, *(other for other, its in arms.items() if (its.of, its.factor) == (arm.of, arm.factor))]
+        if row["A > 0"] != "—":  # of rules with the baseline's advantages
+            kept = f"{100 * next(forks[rule] for rule in alike if rule in forks):.0f}"
+        told = [f"`{row['rule']}`", row["own rate"], row["effective share"], row["A > 0"], kept]
+        found.append(f"| {' | '.join([*told, *(row[name] for name in differences), row['rank']])} |")
+    return found
+
+
 def test_the_documentation_says_what_came_out_of_the_bench_of_rules():
     """Every row as the table has it, with the forks of its own table; the counts, and how stable they are."""
-    folder = REFERENCE.parent / "rules" / "tables"
     text = (REPOSITORY / "docs" / "bench.md").read_text()
-    forks = pd.read_csv(folder / "forks.csv").query("rollouts == 'grpo' and measure == 'recall' and when == 'all'")
-    recall = forks.set_index("rule")["mean"]
-    shown = [
-        line.strip("|").split("|") for line in (folder / "bench.md").read_text().splitlines() if " | 0.000" in line
-    ]
-    assert len(shown) == 28
-    for _, rule, rate, _, grpo, random, mean, _, rank, share, positive, _ in (
-        [c.strip() for c in row] for row in shown
-    ):
-        kept = recall[rule.replace("-batch-kept", "").replace("-batch-tokens", "")]
-        cells = (f"`{rule}`", rate, share, positive, f"{100 * kept:.0f}", grpo, random, mean, rank)
-        assert f"| {' | '.join(cells)} |" in text, rule
+    for study, (rules, *differences) in BENCHES.items():
+        rows = bench_rows(REFERENCE.parent / study, differences)
+        assert len(rows) == rules and [row for row in rows if row not in text] == [], study
+    folder = REFERENCE.parent / "rules" / "tables"
     figure = REFERENCE.parent / "rules" / "figures" / "bench.png"
     assert (REPOSITORY / "docs" / "rules.png").read_bytes() == figure.read_bytes()
     numbers = pd.read_csv(folder / "bench.csv").query("rates == 'own'")
@@ -236,7 +254,7 @@ def test_the_documentation_says_what_training_a_real_model_did():
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules"])
+@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules", "rules-two-updates"])
 def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
     copy, folder = Copy(tmp_path), REFERENCE.parent / study
     shutil.copytree(folder, copy.folder / "results" / "reference" / study, dirs_exist_ok=True)
