@@ -238,6 +238,19 @@ def test_the_documentation_says_what_came_out_of_the_bench_of_rules():
     assert (round(100 * six["same"].mean()), f"{100 * six['opposite'].max():.1f}") == (46, "1.4")
 
 
+def test_the_documentation_says_what_two_updates_do():
+    folder = REFERENCE.parent / "rules-two-updates"
+    numbers = pd.read_csv(folder / "tables" / "bench.csv")
+    over = numbers[(numbers["rates"] == "own") & (numbers["kind"] == "baseline")].set_index("variant")["verdict"]
+    assert set(over[over == "worse"].index) == {"cispo", "dppo-tv", "ict-10"} and set(over) == {"worse", "none seen"}
+    answer = (folder / "answer.md").read_text()
+    for rule, seen in (("clip-higher", "3.5"), ("kl-cov", "4.8"), ("lopti", "5.7")):
+        assert re.search(rf"`{rule}` .*; {seen} points or more would have been found", answer), rule
+    rows = numbers[numbers["against"] == "entropy-20-permuted"].set_index("rates")
+    found = {rates: (100 * row["difference"], 50 * (row["high"] - row["low"])) for rates, row in rows.iterrows()}
+    assert found == {"own": pytest.approx((1.1, 3.6), abs=0.05), "shared": pytest.approx((16.7, 4.9), abs=0.05)}
+
+
 def test_the_documentation_says_what_training_a_real_model_did():
     log = Stored(REFERENCE.parent / "smollm2").frame("log")
     text = (REPOSITORY / "docs" / "real-model.md").read_text()
