@@ -60,18 +60,26 @@ def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
     return rows.rename(columns={"mean": quantity})
 
 
+def _weights(name: str, arms: Mapping[str, ArmVariation]) -> str:
+    """What is the same of two arms that weigh tokens alike."""
+    arm = arms.get(name)
+    if arm is None:
+        return name
+    if arm.factor in _NOT_OF_THE_WEIGHTS:
+        return _weights(arm.of, arms)
+    keys = [item for item in arm.different if item[0].split(".")[1] not in _NOT_OF_THE_WEIGHTS]
+    return repr((arm.of, keys))
+
+
 def _of_all_arms(measured: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
     """What was measured of rules, of every arm whose weights one of them gives; none of an arm with its own advantage.
 
     The rollouts on which it was measured have the baseline's advantages.
     """
-    weights = {name: arm.of if arm.factor in _NOT_OF_THE_WEIGHTS else name for name, arm in arms.items()}
-    weights = {name: weights.get(of, of) for name, of in weights.items()}
+    weights = {name: _weights(name, arms) for name in {*arms, *measured["variant"]}}
     own = {name for name, arm in arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)}
-    known = measured.assign(weights=measured["variant"].replace(weights)).drop_duplicates(["model", "weights"])
-    wanted = pd.DataFrame(
-        [(name, of) for name, of in weights.items() if name not in own], columns=["variant", "weights"]
-    )
+    known = measured.assign(weights=measured["variant"].map(weights)).drop_duplicates(["model", "weights"])
+    wanted = pd.DataFrame([(name, weights[name]) for name in arms if name not in own], columns=["variant", "weights"])
     return known.drop(columns="variant").merge(wanted, on="weights").drop(columns="weights")
 
 

@@ -106,9 +106,9 @@ def test_a_rule_by_another_denominator_keeps_the_tokens_of_the_first():
     arms = ARMS | {"nsr": ArmVariation("stare", "normaliser", differs, 40)}
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
     assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
-    # as well where both are variants of a rule that the study does not run
-    arms = arms | {"stare": ArmVariation("clip-cov", "normaliser", differs, 40)}
-    arms |= {"nsr": ArmVariation("clip-cov", "surrogate", (("method.surrogate", "—", "clip"),), 40)}
+    # as well where both are variants of a rule that the study does not run, and so stand beside the baseline
+    other = (("method.selector", "grpo", "stare"), *differs)
+    arms = arms | {"nsr": ArmVariation("grpo", None, other, 39)}
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
     assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
 

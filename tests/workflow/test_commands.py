@@ -35,6 +35,7 @@ STORED = (
     "mini-components",
     "smollm2",
     "rules",
+    "rules-controls",
     "rules-two-updates",
 )  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
@@ -76,6 +77,8 @@ PLANNED = {  # where nothing has run
     + Counter(train=7, generate=1 + 7, grade=1 + 7),
     "snakemake --cores all --configfile configs/studies/rules.yaml": EVIDENCE
     + Counter(data=1, pretrain=12 + 2, train=59 * (2 * 12 + 3 * 2), tune=59, generate=12 + 1416, grade=12 + 1416),
+    "snakemake --cores all --configfile configs/studies/rules-controls.yaml": EVIDENCE
+    + Counter(data=1, pretrain=10 + 2, train=22 * (2 * 10 + 3 * 2), tune=22, generate=10 + 440, grade=10 + 440),
     "snakemake --cores all --configfile configs/studies/rules-two-updates.yaml": EVIDENCE
     + Counter(data=1, pretrain=10 + 2, train=11 * (2 * 10 + 3 * 2), tune=11, generate=10 + 220, grade=10 + 220),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),

@@ -50,11 +50,23 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     "study",
-    ["mini", "mini-20", "mini-again", "mini-components", "mini-ablations", "smollm2", "rules", "rules-two-updates"],
+    [
+        "mini",
+        "mini-20",
+        "mini-again",
+        "mini-components",
+        "mini-ablations",
+        "smollm2",
+        "rules",
+        "rules-controls",
+        "rules-two-updates",
+    ],
 )
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
-    most = {"mini-ablations": 30, "rules": 40, "rules-two-updates": 15}.get(study, 10)  # MiB, of many token samples
+    most = {"mini-ablations": 30, "rules": 40, "rules-two-updates": 15, "rules-controls": 18}.get(
+        study, 10
+    )  # MiB, of many token samples
     assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most * 2**20
     stored = Stored(folder)
     for name in ("scores", "log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
@@ -191,6 +203,7 @@ def test_the_documentation_says_what_a_real_model_s_tokens_are():
 
 BENCHES = {  # study -> its rules, and the differences that the page shows
     "rules": (28, "Δ grpo", "Δ random", "Δ mean one"),
+    "rules-controls": (12, "Δ grpo", "Δ random", "Δ random, same sign"),
     "rules-two-updates": (7, "Δ grpo", "Δ random", "Δ grpo, shared rate"),
 }
 
@@ -205,9 +218,8 @@ def bench_rows(folder: Path, differences: list[str]) -> list[str]:
     found = []
     for cells in body:
         row = dict(zip(head, cells, strict=True))
-        arm, alike, kept = arms[row["rule"]], [row["rule"]], "—"
-        if arm.factor in same_tokens:
-            alike += [arm.of, *(other for other, its in arms.items() if (its.of, its.factor) == (arm.of, arm.factor))]
+        arm, kept = arms[row["rule"]], "—"
+        alike = [row["rule"], arm.of if arm.factor in same_tokens else row["rule"].replace("-kept", "-tokens")]
         if row["A > 0"] != "—":  # of rules with the baseline's advantages
             kept = f"{100 * next(forks[rule] for rule in alike if rule in forks):.0f}"
         told = [f"`{row['rule']}`", row["own rate"], row["effective share"], row["A > 0"], kept]
@@ -236,6 +248,20 @@ def test_the_documentation_says_what_came_out_of_the_bench_of_rules():
     six = table[table["seeds"] == 6]
     assert (len(six), int((six["same"] >= 0.8).sum())) == (44, 9)
     assert (round(100 * six["same"].mean()), f"{100 * six['opposite'].max():.1f}") == (46, "1.4")
+
+
+def test_the_documentation_says_what_other_seeds_and_controls_do():
+    verdicts = {}
+    for study in ("rules", "rules-controls"):
+        numbers = pd.read_csv(REFERENCE.parent / study / "tables" / "bench.csv").query("rates == 'own'")
+        verdicts[study] = numbers[numbers["kind"] == "baseline"].set_index("variant")["verdict"]
+    both = [rule for rule in verdicts["rules-controls"].index if rule in verdicts["rules"].index]
+    worse = [{rule for rule in both if verdicts[study][rule] == "worse"} for study in verdicts]
+    assert len(both) == 9 and worse[0] == worse[1] == {"conflict", "positive-low", "negative-high", "negative-low"}
+    assert not any((found == "better").any() for found in verdicts.values())
+    found = numbers[numbers["kind"] != "baseline"].set_index("variant")["verdict"]
+    assert set(found[found == "worse"].index) == {"positive-low", "negative-low"}
+    assert set(found[found == "none seen"].index) == {"conflict", "negative-high"} and (found == "better").sum() == 5
 
 
 def test_the_documentation_says_what_two_updates_do():
@@ -267,7 +293,7 @@ def test_the_documentation_says_what_training_a_real_model_did():
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules", "rules-two-updates"])
+@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules", "rules-controls", "rules-two-updates"])
 def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
     copy, folder = Copy(tmp_path), REFERENCE.parent / study
     shutil.copytree(folder, copy.folder / "results" / "reference" / study, dirs_exist_ok=True)
