@@ -38,7 +38,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.statistics._pairing": ALL,
     "ict_core.statistics._metrics": {"Graded"},
     "ict_core.statistics._deciding": {"BETTER", "IDENTICAL", "WORSE"},
-    "ict_core.evidence._bench": {"MEAN_ONE", "controls_of"},
+    "ict_core.evidence._bench": {"MEAN_ONE", "SAME_SIGN", "controls_of"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._stored": ALL,
     "ict_core.evidence._measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},
