@@ -31,6 +31,7 @@ def main() -> None:
         random_reward=None,
         control=None,
         surrogate=None,
+        advantage=None,
         parameters=dict,
     )
     training = Training.model_validate_json(recipe.read_text())

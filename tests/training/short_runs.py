@@ -87,6 +87,7 @@ def run(spec: dict[str, Any], out: Path) -> None:
         random_reward=None,
         control=None,
         surrogate=None,
+        advantage=None,
         parameters=lambda: keywords,
     )
     attempts = [spec["killed_at"], None] if "killed_at" in spec else [None]
