@@ -30,6 +30,7 @@ Given = Annotated[Path, Option()]  # a path that must be
 HeldOut = Annotated[Path, Option("--eval", help="the evaluation problems")]
 Name = Annotated[str, Option()]
 Stored = Annotated[Path, Option(help="the folder of study.json, scores.parquet, ...")]
+MaybeCells = Annotated[Path | None, Option(help="finished cells that are stored on their own (default: none)")]
 Results = Annotated[Path, Option(help="the folder of statistics/, tables/, ...")]
 
 

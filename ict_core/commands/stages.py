@@ -12,7 +12,18 @@ from typing import Annotated
 from typer import Option
 
 from ict_core import config, process
-from ict_core.commands.app import AnyStudy, Given, HeldOut, Name, OneCell, Results, Stored, StudyFile, command
+from ict_core.commands.app import (
+    AnyStudy,
+    Given,
+    HeldOut,
+    MaybeCells,
+    Name,
+    OneCell,
+    Results,
+    Stored,
+    StudyFile,
+    command,
+)
 from ict_core.errors import UserError
 from ict_core.process import loading, numerics
 from ict_core.store import REPOSITORY, study_folder
@@ -183,12 +194,12 @@ def train(
 
 
 @command("tune")
-def tune(study: StudyFile, model: Name, variant: Name, results: Results, out: Given) -> None:
+def tune(study: StudyFile, model: Name, variant: Name, results: Results, out: Given, cells: MaybeCells = None) -> None:
     """Choose the learning rate of a variant."""
     loaded = study_to_run(study)
     from ict_core.stages import tune
 
-    tune.run(loaded, model, variant, results, out)
+    tune.run(loaded, model, variant, results, cells, out)
 
 
 def unused_in_training(training: "config.Training") -> tuple[str, ...]:
@@ -258,12 +269,12 @@ def settings(study: StudyFile, out: Given) -> None:
 
 
 @command("collect", writes="results")
-def collect(study: StudyFile, results: Results) -> None:
+def collect(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     """Gather what all cells left into the study's files."""
     loaded = study_to_run(study)
-    from ict_core.evidence import collect
+    from ict_core.evidence import NONE, collect, counted
 
-    collect(results, loaded)
+    collect(results, loaded, counted(loaded, cells) if cells else NONE)
 
 
 @command("shadow-study", writes="shadow")

@@ -4,7 +4,9 @@ import json
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,7 @@ from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
 from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
 from ict_core.process import RETRIES
-from ict_core.store import CLAIMS, METHODS, REPOSITORY, study_file, study_folder
+from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, study_file, study_folder
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 AsJson = Annotated[bool, Option("--json", help="for programs")]
@@ -191,18 +193,36 @@ def status(
     brief: Annotated[bool, Option("--brief", help="the totals alone, in a line")] = False,
 ) -> None:
     """Print how far each cell of a study is."""
-    from ict_core.jobs import begun, damaged, outputs, status, status_brief, status_page, status_records, study_status
+    from ict_core.evidence import StoredOutcome, counted, machine
+    from ict_core.jobs import (
+        Status,
+        begun,
+        damaged,
+        missing_cost,
+        outputs,
+        status,
+        status_brief,
+        status_page,
+        status_records,
+        study_status,
+    )
 
     file = study.file
     loaded, root = load_study(file), repository(file)
     folder = (results or root / study_folder(loaded.name)).absolute()
-    if not folder.is_dir():
+    stored = counted(loaded, root / cells_folder(loaded.name)).cells
+    if not folder.is_dir() and not stored:
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
     marked = begun(root)
-    faults = damaged(root, outputs.all_jobs(folder, loaded))
-    statuses = [status(folder, cell, loaded.base_of(cell), marked, faults) for cell in loaded.evaluated_cells()]
-    for cell in loaded.tuning_cells():
-        statuses.append(status(folder, cell, loaded.base_of(cell), marked, faults, evaluated=False))
+    faults = damaged(root, outputs.all_jobs(folder, loaded, stored))
+    statuses = []
+    for cell in [*loaded.evaluated_cells(), *loaded.tuning_cells()]:
+        if cell in stored:
+            runs = StoredOutcome(stored[cell]).record["runs"]
+            statuses.append(Status(cell, "stored", note=machine(runs[-1])))
+        else:
+            evaluated = cell in loaded.evaluated
+            statuses.append(status(folder, cell, loaded.base_of(cell), marked, faults, evaluated=evaluated))
     of_study = [*outputs.study_jobs(folder), *(outputs.tune_job(folder, *arm) for arm in loaded.tuned_arms())]
     statuses += study_status(folder, of_study, marked, faults)
     if as_json:
@@ -213,6 +233,47 @@ def status(
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
+    print(missing_cost(loaded, folder, stored), end="")
+
+
+@command("cells")
+def cells(
+    study: AnyStudy,
+    source: Annotated[
+        Path | None,
+        Option(
+            "--from", help="a folder of stored cells, such as another checkout's (default: the study's own results)"
+        ),
+    ] = None,
+) -> int:
+    """Store finished cells in results/cells/STUDY, to be committed and carried; exit status 1 if one is refused.
+
+    Each lies there on its own, without weights. Where it counts, the workflow does not run it again.
+    """
+    from ict_core.evidence import StoredOutcome, all_cells, finished, store_cell, stored_in
+    from ict_core.store import StudyFiles
+
+    file = study.file
+    loaded, root = load_study(file), repository(file)
+    folder, known = root / cells_folder(loaded.name), set(all_cells(loaded))
+    if source is not None and not source.is_dir():
+        raise UserError(f"--from {source}: no such folder; allowed: a folder of stored cells, results/cells/STUDY")
+    done: Counter[str] = Counter()
+    outcomes = (
+        finished(loaded, StudyFiles(root / study_folder(loaded.name)))
+        if source is None
+        else ((cell, partial(StoredOutcome, path)) for cell, path in stored_in(source))
+    )
+    for cell, outcome in outcomes:
+        try:
+            if cell not in known:
+                raise UserError(f"{source}/{cell.folder}: {loaded.name} has no such cell")
+            done[store_cell(loaded, cell, outcome(), folder / cell.folder)] += 1
+        except UserError as error:
+            done["refused"] += 1
+            print(f"refused: {error}", file=sys.stderr)
+    print(f"{folder}: {', '.join(f'{done[what]} {what}' for what in sorted(done)) or 'no finished cell'}")
+    return int(done["refused"] > 0)
 
 
 @command("diff")

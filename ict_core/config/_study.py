@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -139,6 +140,11 @@ class Study:
     def evaluated_cells(self) -> list[Cell]:
         """Every cell that answers the benchmarks: the base models first, then the trained ones."""
         return [*self.base_cells(), *self.cells(), *self.shared_rate_cells()]
+
+    @cached_property
+    def evaluated(self) -> frozenset[Cell]:
+        """:meth:`evaluated_cells`, to look a cell up."""
+        return frozenset(self.evaluated_cells())
 
     def answers(self) -> int:
         """How many answers one cell gives to all benchmarks."""

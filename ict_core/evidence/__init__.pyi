@@ -5,6 +5,15 @@ from ._bench import SAME_SIGN as SAME_SIGN
 from ._bench import claims_of as claims_of
 from ._bench import controls_of as controls_of
 from ._bench import rules_of as rules_of
+from ._cells import NONE as NONE
+from ._cells import Counted as Counted
+from ._cells import all_cells as all_cells
+from ._cells import counted as counted
+from ._cells import finished as finished
+from ._cells import machine as machine
+from ._cells import stages_of as stages_of
+from ._cells import store_cell as store_cell
+from ._cells import stored_in as stored_in
 from ._claims import Claim as Claim
 from ._claims import DifferenceTest as DifferenceTest
 from ._claims import Largest as Largest
@@ -33,6 +42,8 @@ from ._measures import run_quantities as run_quantities
 from ._measures import runs_of as runs_of
 from ._measures import single_logit_frames as single_logit_frames
 from ._measures import token_frames as token_frames
+from ._outcomes import LocalOutcome as LocalOutcome
+from ._outcomes import StoredOutcome as StoredOutcome
 from ._stability import drawable as drawable
 from ._stability import of_seeds as of_seeds
 from ._stability import stability as stability

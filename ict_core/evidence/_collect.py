@@ -1,6 +1,6 @@
 """The collecting stage: what every cell left becomes the few files that all evidence is made from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,18 +8,11 @@ import pandas as pd
 
 from ict_core.config import rate_of
 from ict_core.errors import UserError
+from ict_core.evidence._cells import NONE, Counted, all_cells, check_again, check_inputs
+from ict_core.evidence._outcomes import MADE, LocalOutcome, Outcome, StoredOutcome
 from ict_core.evidence._tuning import tuning_frame
 from ict_core.statistics import BASE
-from ict_core.store import (
-    MANIFEST,
-    StudyFiles,
-    TrainFiles,
-    base_number,
-    cell_folder,
-    read_manifest,
-    records,
-    write_manifest,
-)
+from ict_core.store import StudyFiles, base_number, cell_folder, read_manifest, records, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
@@ -28,7 +21,7 @@ if TYPE_CHECKING:
 _APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
 
 
-def collect(results: Path, of: "Study", regraded: Path | None = None) -> None:
+def collect(results: Path, of: "Study", cells: Counted = NONE, regraded: Path | None = None) -> None:
     """Gather what a study's cells left into a few files, its manifest (:func:`merge_manifests`) among them.
 
     The scores of the cells at the shared learning rate stand apart, under their variants' names; log and tokens are of
@@ -37,31 +30,36 @@ def collect(results: Path, of: "Study", regraded: Path | None = None) -> None:
     Args:
         results: the study's folder.
         of: the study.
+        cells: those that are stored each on its own, and were not run here.
         regraded: a folder of other grades of the same cells, taken in place of the study's; it receives the files.
 
     Raises:
-        UserError: a cell's file is missing or not of its schema, or its stages do not belong together.
+        UserError: a cell's file is missing or not of its schema, its stages do not belong together, or a stored cell
+            does not belong to what was run here.
         Damaged: a cell's file does not hold what was written.
     """
     study, graded = StudyFiles(results), StudyFiles(results if regraded is None else regraded)
     order = {name: position for position, name in enumerate(of.benchmarks)}
+    check_again(of, study, cells.again)
+    check_inputs(of, study, cells.cells)
+
+    def outcome(cell: "Cell") -> Outcome:
+        return StoredOutcome(cells.cells[cell]) if cell in cells.cells else LocalOutcome(study, cell, graded)
 
     def scores(cells: Sequence["Cell"]) -> pd.DataFrame:
         frames = [pd.DataFrame(columns=list(records.SCORES))] if not cells else []
         for cell in cells:
-            scored = score_grades(records.read_frame(graded.cell(cell.folder).grades, records.GRADES), cell)
+            scored = outcome(cell).frame("scores")
             frames.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
         return pd.concat(frames)
 
     logs, tokens = [], []
     for cell in of.cells():
-        train = TrainFiles(study.cell(cell.folder).train)
-        log = records.read_frame(train.log, records.LOG, train.folder)
-        sample = records.read_frame(train.tokens, records.TOKENS, train.folder)
+        log, sample = (outcome(cell).frame(name) for name in ("log", "tokens"))
         logs.append(log.assign(**cell._asdict()))
         selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
         tokens.append(selected.assign(**cell._asdict()))
-    manifests = [*_manifests(study, graded, of)]
+    manifests = [*_manifests(study, of, outcome)]
     check_chain(manifests, of.seeds_per_base)
     shared = scores(of.shared_rate_cells())
     shared["variant"] = shared["variant"].map(lambda variant: rate_of(variant)[0])
@@ -74,20 +72,16 @@ def collect(results: Path, of: "Study", regraded: Path | None = None) -> None:
     write_manifest(graded.manifest, merge_manifests(manifests))
 
 
-def _manifests(study: StudyFiles, graded: StudyFiles, of: "Study") -> Iterable[dict[str, Any]]:
+def _manifests(study: StudyFiles, of: "Study", outcome: Callable[["Cell"], Outcome]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    trained = of.trained_cells()
-    folders = [(cell, study.base_model(cell.model, cell.seed)) for cell in of.base_cells(trained)]
-    folders += [(cell, study.cell(cell.folder).train) for cell in trained]
-    for cell, folder in folders:
-        yield cell._asdict() | read_manifest(folder / MANIFEST, folder)
+    for cell in all_cells(of):
+        yield cell._asdict() | outcome(cell).job(MADE)
     for model, variant in of.tuned_arms():
         arm = {"model": model, "variant": variant, "seed": min(cell.seed for cell in of.tuning_cells(model, variant))}
         yield arm | read_manifest(study.chosen_rate(model, variant))
-    for cell in of.evaluated_cells():
-        yield cell._asdict() | read_manifest(study.cell(cell.folder).generation)
-    for cell in of.evaluated_cells():
-        yield cell._asdict() | read_manifest(graded.cell(cell.folder).grading)
+    for stage in ("generate", "grade"):
+        for cell in of.evaluated_cells():
+            yield cell._asdict() | outcome(cell).job(stage)
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:

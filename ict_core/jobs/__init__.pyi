@@ -7,6 +7,8 @@ from ._damage import damaged as damaged
 from ._damage import lost as lost
 from ._damage import mend as mend
 from ._damage import set_aside as set_aside
+from ._status import Status as Status
+from ._status import missing_cost as missing_cost
 from ._status import status as status
 from ._status import status_brief as status_brief
 from ._status import status_page as status_page

@@ -10,16 +10,18 @@ from tabulate import tabulate
 
 from ict_core.jobs._causes import cause, last_lines
 from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job, train_job
-from ict_core.process import Reading, is_held, read
+from ict_core.process import Reading, duration, is_held, read
+from ict_core.store import BASE_VARIANT, StudyFiles
 
 if TYPE_CHECKING:
-    from ict_core.config import Cell
+    from ict_core.config import Cell, Study
 
 
 class Status(NamedTuple):
     """How far a cell is, or a job of the whole study.
 
-    Its state is `done`; `trained`, `generated`, `waiting`: what it has, its next job not begun; or of that job
+    Its state is `done`; `stored` (on its own, not run here); `trained`, `generated`, `waiting`: what it has, its next
+    job not begun; or of that job
     `running`, `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (its log says why),
     `missing` (its log tells of no error, and its outputs are not all there: deleted, or it was killed), `damaged` (an
     output is not what the job left).
@@ -36,6 +38,7 @@ _LOST = ("missing", "damaged")
 _MEND = "snakemake makes anew what is missing or damaged, and what follows from it"
 _HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
 _UNDER_WAY = ("running", "started", "failed", *_LOST)  # whose stage says more than the state
+_JOBS = {"base": "base model", "made": "training", "generate": "generation", "grade": "grading"}
 _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
 
 
@@ -69,6 +72,34 @@ def study_status(
     """Those of these jobs of the whole study that are under way, or whose outputs are not as they were left."""
     states = [_state(results, [stage], marked, faults) for stage in stages]
     return [state for state in states if state is not None and state.state != "waiting"]
+
+
+def missing_cost(study: "Study", results: Path, stored: Mapping["Cell", Path]) -> str:
+    """What the jobs that have not been run cost, by the mean time of finished ones of their stage and model, in a line.
+
+    Those of the `stored` cells count as finished. Empty where nothing is missing.
+    """
+    from ict_core.evidence import LocalOutcome, StoredOutcome, all_cells, stages_of
+
+    missing: Counter[tuple[str, str]] = Counter()  # stage and model
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for cell in all_cells(study):
+        local = LocalOutcome(StudyFiles(results), cell)
+        for stage in stages_of(study, cell):
+            kind = (stage if cell.variant != BASE_VARIANT or stage != "made" else "base", cell.model)
+            if cell not in stored and not local.manifests[stage].exists():
+                missing[kind] += 1
+                continue
+            job = (StoredOutcome(stored[cell]) if cell in stored else local).job(stage)
+            if "taken_over" not in job:
+                seconds.setdefault(kind, []).append(job["wall_seconds"])
+    if not missing:
+        return ""
+    known = {kind: sum(took) / len(took) for kind, took in seconds.items()}
+    jobs = ", ".join(f"{number} x {_JOBS[stage]} of {model}" for (stage, model), number in sorted(missing.items()))
+    unknown = "" if missing.keys() <= known.keys() else " (and what has not been run once yet)"
+    total = sum(number * known.get(kind, 0.0) for kind, number in missing.items())
+    return f"missing: {jobs}: about {duration(total)} of jobs by the finished ones{unknown}\n"
 
 
 def _state(

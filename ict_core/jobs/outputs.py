@@ -1,6 +1,6 @@
 """What a complete study consists of: every job with its files. The workflow's `all` asks for all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,14 +88,15 @@ def study_jobs(results: Path) -> list[Stage]:
     ]
 
 
-def all_jobs(results: Path, study: "Study") -> list[Stage]:
-    """Every job of a study."""
-    bases = study.base_cells()
-    tuning = study.tuning_cells()
+def all_jobs(results: Path, study: "Study", stored: "Container[Cell]" = ()) -> list[Stage]:
+    """Every job of a study but those of the `stored` cells, and of base models with which no other cell begins."""
+    trained = [cell for cell in study.trained_cells() if cell not in stored]
+    evaluated = [cell for cell in study.evaluated_cells() if cell not in stored]
+    begun = study.base_cells(trained)
     return [
         *study_jobs(results),
-        *(base_job(results, base) for base in study.base_cells(tuning) if base not in bases),
-        *(train_job(results, cell) for cell in tuning),
+        *(base_job(results, base) for base in begun if base not in evaluated),
+        *(train_job(results, cell) for cell in trained if cell not in evaluated),
         *(tune_job(results, *arm) for arm in study.tuned_arms()),
-        *(stage for cell in study.evaluated_cells() for stage in cell_jobs(results, cell, cell in bases)),
+        *(stage for cell in evaluated for stage in cell_jobs(results, cell, study.base_of(cell) == cell)),
     ]

@@ -7,6 +7,7 @@ from ._forkserver import folder_for_jobs as folder_for_jobs
 from ._forkserver import serve as serve
 from ._job_log import Progress as Progress
 from ._job_log import Reading as Reading
+from ._job_log import duration as duration
 from ._job_log import hold_log as hold_log
 from ._job_log import is_held as is_held
 from ._job_log import log_of_this as log_of_this

@@ -99,7 +99,7 @@ def _bring_over(study: "Study", before: StudyFiles, after: StudyFiles) -> None:
     settings = read_manifest(before.settings)
     note = f"{settings['note']} {NOTE}"
     write_manifest(after.settings, settings | {"note": note, "grading": study.grading.dump()})
-    collect(before.results, study, after.results)
+    collect(before.results, study, regraded=after.results)
 
 
 def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: str, files: StudyFiles) -> None:

@@ -5,22 +5,25 @@ from pathlib import Path
 
 from ict_core.config import Study, rate_of
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, last_reward, mean_rewards
-from ict_core.store import StudyFiles, TrainFiles, cost, manifest, records, remember_source, write_manifest
+from ict_core.evidence import LocalOutcome, StoredOutcome, best_rate, counted, last_reward, mean_rewards
+from ict_core.store import StudyFiles, cost, manifest, remember_source, write_manifest
 
 
-def run(study: Study, model: str, variant: str, results: Path, out: Path) -> None:
-    """Choose the rate of a variant by the trainings in the folder `results`, and write it with their rewards."""
+def run(study: Study, model: str, variant: str, results: Path, cells: Path | None, out: Path) -> None:
+    """Choose the rate of a variant by the trainings in the folder `results`, and write it with their rewards.
+
+    Of those in the folder `cells` that count, the stored logs are read.
+    """
     started = time.perf_counter()
     remember_source()
     if study.tuning is None:
         raise UserError(f"{study.name}: tuning: missing; allowed: rates and seeds, else no variant is tuned")
+    stored = counted(study, cells).cells if cells else {}
     rewards: dict[str, dict[str, float]] = {}
     for cell in study.tuning_cells(model, variant):
-        train = TrainFiles(StudyFiles(results).cell(cell.folder).train)
-        log = records.read_frame(train.log, records.LOG, train.folder)
+        outcome = StoredOutcome(stored[cell]) if cell in stored else LocalOutcome(StudyFiles(results), cell)
         rate = rate_of(cell.variant)[1]
-        rewards.setdefault(f"{rate:g}", {})[str(cell.seed)] = last_reward(log)
+        rewards.setdefault(f"{rate:g}", {})[str(cell.seed)] = last_reward(outcome.frame("log"))
     means = mean_rewards(rewards)
     chosen = best_rate(means, study.training.learning_rate)
     facts = {"stage": "tune", "rewards": rewards, "learning_rate": chosen, **cost(started, 0)}

@@ -1,3 +1,4 @@
+from ._code import edited as edited
 from ._code import fingerprint as fingerprint
 from ._files import appearing as appearing
 from ._files import hash_file as hash_file
@@ -18,10 +19,12 @@ from ._layout import TABLE_KINDS as TABLE_KINDS
 from ._layout import TOKEN_FRAMES as TOKEN_FRAMES
 from ._layout import TOKEN_TABLES as TOKEN_TABLES
 from ._layout import CellFiles as CellFiles
+from ._layout import StoredCellFiles as StoredCellFiles
 from ._layout import StudyFiles as StudyFiles
 from ._layout import TrainFiles as TrainFiles
 from ._layout import base_number as base_number
 from ._layout import cell_folder as cell_folder
+from ._layout import cells_folder as cells_folder
 from ._layout import checkpoints_folder as checkpoints_folder
 from ._layout import seed_of as seed_of
 from ._layout import stored_folder as stored_folder

@@ -3,10 +3,10 @@
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ict_core.store._files import hash_tree
+from ict_core.store._files import hash_file, hash_tree
 
 LIBRARY = Path(__file__).parents[1]
 _NAME = LIBRARY.name
@@ -50,6 +50,12 @@ def files_of(*modules: str) -> tuple[Path, ...]:
 def fingerprint(*modules: str) -> str:
     """A hash of :func:`files_of`: of their names and bytes, 16 hexadecimal digits."""
     return hash_tree(files_of(*modules))[:16]
+
+
+def edited(loaded: Mapping[str, str], *modules: str) -> list[str]:
+    """Those of :func:`files_of` the modules that are other ones than a job had loaded, as its manifest states them."""
+    now = {name_of(file): hash_file(file) for file in files_of(*modules)}
+    return [name for name, sha256 in loaded.items() if name in now and not now[name].startswith(sha256)]
 
 
 def name_of(file: Path) -> str:

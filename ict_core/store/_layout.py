@@ -41,6 +41,11 @@ def stored_folder(name: str) -> Path:
     return Path("results", "reference", name)
 
 
+def cells_folder(name: str) -> Path:
+    """The folder of a study's finished cells that are stored each on its own, from that of the repository."""
+    return Path("results", "cells", name)
+
+
 def cell_folder(model: str, variant: str, seed: int | str) -> str:
     """A cell's folder, from that of the study."""
     return f"{model}/{variant}/{_SEED}{seed}"
@@ -89,6 +94,18 @@ class TrainFiles:
         self.log = folder / "log.parquet"  # records.LOG, a row a step
         self.timing = folder / "timing.parquet"  # records.TIMING, the wall time of each step
         self.tokens = folder / "tokens.parquet"  # records.TOKENS, the token sample
+
+
+class StoredCellFiles:
+    """The files of a finished cell stored on its own, in ``results/cells/<study>/<model>/<variant>/seed-<n>``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = folder / "cell.json"  # its jobs' manifests, its frames' hashes, the runs that gave them
+
+    def frame(self, name: str) -> Path:
+        """``scores``, ``log`` or ``tokens``: where it has such a one."""
+        return self.folder / f"{name}.parquet"
 
 
 class StudyFiles:

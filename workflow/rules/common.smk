@@ -17,6 +17,7 @@ from ict_core.process import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
 from ict_core.process import folder_for_jobs
 from ict_core.process.failures import check_room, explain
+from ict_core.evidence import counted
 from ict_core.figures import FIGURES, reads
 from ict_core.report import open_report_on
 from ict_core.selection import rule_files
@@ -26,8 +27,10 @@ from ict_core.store import (
     FIGURE_KINDS,
     TABLE_KINDS,
     TOKEN_FRAMES,
+    StoredCellFiles,
     StudyFiles,
     cell_folder,
+    cells_folder,
     stored_folder,
     study_folder,
     trained_model,
@@ -189,19 +192,30 @@ def chosen_rate(wildcards):
 def at_shared_rate(wildcards):
     """The training of the same seed at the recipe's rate, where the study tunes it."""
     cell = cell_of(wildcards)
-    twin = STUDY.at_shared_rate(cell)
-    return [FILES.cell(twin.folder).train] if STUDY.is_tuned(cell) else []
+    return trainings([STUDY.at_shared_rate(cell)]) if STUDY.is_tuned(cell) else []
 
 
 def rate_options(wildcards, input):
     """What says both to a training."""
-    return f"--rate {input.rate} --twin {input.twin}" if input.rate else ""
+    twin = f" --twin {input.twin}" if input.twin else ""
+    return f"--rate {input.rate}{twin}" if input.rate else ""
 
 
 def tried(wildcards):
     """The trainings by which a variant's rate is chosen."""
     cells = STUDY.tuning_cells(wildcards.model, wildcards.variant)
-    return [FILES.cell(cell.folder).train for cell in cells]
+    stored = [StoredCellFiles(STORED_CELLS.cells[c]).manifest for c in cells if c in STORED_CELLS.cells]
+    return [*trainings(cells), *stored]
+
+
+def run_here(cells):
+    """Those of the cells that are not stored on their own."""
+    return [cell for cell in cells if cell not in STORED_CELLS.cells]
+
+
+def trainings(cells):
+    """What the trainings of cells write, of those that are run here."""
+    return [FILES.cell(cell.folder).train for cell in run_here(cells)]
 
 
 def trained(wildcards):

@@ -57,12 +57,14 @@ rule grade:
 
 rule collect:
     input:
-        base=BASE_MODELS,
-        training=[FILES.cell(cell.folder).train for cell in TRAINED],
+        base=[FILES.base_model(base.model, base.seed) for base in run_here(BASES)],
+        training=trainings(TRAINED),
         rates=RATES,
-        generation=[FILES.cell(cell.folder).generation for cell in EVALUATED],
-        grades=[FILES.cell(cell.folder).grades for cell in EVALUATED],
-        grading=[FILES.cell(cell.folder).grading for cell in EVALUATED],
+        generation=[FILES.cell(c.folder).generation for c in run_here(EVALUATED)],
+        grades=[FILES.cell(c.folder).grades for c in run_here(EVALUATED)],
+        grading=[FILES.cell(c.folder).grading for c in run_here(EVALUATED)],
+        problems=[FILES.train_problems, FILES.eval_problems],
+        cells=STORED_CELLS.manifests,
     output:
         scores=FILES.frame("scores"),
         shared_rate_scores=FILES.frame("shared_rate_scores"),
@@ -78,9 +80,10 @@ rule collect:
     params:
         study=STUDY_FILE,
         results=parent_of_output,
+        cells=cells_folder(STUDY.name),
         code=fingerprint("evidence._collect"),
     shell:
-        "ict collect --study {params.study} --results {params.results} &> {log}"
+        "ict collect --study {params.study} --results {params.results} --cells {params.cells} &> {log}"
 
 
 rule shadow:

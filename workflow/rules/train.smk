@@ -71,8 +71,9 @@ rule tune:
     params:
         study=STUDY_FILE,
         results=study_of_choice,
+        cells=cells_folder(STUDY.name),
         config=lambda w: settings("tune"),
         code=fingerprint("stages.tune"),
     shell:
         "ict tune --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
-        " --results {params.results} --out {output} &> {log}"
+        " --results {params.results} --cells {params.cells} --out {output} &> {log}"
