@@ -10,7 +10,7 @@ and ``collect`` refuses the study unless it gives the same bytes; then the other
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,7 +75,7 @@ def counted(study: Study, folder: Path) -> Counted:
         proven |= {change for then in codes for now in codes for change in _changes(then, now)}
         if changes := min((_changes(code, code_of(study, cell)) for code in codes), key=len):
             changed[cell] = changes
-    again = _sampled(study, changed, proven, found)
+    again = _sampled(changed, proven, found)
     for cell in again:
         _check_machine(study, cell, found[cell])
     folders = {cell: outcome.files.folder for cell, outcome in found.items()}
@@ -288,12 +288,13 @@ def _changes(then: Mapping[str, str], now: Mapping[str, str]) -> list[_Change]:
 
 
 def _sampled(
-    study: Study, changed: Mapping[Cell, Iterable[_Change]], proven: set[_Change], found: Mapping[Cell, StoredOutcome]
+    changed: Mapping[Cell, list[_Change]], proven: set[_Change], found: Mapping[Cell, StoredOutcome]
 ) -> list[Cell]:
     """Cells that together have every change that no run has proven harmless: drawn by the changes, few."""
     open_changes = {change for changes in changed.values() for change in changes} - proven
-    drawn = sorted(
-        changed, key=lambda cell: ("taken_over" in found[cell].job(MADE), derive_seed(0, "again", repr(cell)))
+    drawn = sorted(  # those that were trained, and show most at once
+        changed,
+        key=lambda c: ("taken_over" in found[c].job(MADE), -len(changed[c]), derive_seed(0, "run again", repr(c))),
     )
     sampled = []
     for cell in drawn:

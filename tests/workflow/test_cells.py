@@ -14,6 +14,7 @@ from ict_core.store import StoredCellFiles, StudyFiles, read_manifest, write_man
 pytestmark = pytest.mark.slow
 
 STUDY = "configs/studies/smoke.yaml"
+SCORES = "results/smoke/scores.parquet"
 CELLS = Path("results/cells/smoke")
 BASE, GRPO, ICT = "mini-xs/base/seed-0", "mini-xs/grpo/seed-{}", "mini-xs/ict-10/seed-{}"
 WHOLE = (BASE, GRPO.format(0), GRPO.format(1), ICT.format(0), ICT.format(1))
@@ -108,7 +109,7 @@ def test_cells_of_other_code_count_once_one_of_them_came_out_the_same(first, tmp
     again = jobs(copy)
     (variant,) = {variant for rule, variant in again if rule == "train"}
     assert again == [("generate", variant), ("grade", variant), ("pretrain", ""), ("train", variant)]
-    result = copy.snakemake("--configfile", STUDY)
+    result = copy.snakemake(SCORES, "--configfile", STUDY)
     assert result.returncode == 0, result.stdout[-5000:]
     result = copy.run("ict", "cells", "smoke")
     assert result.returncode == 0 and "confirmed" in result.stdout, result.stdout
@@ -118,11 +119,11 @@ def test_cells_of_other_code_count_once_one_of_them_came_out_the_same(first, tmp
 
 def test_code_that_gives_other_bytes_is_refused_with_the_commit_to_go_on_at(first, tmp_path):
     copy = second(first, tmp_path, *WHOLE)
-    rollouts = copy.folder / "ict_core/training/_rollouts.py"
-    text = rollouts.read_text()
-    assert '"rollouts"' in text
-    rollouts.write_text(text.replace('"rollouts"', '"other rollouts"'))
-    result = copy.snakemake("--configfile", STUDY)
+    trainer = copy.folder / "ict_core/training/_trainer.py"
+    text = trainer.read_text()
+    assert '"rollout", step' in text
+    trainer.write_text(text.replace('"rollout", step', '"other rollout", step'))
+    result = copy.snakemake(SCORES, "--configfile", STUDY)
     assert result.returncode != 0
     log = StudyFiles(copy.folder / "results/smoke").log_of("collect").read_text()
     assert "code has changed" in log and "log.parquet" in log and str(CELLS) in log

@@ -204,7 +204,11 @@ def rate_options(wildcards, input):
 def tried(wildcards):
     """The trainings by which a variant's rate is chosen."""
     cells = STUDY.tuning_cells(wildcards.model, wildcards.variant)
-    stored = [StoredCellFiles(STORED_CELLS.cells[c]).manifest for c in cells if c in STORED_CELLS.cells]
+    stored = [
+        StoredCellFiles(STORED_CELLS.cells[c]).manifest
+        for c in cells
+        if c in STORED_CELLS.cells
+    ]
     return [*trainings(cells), *stored]
 
 
