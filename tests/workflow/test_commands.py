@@ -67,6 +67,9 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": ABLATIONS,
     "snakemake --cores all --configfile configs/studies/smoke.yaml": SMOKE,
     "snakemake --dry-run --configfile configs/studies/smoke.yaml": SMOKE,
+    "snakemake --cores all results/smoke/mini-xs/grpo/seed-0/grades.parquet --configfile configs/studies/smoke.yaml": (
+        Counter(data=1, pretrain=1, train=1, generate=1, grade=1)
+    ),
     "snakemake --cores all --configfile configs/studies/smollm2-smoke.yaml": SMOKE
     + Counter(fetch_model=1, pretrain=-1),
     f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
@@ -116,6 +119,9 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
 PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, verify in test_workflow.py, ...
     "ict add-model FOLDER",
     "ict add-model OWNER/NAME",
+    "ict cells smoke",
+    "ict cells smoke --from ../other/results/cells/smoke",
+    "ict status smoke",
     "ict doctor",
     "ict explain results/STUDY/claims.json --cell CLAIM",
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
@@ -158,6 +164,7 @@ MADE = {  # what stands among the commands that make would run
 OTHERS = {  # and why nothing runs them here; what they name is looked for
     ".ci/run": "make system and make everything",
     "cp -r results/smoke/mini-xs/base/seed-0/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
+    "git add results/cells/smoke": "test_cells.py carries cells",
     "git checkout configs/methods/ict-10.yaml": "test_first_task.py works in a copy",
     "cp results/smoke/tables/shadow.md before.md": "test_first_task.py runs it",
     "diff before.md results/smoke/tables/shadow.md": "test_first_task.py runs it",
