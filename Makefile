@@ -5,12 +5,19 @@ PYTHON ?= python3
 LOCK ?= cpu
 STUDY ?= mini
 MINUTES ?= 5
+export STUDY  # which recipes write as "$$STUDY", so that no shell takes it apart
 
 VENV := .venv$(if $(filter-out cpu,$(LOCK)),-$(LOCK))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(LOCK)
 SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
+WITH = PATH="$$PWD/$(BIN):$$PATH"
+# fails where STUDY is no name that a study can have, or the study lacks the file that is named
+named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], sys.argv[1]; \
+    allowed = runpy.run_path("ict_core/store/_layout.py")["allowed_instead"](name); \
+    allowed = allowed or (None if os.path.exists(file) else f"the name of a study with the file {file}"); \
+    sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
 .PHONY: help env system reproduce figures tokens reference test everything lint fast fuzz survive site lock clean
@@ -22,6 +29,8 @@ help:  ## this list
 env: $(STAMP)  ## .venv, exactly as locked (LOCK=gpu: .venv-gpu, for CUDA; LOCK=evidence: .venv-evidence, without torch)
 
 $(STAMP): requirements/$(LOCK).lock pyproject.toml
+	@case "$$PWD" in *[\"\`\$$\\]*) printf '%s %s\n' "make: $$PWD is not allowed as the checkout's folder; allowed: a path without" \
+	    "\", \`, \$$ and \\, which the programs that pip installs would hand to a shell" >&2; exit 1; esac
 	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is not to be found; name a Python: make env PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 15) else \
 	    f"Python 3.11 to 3.14 is needed and $(PYTHON) is {v[0]}.{v[1]}; name another: make env PYTHON=...")'
@@ -38,29 +47,32 @@ system:  ## what the tests need of Debian and is missing (requirements/system.tx
 	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $$missing; fi
 
 reproduce: env  ## run the study in miniature, say where tables, figures and report are, compare with the stored run
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --report results/mini/report.html
-	@PATH="$(CURDIR)/$(BIN):$$PATH" ict verify --against results/reference/mini || \
+	$(WITH) snakemake --cores all
+	$(WITH) snakemake --report results/mini/report.html
+	@$(WITH) ict verify --against results/reference/mini || \
 	    { status=$$?; [ $$status = 1 ] && echo "This run and the stored one are not the same bytes, as listed above."; }
 
 figures: env  ## a stored run's tables, figures, claims, notebook anew without training (STUDY=mini, LOCK=evidence will do)
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores all --snakefile workflow/reference.smk \
-	    --config stored=results/reference/$(STUDY) results=results/rebuilt/$(STUDY)
+	@$(named) "results/reference/$$STUDY/study.json"
+	$(WITH) snakemake --cores all --snakefile workflow/reference.smk \
+	    --config stored="results/reference/$$STUDY" results="results/rebuilt/$$STUDY"
 
 tokens: STUDY = smollm2-tokens
 tokens: env  ## a stored study of a real model's tokens: its tables, figures and claims anew (STUDY=smollm2-tokens)
-	PATH="$(CURDIR)/$(BIN):$$PATH" ict token-pages --stored results/reference/$(STUDY) \
-	    --results results/rebuilt/$(STUDY) --claims configs/claims.yaml
+	@$(named) "results/reference/$$STUDY/study.json"
+	$(WITH) ict token-pages --stored "results/reference/$$STUDY" \
+	    --results "results/rebuilt/$$STUDY" --claims configs/claims.yaml
 
 reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
-	rm -rf results/reference/$(STUDY) && mkdir -p results/reference/$(STUDY)/tables
-	cp results/$(STUDY)/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} results/reference/$(STUDY)/
-	mkdir results/reference/$(STUDY)/figures && cp results/$(STUDY)/figures/{forest,bench}.png results/reference/$(STUDY)/figures/
-	cp results/$(STUDY)/tables/*.{csv,md,tex} results/reference/$(STUDY)/tables/
-	PATH="$(CURDIR)/$(BIN):$$PATH" python scripts/fewer_tokens.py results/reference/$(STUDY)
+	@$(named) "results/$$STUDY/answer.md" && rm -rf "results/reference/$$STUDY"
+	cd results && mkdir -p "reference/$$STUDY"/{tables,figures}
+	cd results && cp "$$STUDY"/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} "reference/$$STUDY/"
+	cd results && cp "$$STUDY"/figures/{forest,bench}.png "reference/$$STUDY/figures/"
+	cd results && cp "$$STUDY"/tables/*.{csv,md,tex} "reference/$$STUDY/tables/"
+	$(WITH) python scripts/fewer_tokens.py "results/reference/$$STUDY"
 
 # in three processes, as some tests only wait; hundreds of jobs share bytecode
-PYTEST = PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
+PYTEST = $(WITH) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
     pytest -n 3 --dist loadfile --no-loadscope-reorder
 test: env lint  ## all checks, and all tests but the long ones (kills, ranks, clusters, other processors, benchmarks)
 	$(PYTEST) -m "not long"
@@ -74,18 +86,18 @@ lint: env  ## formatting, types, the workflow's own checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/snakefmt --check Snakefile workflow
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
+	$(WITH) snakemake --lint
 
 FAST := config statistics store selection theory tokens evidence grading problems tables contamination
 fast: env  ## in a minute: the quick tests of what computes and decides, without trainings, vLLM and Snakemake
-	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 pytest -m "not slow" -n 2 -q $(FAST:%=tests/%)
+	$(WITH) OMP_NUM_THREADS=1 pytest -m "not slow" -n 2 -q $(FAST:%=tests/%)
 
 fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random examples
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)
 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/workflow/killing.py --study $(STUDY) --kills 30 \
-	    --reference results/uninterrupted/$(STUDY)
+	@$(named) "configs/studies/$$STUDY.yaml"
+	$(WITH) python tests/workflow/killing.py --study "$$STUDY" --kills 30 --reference "results/uninterrupted/$$STUDY"
 
 site: .venv-docs/.installed  ## the documentation as a site in site/, with a search and a reference
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
@@ -100,5 +112,6 @@ lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
 	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh
 
 clean:  ## remove one study's results (STUDY=mini)
-	test -e configs/studies/$(STUDY).yaml
-	rm -rf results/$(STUDY)
+	@$(named) "configs/studies/$$STUDY.yaml" && tracked=$$(git ls-files -- "results/$$STUDY") && if [ -n "$$tracked" ]; \
+	    then echo "make: STUDY: '$$STUDY' is not allowed; allowed: a study of whose results git tracks no file" >&2; exit 1; \
+	    else rm -rf "results/$$STUDY"; fi

@@ -41,8 +41,8 @@ def copy(folder: Path, study: str, method: str, seeds: int, pretraining: int | N
         file = folder / f"configs/models/{model}.yaml"
         file.write_text(re.sub(r"^  steps: \d+", f"  steps: {pretraining}", file.read_text(), flags=re.MULTILINE))
     grid = f"grid:\n  - models: [{model}]\n    methods: [{method}]\n    seeds: {list(range(seeds))}\n"
-    text = text[: text.index("grid:")].replace(f"study: {study}\n", "study: cells\n", 1)
-    (folder / "configs/studies/cells.yaml").write_text(f"{text}{grid}baselines: [{method}]\n")
+    text = text[: text.index("grid:")].replace(f"study: {study}\n", "study: timed\n", 1)
+    (folder / "configs/studies/timed.yaml").write_text(f"{text}{grid}baselines: [{method}]\n")
 
 
 def snakemake(folder: Path, targets: list[str], forked: str | None) -> tuple[float, float]:
@@ -50,7 +50,7 @@ def snakemake(folder: Path, targets: list[str], forked: str | None) -> tuple[flo
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment |= {} if forked is None else {"ICT_FORKSERVERS": forked}
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = ["-m", "snakemake", *targets, "--cores", "2", "--configfile", "configs/studies/cells.yaml"]
+    command = ["-m", "snakemake", *targets, "--cores", "2", "--configfile", "configs/studies/timed.yaml"]
     with tempfile.TemporaryFile("w+") as printed:
         status = subprocess.call(
             [sys.executable, *command], cwd=folder, env=environment, stdout=printed, stderr=printed
@@ -82,7 +82,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         copy(folder, options.study, options.method, options.seeds, options.pretraining)
-        study = load_study(folder / "configs/studies/cells.yaml")
+        study = load_study(folder / "configs/studies/timed.yaml")
         files = StudyFiles(study_folder(study.name))
         cells = [files.cell(cell.folder) for cell in study.cells()]
         snakemake(folder, ["base_models"], None)

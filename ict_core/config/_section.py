@@ -12,14 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic_core import PydanticCustomError
 
 from ict_core.config.mistakes import Fault, Mistakes, closest, key_path, note_error
+from ict_core.store import NAME, NAMED
 
-Name = Annotated[
-    str,
-    Field(
-        pattern=r"^[a-z0-9][a-z0-9._-]{0,39}$",
-        description="a name that can be a folder: a-z, 0-9, '.', '-' and '_', at most 40 characters",
-    ),
-]
+Name = Annotated[str, Field(pattern=NAME, description=NAMED)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 

@@ -10,7 +10,7 @@ from ict_core.config._section import Count, Name, Section, Seed, is_absent
 from ict_core.config._tuning import Tuning
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.process.numerics import Numerics
-from ict_core.store import base_number, cell_folder
+from ict_core.store import allowed_instead, base_number, cell_folder
 
 _MOST_CELLS = 20_000
 _LARGEST_K = 4  # of the tables
@@ -160,6 +160,8 @@ class StudyFile(Section):
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
 
     def faults(self) -> Iterator[Fault]:
+        if allowed := allowed_instead(self.study):
+            yield refused("study", self.study, allowed)
         yield from repeated("beside", self.beside)
         yield from repeated("benchmarks", self.benchmarks)
         yield from repeated("baselines", self.baselines)

@@ -21,10 +21,11 @@ def processes(study: Study, model: str) -> int:
     return 1 if hardware is None else hardware.gpus
 
 
-def launch(study_file: Path, study: Study, model: str) -> str:
-    """The command before `train`: `ict`, or the same started by accelerate as the model's hardware says."""
+def launch(study_file: Path, study: Study, model: str) -> list[str]:
+    """The words before `train`: `ict`, or the same started by accelerate as the model's hardware says."""
     hardware = study.models[model].hardware
     if hardware is None:
-        return "ict"
+        return ["ict"]
     file = study_file.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"
-    return f"accelerate launch --config_file {file} --num_processes {hardware.gpus} -m ict_core"
+    options = ["--config_file", str(file), "--num_processes", str(hardware.gpus)]
+    return ["accelerate", "launch", *options, "-m", "ict_core"]

@@ -14,7 +14,10 @@ from ._layout import COMPLETIONS_CACHE as COMPLETIONS_CACHE
 from ._layout import FIGURE_KINDS as FIGURE_KINDS
 from ._layout import MANIFEST as MANIFEST
 from ._layout import METHODS as METHODS
+from ._layout import NAME as NAME
+from ._layout import NAMED as NAMED
 from ._layout import REPOSITORY as REPOSITORY
+from ._layout import RESERVED as RESERVED
 from ._layout import TABLE_KINDS as TABLE_KINDS
 from ._layout import TOKEN_FRAMES as TOKEN_FRAMES
 from ._layout import TOKEN_TABLES as TOKEN_TABLES
@@ -22,6 +25,7 @@ from ._layout import CellFiles as CellFiles
 from ._layout import StoredCellFiles as StoredCellFiles
 from ._layout import StudyFiles as StudyFiles
 from ._layout import TrainFiles as TrainFiles
+from ._layout import allowed_instead as allowed_instead
 from ._layout import base_number as base_number
 from ._layout import cell_folder as cell_folder
 from ._layout import cells_folder as cells_folder

@@ -1,5 +1,6 @@
 """Where every file of a study lies, and of the repository: the one place that names them, for library and workflow."""
 
+import re
 from pathlib import Path
 
 _LIBRARY = Path(__file__).resolve().parents[1]
@@ -20,6 +21,15 @@ TOKEN_TABLES = ("token_rules", "token_classes", "token_texts")  # of a token stu
 TOKEN_FIGURES = ("token_rules", "token_overlap", "token_single_logit")
 TABLE_KINDS = ("csv", "md", "tex", "html")
 FIGURE_KINDS = ("pdf", "png")
+NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+NAMED = "a name that can be a folder: a-z, 0-9, '.', '-' and '_', at most 40 characters"
+RESERVED = {  # folders of `results` that are the project's own, and whose
+    "reference": "stored runs",
+    "cells": "stored cells",
+    "cache": "answers of all studies",
+    "rebuilt": "pages that `make figures` and `make tokens` make from stored runs",
+    "uninterrupted": "runs that `make survive` compares with",
+}
 _SEED = "seed-"
 
 
@@ -29,6 +39,14 @@ def study_file(given: str) -> Path:
         return Path(given)
     file, here = REPOSITORY / "configs" / "studies" / f"{given}.yaml", Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file
+
+
+def allowed_instead(study: str) -> str | None:
+    """What is allowed in place of a name that no study can have; None of one that a study can have. `make` asks it."""
+    if study in RESERVED:
+        own = ", ".join(RESERVED)
+        return f"any name but {own}, the project's own folders in results (here: {RESERVED[study]})"
+    return None if re.fullmatch(NAME, study) else NAMED
 
 
 def study_folder(name: str) -> Path:

@@ -1,10 +1,14 @@
 """Bad input: one line a problem, with file, key, value and what is allowed."""
 # ruff: noqa: E501
 
+import json
+
 import pytest
 
+from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.errors import UserError
+from ict_core.store import RESERVED
 
 MINI, TRAINING, ICT = "studies/mini.yaml", "training/mini.yaml", "methods/ict-10.yaml"
 ICT20 = "methods/ict-20.yaml"
@@ -149,6 +153,24 @@ def test_a_problem_is_one_line_with_file_key_value_and_what_is_allowed(configs, 
         lines
     )
     assert all("allowed: " in line and line.startswith("configs/") for line in lines)
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_folder_of_the_projects_own_is_no_studys(configs, name, capsys):
+    file = configs / f"studies/{name}.yaml"
+    file.write_text((configs / "studies/mini.yaml").read_text().replace("study: mini", f"study: {name}"))
+    assert main(["check", str(file)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{file}: study: '{name}' is not allowed; allowed: " in line and RESERVED[name] in line
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", ".x", "-x", "_x", "a/b", "../mini", "a b", "Mini", "a\n", "x" * 41])
+def test_a_name_that_climbs_or_hides_is_no_studys(configs, name):
+    file = configs / "studies/mini.yaml"
+    file.write_text(file.read_text().replace("study: mini", f"study: {json.dumps(name)}"))
+    with pytest.raises(UserError) as told:
+        load_study(file)
+    assert str(told.value).startswith(f"{file}: study: {name!r} is not allowed; allowed: a name that can be a folder")
 
 
 def test_adapters_are_not_sharded(configs):

@@ -97,5 +97,14 @@ def test_what_counts_as_a_name(program, number):
     assert sum(spelled(text, joined) for _, text, joined in texts(program)) == number
 
 
+def test_every_folder_of_results_is_a_study_s_or_declared_as_the_project_s_own():
+    texts = [path.read_text() for path in [ROOT / "Makefile", ROOT / ".gitignore", LAYOUT, *OTHERS]]
+    named = {name for text in texts for name in re.findall(r"\bresults/([a-z][a-z0-9._-]*)", text)}
+    named |= set(re.findall(r'Path\("results", "([a-z-]+)"', LAYOUT.read_text()))
+    studies = {path.stem for path in ROOT.glob("configs/studies/*.yaml")}
+    assert named - studies == layout.RESERVED.keys()
+    assert not studies & layout.RESERVED.keys()
+
+
 def test_every_measured_frame_has_its_file_and_its_schema():
     assert set(layout.FRAMES) == set(MEASURED)

@@ -1,11 +1,13 @@
 """A copy of the repository for a test to run, edit and spoil."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,6 +28,19 @@ PARTS = [
         for path in REPOSITORY.glob(f"results/reference/*/{name}")
     ),
 ]
+
+FORKED = """\
+import gc, json, os, sys
+import ict_core.config, snakemake.cli
+snakemake.cli.get_argument_parser()  # imports the plugins
+gc.disable(), gc.freeze()  # a child neither looks through nor copies what it does not use
+for number, arguments in enumerate(json.loads(sys.argv[1])):
+    if not os.fork():
+        file = os.open(f"{number}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        os.dup2(file, 1), os.dup2(file, 2)
+        snakemake.cli.main(arguments)
+    os.wait()
+"""
 
 
 class Copy:
@@ -64,6 +79,12 @@ class Copy:
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run("snakemake", "--cores", "2", *arguments)
+
+    def snakemakes(self, calls: Sequence[Sequence[str]]) -> list[str]:
+        """What each of these calls of Snakemake prints, one after the other by processes that have its imports."""
+        result = self.run("env", "HF_TOKEN=none", sys.executable, "-c", FORKED, json.dumps(calls))
+        assert result.returncode == 0, result.stdout
+        return [(self.folder / f"{number}.txt").read_text() for number in range(len(calls))]
 
     def planned(self, *arguments: str) -> list[tuple[str, str, str]]:
         """(rule, variant or "", reason) of every job that a dry run would start."""

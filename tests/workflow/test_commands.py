@@ -1,12 +1,10 @@
 """Every command line of the pages: the jobs that it plans, or what it prints. A line without an expectation fails."""
 
 import importlib.util
-import json
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -21,6 +19,7 @@ from subcommands import SUBCOMMANDS
 
 from ict_core.commands.cli import main
 from ict_core.config import load_study
+from ict_core.store import StudyFiles, stored_folder
 
 CELL = "results/mini/mini-s/ict-10/seed-1/grades.parquet"
 PAPER = "--configfile configs/studies/paper.yaml"
@@ -144,17 +143,17 @@ MADE = {  # what stands among the commands that make would run
     "make env LOCK=gpu": "requirements/gpu.lock",
     "make everything": "pytest -n 3",
     "make fast": 'pytest -m "not slow"',
-    "make figures": "stored=results/reference/mini results=results/rebuilt/mini",
+    "make figures": 'stored="results/reference/$STUDY" results="results/rebuilt/$STUDY"',
     "make figures LOCK=evidence": "requirements/evidence.lock",
-    **{f"make figures STUDY={study}": f"stored=results/reference/{study}" for study in STORED},
+    **{f"make figures STUDY={study}": 'stored="results/reference/$STUDY"' for study in STORED},
     "make fuzz": "--minutes 5",
     "make lint": "snakemake --lint",
-    "make tokens": "ict token-pages --stored results/reference/smollm2-tokens",
-    "make tokens STUDY=smollm2-rules": "ict token-pages --stored results/reference/smollm2-rules",
+    "make tokens": 'ict token-pages --stored "results/reference/$STUDY"',
+    "make tokens STUDY=smollm2-rules": 'ict token-pages --stored "results/reference/$STUDY"',
     "make lock": "scripts/lock.sh",
     "make lock UPGRADE=1": "UPGRADE=1",
-    "make reference": "results/reference/mini/",
-    "make reference STUDY=mini-ablations": "results/reference/mini-ablations/",
+    "make reference": 'rm -rf "results/reference/$STUDY"',
+    "make reference STUDY=mini-ablations": 'rm -rf "results/reference/$STUDY"',
     "make reproduce": "snakemake --cores all",
     "make site": "mkdocs build --strict",
     "make survive": "--kills 30",
@@ -197,18 +196,6 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "source .venv-gpu/bin/activate": "the shell's own",
     "source .venv/bin/activate": "the shell's own",
 }
-FORKED = """\
-import gc, json, os, sys
-import ict_core.config, snakemake.cli
-snakemake.cli.get_argument_parser()  # imports the plugins
-gc.disable(), gc.freeze()  # a child neither looks through nor copies what it does not use
-for number, arguments in enumerate(json.loads(sys.argv[1])):  # each in a process that has the imports already
-    if not os.fork():
-        file = os.open(f"{number}.txt", os.O_CREAT | os.O_WRONLY)
-        os.dup2(file, 1), os.dup2(file, 2)
-        snakemake.cli.main(["--dry-run", *arguments])
-    os.wait()
-"""
 
 
 def found() -> set[str]:
@@ -260,11 +247,9 @@ def dry_runs(tmp_path_factory) -> dict[str, str]:
     write_first_study(copy.folder)
     shutil.copytree(REPOSITORY / "results/reference/mini", copy.folder / "results/mini/regrade")
     before = sorted(copy.folder.glob("results/**/*"))
-    arguments = json.dumps([shlex.split(line)[1:] for line in PLANNED])
-    result = copy.run("env", "HF_TOKEN=none", sys.executable, "-c", FORKED, arguments)
-    assert result.returncode == 0, result.stdout
+    printed = copy.snakemakes([["--dry-run", *shlex.split(line)[1:]] for line in PLANNED])
     assert sorted(copy.folder.glob("results/**/*")) == before
-    return {line: (copy.folder / f"{number}.txt").read_text() for number, line in enumerate(PLANNED)}
+    return dict(zip(PLANNED, printed, strict=True))
 
 
 @pytest.mark.slow
@@ -315,6 +300,7 @@ def test_a_make_line_runs_this(line):
         ["make", "--dry-run", *line.split()[1:]], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0 and MADE[line] in result.stdout, result.stderr
+    assert all(StudyFiles(REPOSITORY / stored_folder(s)).settings.exists() for s in re.findall(r"STUDY=(\S+)", line))
 
 
 def test_what_the_other_lines_name_is_there():

@@ -19,7 +19,7 @@ rule best:
     default_target: True
     input: "results/smoke/tables/main.csv"
     output: "best.txt"
-    shell: "head -2 {{input}} > {{output}}"
+    shell: "head -2 {{input:q}} > {{output:q}}"
 """
 
 

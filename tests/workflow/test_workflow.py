@@ -57,6 +57,7 @@ def restore(copy: Copy, file: str) -> None:
             ["mini.yaml", "grid[0].methods", "randm-10", "random-10"],
         ),
         ("configs/methods/ict-10.yaml", "percent: 10", "percent: 120", ["ict-10.yaml", "percent", "120", "<= 100"]),
+        ("configs/studies/mini.yaml", "study: mini", "study: cache", ["mini.yaml: study: 'cache' is not allowed"]),
     ],
 )
 def test_bad_input_is_one_clear_error_before_any_job(fresh, file, old, new, expected):

@@ -112,7 +112,7 @@ def processes(wildcards):
 
 
 def launch(wildcards):
-    """The command before `train`."""
+    """The words before `train`, each quoted by the shell command's `:q`."""
     return job.launch(STUDY_FILE, STUDY, wildcards.model)
 
 
@@ -197,8 +197,8 @@ def at_shared_rate(wildcards):
 
 def rate_options(wildcards, input):
     """What says both to a training."""
-    twin = f" --twin {input.twin}" if input.twin else ""
-    return f"--rate {input.rate}{twin}" if input.rate else ""
+    twin = ["--twin", *input.twin] if input.twin else []
+    return ["--rate", *input.rate, *twin] if input.rate else []
 
 
 def tried(wildcards):

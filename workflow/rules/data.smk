@@ -27,7 +27,7 @@ rule data:
         config=lambda w: [settings("train_data"), settings("eval_data")],
         code=fingerprint("stages.data", *READERS_USED),
     shell:
-        "ict lease -- ict data --study {params.study} --train {output.train} --eval {output.eval} &> {log}"
+        "ict lease -- ict data --study {params.study:q} --train {output.train:q} --eval {output.eval:q} &> {log:q}"
 
 
 rule contamination:
@@ -48,8 +48,8 @@ rule contamination:
         ],
         code=fingerprint("stages.contamination"),
     shell:
-        "ict contamination --study {params.study} --train {input.train} --eval {input.eval}"
-        " --counts {output.counts} --pairs {output.pairs} &> {log}"
+        "ict contamination --study {params.study:q} --train {input.train:q} --eval {input.eval:q}"
+        " --counts {output.counts:q} --pairs {output.pairs:q} &> {log:q}"
 
 
 rule pretrain:
@@ -69,9 +69,9 @@ rule pretrain:
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, int(w.seed))),
         code=fingerprint("stages.pretrain"),
     shell:
-        "ict lease -- ict pretrain --study {params.study} --model {wildcards.model} --seed {wildcards.seed}"
-        " --eval {input.eval}"
-        " --out {output} &> {log}"
+        "ict lease -- ict pretrain --study {params.study:q} --model {wildcards.model:q} --seed {wildcards.seed:q}"
+        " --eval {input.eval:q}"
+        " --out {output:q} &> {log:q}"
 
 
 rule fetch_model:
@@ -89,7 +89,7 @@ rule fetch_model:
         study=STUDY_FILE,
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
     shell:
-        "ict lease -- ict fetch-model --study {params.study} --model {wildcards.model} --out {output} &> {log}"
+        "ict lease -- ict fetch-model --study {params.study:q} --model {wildcards.model:q} --out {output:q} &> {log:q}"
 
 
 use rule fetch_model as fetch_model_to_start with:
@@ -111,7 +111,7 @@ rule solutions:
         config=lambda w: settings("train_data"),
         code=fingerprint("stages.solutions", *READERS_USED),
     shell:
-        "ict lease -- ict solutions --study {params.study} --out {output} &> {log}"
+        "ict lease -- ict solutions --study {params.study:q} --out {output:q} &> {log:q}"
 
 
 rule supervised_start:
@@ -132,5 +132,5 @@ rule supervised_start:
         config=lambda w: settings("supervised_start", Cell(w.model, BASE_VARIANT, 0)),
         code=fingerprint("stages.supervised_start"),
     shell:
-        "ict lease -- ict supervised-start --study {params.study} --model {wildcards.model}"
-        " --checkpoint {input.checkpoint} --solutions {input.solutions} --out {output} &> {log}"
+        "ict lease -- ict supervised-start --study {params.study:q} --model {wildcards.model:q}"
+        " --checkpoint {input.checkpoint:q} --solutions {input.solutions:q} --out {output:q} &> {log:q}"

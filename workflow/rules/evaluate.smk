@@ -25,10 +25,10 @@ rule generate:
         config=lambda w: settings("generate", cell_of(w)),
         code=fingerprint("stages.generate"),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " ict generate --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --checkpoint {params.checkpoint} --problems {input.problems}"
-        " --cache {params.cache} --out {output.completions} --manifest {output.manifest} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict generate --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
+        " --seed {wildcards.seed:q} --checkpoint {params.checkpoint:q} --problems {input.problems:q}"
+        " --cache {params.cache:q} --out {output.completions:q} --manifest {output.manifest:q} &> {log:q}"
 
 
 rule grade:
@@ -51,8 +51,8 @@ rule grade:
         config=lambda w: settings("grade"),
         code=fingerprint("stages.grade"),
     shell:
-        "ict lease -- ict grade --study {params.study} --completions {input.completions} --problems {input.problems}"
-        " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
+        "ict lease -- ict grade --study {params.study:q} --completions {input.completions:q} --problems {input.problems:q}"
+        " --workers {threads:q} --out {output.grades:q} --manifest {output.manifest:q} &> {log:q}"
 
 
 rule collect:
@@ -83,7 +83,7 @@ rule collect:
         cells=cells_folder(STUDY.name),
         code=fingerprint("evidence._collect"),
     shell:
-        "ict collect --study {params.study} --results {params.results} --cells {params.cells} &> {log}"
+        "ict collect --study {params.study:q} --results {params.results:q} --cells {params.cells:q} &> {log:q}"
 
 
 rule shadow:
@@ -101,8 +101,8 @@ rule shadow:
         config=lambda w: settings("shadow"),
         code=fingerprint("stages.shadow", *map(selector, STUDY.methods)),
     shell:
-        "ict shadow-study --study {params.study} --tokens {input.tokens}"
-        " --shadow {output.shadow} --overlap {output.overlap} &> {log}"
+        "ict shadow-study --study {params.study:q} --tokens {input.tokens:q}"
+        " --shadow {output.shadow:q} --overlap {output.overlap:q} &> {log:q}"
 
 
 rule study_settings:
@@ -116,7 +116,7 @@ rule study_settings:
         study=STUDY_FILE,
         config=lambda w: settings("evidence"),
     shell:
-        "ict settings --study {params.study} --out {output} &> {log}"
+        "ict settings --study {params.study:q} --out {output:q} &> {log:q}"
 
 
 # The partial-prompt completion probe of the base models: targets of their own, as they are not part of `all`.
@@ -143,9 +143,9 @@ rule completion_probe:
         ],
         code=fingerprint("stages.completion_probe"),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " ict completion-probe --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
-        " --problems {input.problems} --out {output} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict completion-probe --study {params.study:q} --model {wildcards.model:q} --checkpoint {input.base:q}"
+        " --problems {input.problems:q} --out {output:q} &> {log:q}"
 
 
 rule completion_table:
@@ -163,4 +163,4 @@ rule completion_table:
         results=results_folder,
         code=fingerprint("stages.completion_table"),
     shell:
-        "ict completion-table --study {params.study} --results {params.results} &> {log}"
+        "ict completion-table --study {params.study:q} --results {params.results:q} &> {log:q}"

@@ -37,7 +37,7 @@ rule statistics:
         results=results_folder,
         code=fingerprint("stages.statistics"),
     shell:
-        "ict statistics --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
+        "ict statistics --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
 
 
 rule make_tables:
@@ -66,7 +66,7 @@ rule make_tables:
         results=results_folder,
         code=fingerprint("stages.tables", *(f"tables.{name}" for name in TABLES)),
     shell:
-        "ict tables --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
+        "ict tables --stored {params.stored:q} --results {params.results:q} --paper {input.paper:q} &> {log:q}"
 
 
 for figure in FIGURES:
@@ -96,7 +96,7 @@ for figure in FIGURES:
             caption=FIGURES[figure].caption,
             code=fingerprint("stages.figure", f"figures.{figure}"),
         shell:
-            "ict figure --name {params.figure} --stored {params.stored} --results {params.results} &> {log}"
+            "ict figure --name {params.figure:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
 
 # The paper's own figures and tables, by its numbers, of every study that has their arms.
@@ -120,7 +120,7 @@ rule paper_figures:
             *(f"figures.{n}" for n in ("reward", "split", "elbow")),
         ),
     shell:
-        "ict paper-figures --stored {params.stored} --results {params.results} --paper {input.paper} &> {log}"
+        "ict paper-figures --stored {params.stored:q} --results {params.results:q} --paper {input.paper:q} &> {log:q}"
 
 
 rule claims:
@@ -157,7 +157,7 @@ rule claims:
         results=parent_of_output,
         code=fingerprint("stages.claims"),
     shell:
-        "ict claims --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
+        "ict claims --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
 
 
 rule notebook:
@@ -188,7 +188,7 @@ rule notebook:
             *(f"figures.{name}" for name in FIGURES),
         ),
     shell:
-        "ict notebook --notebook {input.notebook} --stored {params.stored} --results {params.results} &> {log}"
+        "ict notebook --notebook {input.notebook:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
 
 rule report:
@@ -225,4 +225,4 @@ rule report:
         results=parent_of_output,
         code=fingerprint("report._build"),
     shell:
-        "ict report --stored {params.stored} --results {params.results} &> {log}"
+        "ict report --stored {params.stored:q} --results {params.results:q} &> {log:q}"

@@ -33,8 +33,8 @@ rule regrade_cell:
         config=lambda w: settings("grade"),
         code=fingerprint("stages.grade"),
     shell:
-        "ict lease -- ict grade --study {params.study} --completions {params.completions} --problems {params.problems}"
-        " --workers {threads} --out {output.grades} --manifest {output.manifest} &> {log}"
+        "ict lease -- ict grade --study {params.study:q} --completions {params.completions:q} --problems {params.problems:q}"
+        " --workers {threads:q} --out {output.grades:q} --manifest {output.manifest:q} &> {log:q}"
 
 
 rule regrade:
@@ -55,9 +55,9 @@ rule regrade:
         study=STUDY_FILE,
         results=results_folder,
         out=parent_of_output,
-        stored="--stored" if IS_WHOLE else "",
+        stored=["--stored"] if IS_WHOLE else [],
         state=lambda w: state_of(FILES.cell(cell.folder).grades for cell in REGRADED),
         code=fingerprint("stages.regrade"),
     shell:
-        "ict regrade --study {params.study} --results {params.results} --out {params.out}"
-        " {params.stored} &> {log} && cat {log}"
+        "ict regrade --study {params.study:q} --results {params.results:q} --out {params.out:q}"
+        " {params.stored:q} &> {log:q} && cat {log:q}"

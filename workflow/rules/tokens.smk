@@ -34,9 +34,9 @@ rule rollouts:
         ],
         code=fingerprint("stages.rollouts"),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " ict rollouts --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
-        " --problems {input.problems} --cache {params.cache} --out {output} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict rollouts --study {params.study:q} --model {wildcards.model:q} --checkpoint {input.base:q}"
+        " --problems {input.problems:q} --cache {params.cache:q} --out {output:q} &> {log:q}"
 
 
 rule read_tokens:
@@ -60,9 +60,9 @@ rule read_tokens:
         config=lambda w: settings("read_tokens"),
         code=fingerprint("stages.read_tokens"),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " ict read-tokens --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
-        " --problems {input.problems} --rollouts {input.rollouts} --out {output} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict read-tokens --study {params.study:q} --model {wildcards.model:q} --checkpoint {input.base:q}"
+        " --problems {input.problems:q} --rollouts {input.rollouts:q} --out {output:q} &> {log:q}"
 
 
 rule token_gradients:
@@ -87,9 +87,9 @@ rule token_gradients:
         config=lambda w: settings("token_study"),
         code=fingerprint("stages.token_gradients", *map(selector, STUDY.methods)),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " ict token-gradients --study {params.study} --model {wildcards.model} --checkpoint {input.base}"
-        " --problems {input.problems} --rollouts {input.rollouts} --tokens {input.tokens} --out {output} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict token-gradients --study {params.study:q} --model {wildcards.model:q} --checkpoint {input.base:q}"
+        " --problems {input.problems:q} --rollouts {input.rollouts:q} --tokens {input.tokens:q} --out {output:q} &> {log:q}"
 
 
 rule token_frames:
@@ -111,7 +111,7 @@ rule token_frames:
         config=lambda w: [settings("token_study"), settings("evidence")],
         code=fingerprint("stages.token_frames", *map(selector, STUDY.methods)),
     shell:
-        "ict token-frames --study {params.study} --results {params.results} &> {log}"
+        "ict token-frames --study {params.study:q} --results {params.results:q} &> {log:q}"
 
 
 rule token_pages:
@@ -130,7 +130,7 @@ rule token_pages:
         results=parent_of_output,
         code=fingerprint("stages.token_pages"),
     shell:
-        "ict token-pages --stored {params.stored} --results {params.results} --claims {input.claims} &> {log}"
+        "ict token-pages --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
 
 
 rule token_study:

@@ -22,9 +22,9 @@ rule within_reach:
         ],
         code=fingerprint("stages.within_reach"),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " ict within-reach --study {params.study} --model {wildcards.model} --seed {wildcards.seed}"
-        " --checkpoint {input.base} --problems {input.problems} --cache {params.cache} --out {output} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict within-reach --study {params.study:q} --model {wildcards.model:q} --seed {wildcards.seed:q}"
+        " --checkpoint {input.base:q} --problems {input.problems:q} --cache {params.cache:q} --out {output:q} &> {log:q}"
 
 
 rule train:
@@ -52,10 +52,10 @@ rule train:
         config=lambda w: settings("train", cell_of(w)),
         code=lambda w: fingerprint("stages.train", selector(w.variant)),
     shell:
-        "ict lease --gpus {resources.gpu} --"
-        " {params.launch} train --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --base {input.base} --problems {input.problems} --out {output}"
-        " --trackers {params.trackers} {params.rate} &> {log}"
+        "ict lease --gpus {resources.gpu:q} --"
+        " {params.launch:q} train --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
+        " --seed {wildcards.seed:q} --base {input.base:q} --problems {input.problems:q} --out {output:q}"
+        " --trackers {params.trackers:q} {params.rate:q} &> {log:q}"
 
 
 # The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has.
@@ -75,5 +75,5 @@ rule tune:
         config=lambda w: settings("tune"),
         code=fingerprint("stages.tune"),
     shell:
-        "ict tune --study {params.study} --model {wildcards.model} --variant {wildcards.variant}"
-        " --results {params.results} --cells {params.cells} --out {output} &> {log}"
+        "ict tune --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
+        " --results {params.results:q} --cells {params.cells:q} --out {output:q} &> {log:q}"

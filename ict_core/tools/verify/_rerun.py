@@ -141,7 +141,7 @@ def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[s
     if stage not in ("train", "generate"):
         return ict
     lease = [*ict, "lease", "--gpus", str(gpus(study, stage, place.cell.model)), "--"]
-    launcher = launch(study_file, study, place.cell.model).split() if stage == "train" else ["ict"]
+    launcher = launch(study_file, study, place.cell.model) if stage == "train" else ["ict"]
     return [*lease, *(ict if launcher == ["ict"] else launcher)]
 
 
