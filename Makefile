@@ -10,6 +10,8 @@ export STUDY  # which recipes write as "$$STUDY", so that no shell takes it apar
 VENV := .venv$(if $(filter-out cpu,$(LOCK)),-$(LOCK))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(LOCK)
+UNHASHED := $(wildcard requirements/$(LOCK)-unhashed.txt)
+INSTALL = pip install --quiet --disable-pip-version-check --no-deps
 SUDO = $(if $(filter-out 0,$(shell id -u)),sudo -n)
 SHELL := /bin/bash
 WITH = PATH="$$PWD/$(BIN):$$PATH"
@@ -28,18 +30,21 @@ help:  ## this list
 
 env: $(STAMP)  ## .venv, exactly as locked (LOCK=gpu: .venv-gpu, for CUDA; LOCK=evidence: .venv-evidence, without torch)
 
-$(STAMP): requirements/$(LOCK).lock pyproject.toml
+# Setuptools goes first and builds what has no wheel: pip's isolated builds would install one of their own without a hash.
+$(STAMP): requirements/$(LOCK).lock $(UNHASHED) pyproject.toml
 	@case "$$PWD" in *[\"\`\$$\\]*) printf '%s %s\n' "make: $$PWD is not allowed as the checkout's folder; allowed: a path without" \
 	    "\", \`, \$$ and \\, which the programs that pip installs would hand to a shell" >&2; exit 1; esac
 	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is not to be found; name a Python: make env PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 15) else \
 	    f"Python 3.11 to 3.14 is needed and $(PYTHON) is {v[0]}.{v[1]}; name another: make env PYTHON=...")'
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
-	PIP_USE_PEP517=1 $(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements/$(LOCK).lock
+	$(BIN)/$(INSTALL) --require-hashes -r <(sed -n '/^setuptools==/,/[^\\]$$/p' requirements/$(LOCK).lock)
+	PIP_USE_PEP517=1 $(BIN)/$(INSTALL) --require-hashes --no-build-isolation -r requirements/$(LOCK).lock
+	$(UNHASHED:%=$(BIN)/$(INSTALL) -r %)
 	@[ $(LOCK) = evidence ] || $(BIN)/python -c 'import torch' || { printf '%s\n' \
 	    "torch does not import (above). If it is a CUDA build without CUDA's libraries, let pip find PyTorch's CPU wheels," \
 	    "for example by the address of their index in PIP_EXTRA_INDEX_URL, and repeat: rm -rf $(VENV); make env LOCK=$(LOCK)"; exit 1; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/$(INSTALL) --no-build-isolation -e .
 	@touch $@
 
 system:  ## what the tests need of Debian and is missing (requirements/system.txt), as root or by sudo
@@ -105,7 +110,7 @@ site: .venv-docs/.installed  ## the documentation as a site in site/, with a sea
 
 .venv-docs/.installed: requirements/docs.lock
 	$(PYTHON) -m venv --clear .venv-docs
-	.venv-docs/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements/docs.lock
+	.venv-docs/bin/$(INSTALL) --require-hashes --only-binary :all: -r requirements/docs.lock
 	@touch $@
 
 lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)

@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
-# Writes requirements/{cpu,gpu,evidence,docs}.lock anew: `make lock`. The resolver is uv, in a throw-away environment.
+# Writes requirements/*.lock anew: `make lock`. The resolver is uv, in a throw-away environment.
 # Platform and Python versions are those of [tool.uv] in pyproject.toml. A lock keeps its pins where they
-# still fit; `make lock UPGRADE=1` takes the newest.
+# still fit; `make lock UPGRADE=1` takes the newest. Hashes are those of all files that the index has of a version now.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "${PYTHON:-python3}" -m venv "$scratch/venv"
-"$scratch/venv/bin/pip" install --quiet uv==0.13.8
+"$scratch/venv/bin/pip" install --quiet --no-deps --require-hashes -r requirements/resolver.lock
+
+pins() {  # of a lock, without their hashes
+    sed -e '/^ /d' -e 's/ \\$//' "requirements/$1.lock"
+}
 
 lock() {  # name, further arguments
     local name=$1 lock=requirements/$1.lock
     shift
-    if [ -n "${UPGRADE:-}" ]; then rm -f "$lock"; fi
-    [ ! -e "$lock" ] || cp "$lock" "$scratch/$name.lock"
-    "$scratch/venv/bin/uv" pip compile --quiet --universal --python-version 3.11 \
+    if [ -z "${UPGRADE:-}" ] && [ -e "$lock" ]; then pins "$name" > "$scratch/$name.lock"; fi
+    "$scratch/venv/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-header --no-annotate --no-emit-index-url --overrides requirements/overrides.txt "$@" \
         --output-file "$scratch/$name.lock" "requirements/$name.in"
     {
@@ -22,15 +25,23 @@ lock() {  # name, further arguments
         # uv repeats on every line what holds for the whole file
         sed -E -e "/^#/d" \
             -e "s/(implementation_name|platform_python_implementation|platform_machine|sys_platform) == '[^']*'( and )?//g" \
-            -e "s/python_full_version < '3.15'( and )?//; s/( and | ;) *$//" "$scratch/$name.lock"
+            -e "s/python_full_version < '3.15'( and )?//; s/( and | ;) *\\\\$/ \\\\/" "$scratch/$name.lock"
     } > "$scratch/$name.done"
     mv "$scratch/$name.done" "$lock"
     echo "$lock: $(grep -c == "$lock") pins"
 }
 
 lock cpu --excludes requirements/cpu-excludes.txt
+pins cpu > "$scratch/cpu.txt"
+{
+    echo "# Written by \`make lock\` from cpu.in. Installed by a call of its own, as it has no hash that holds everywhere: the CPU"
+    echo "# build of this version is another file than PyPI's, which is for CUDA, and each index or folder has its own."
+    grep '^torch==' "$scratch/cpu.txt"
+} > requirements/cpu-unhashed.txt
+sed -i '/^torch==/,/[^\\]$/d' requirements/cpu.lock
 # What the sets share has one version, but for two packages that each vLLM pins for itself.
-grep -vE '^(apache-tvm-ffi|setuptools)==' requirements/cpu.lock > "$scratch/shared.txt"
+grep -vE '^(apache-tvm-ffi|setuptools)==' "$scratch/cpu.txt" > "$scratch/shared.txt"
 lock gpu --constraints "$scratch/shared.txt"
-lock evidence --constraints requirements/cpu.lock
-lock docs --constraints requirements/cpu.lock
+lock evidence --constraints "$scratch/cpu.txt"
+lock docs --constraints "$scratch/cpu.txt"
+lock resolver

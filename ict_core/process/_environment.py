@@ -1,7 +1,7 @@
 """Refuses to run on packages other than the lock's: a result is worth as much as the record of what made it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,7 +58,15 @@ def check_trackers(trackers: Sequence[str]) -> None:
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
-    """The version of each package that a lock pins for this Python; UserError where it is missing or pins nothing."""
+    """The version of each package that a lock, or the file beside it of what has no hash, pins for this Python.
+
+    UserError: the lock is missing, or a line pins nothing.
+    """
+    files = [lock, *lock.parent.glob(f"{lock.stem}-unhashed.txt")]
+    return {name: version for file in files for name, version in _pins(file)}
+
+
+def _pins(lock: Path) -> Iterator[tuple[str, str]]:
     try:
         lines = lock.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
@@ -66,17 +74,15 @@ def locked_versions(lock: Path) -> dict[str, str]:
             advice = "the package is installed alone; a study runs in a checkout of the repository, after `make env`"
             raise UserError(f"{lock.parent}: no such folder: {advice}") from error
         raise UserError(f"{lock}: no such file; `make lock` writes it") from error
-    versions: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
-        pin, _, marker = line.partition(";")
-        if not pin.strip() or pin.startswith("#"):
+        pin, _, marker = line.removesuffix("\\").partition(";")
+        if not pin.strip() or pin.lstrip().startswith(("#", "--hash=")):
             continue
         name, pinned, version = pin.strip().partition("==")
         if not pinned:
             raise UserError(f"{lock}: line {number} pins no version: {line!r}; `make lock` writes the file anew")
         if not marker or Marker(marker).evaluate():
-            versions[canonicalize_name(name)] = version
-    return versions
+            yield canonicalize_name(name), version
 
 
 def installed_packages() -> dict[str, str]:

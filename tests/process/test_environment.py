@@ -24,7 +24,9 @@ def lock(tmp_path, monkeypatch):
         (tmp_path / "site" / f"{name}.dist-info").mkdir(parents=True)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), str(tmp_path / "absent"), str(tmp_path / "x.zip")])
     path = tmp_path / "cpu.lock"
-    path.write_text("# a comment\n\ntorch==2.13.0\nmath-verify==0.9.0 ; python_full_version >= '3.11'\n")
+    path.write_text(
+        "# a comment\n\ntorch==2.13.0 \\\n    --hash=sha256:1\nmath-verify==0.9.0 ; python_full_version >= '3.11'\n"
+    )
     return path
 
 
@@ -46,6 +48,13 @@ def test_a_wrong_and_a_missing_package_are_named_with_the_mend(lock):
         "  torch: 2.13.0+cpu, wanted 2.12.0",
         "  numpy: not installed, wanted 2.3.5",
     ]
+
+
+def test_what_a_lock_has_no_hash_for_counts_too(lock):
+    lock.with_name("cpu-unhashed.txt").write_text("# why\ntorch==2.12.0\n")
+    lock.write_text("math-verify==0.9.0\n")
+    with pytest.raises(UserError, match=r"1 of 2 packages .*\n  torch: 2.13.0\+cpu, wanted 2.12.0"):
+        check_environment(lock)
 
 
 def test_a_long_list_is_cut(lock):
@@ -93,7 +102,7 @@ def test_this_environment_is_the_locked_one():
 def test_a_lock_pins_every_direct_requirement_and_names_no_index(path):
     pins = locked_versions(path)
     text = path.read_text()
-    assert "://" not in text and "--" not in text.replace("--no-deps", "")
+    assert "://" not in text and "--" not in re.sub("--no-deps|--hash=sha256", "", text)
     for name in ("common.in", "dev.in", path.with_suffix(".in").name):
         for line in (REQUIREMENTS / name).read_text().splitlines():
             requirement = line.partition("#")[0].strip()
