@@ -1,4 +1,4 @@
-"""Packages are installed by hash."""
+"""What is installed is named by its content: packages by hash, actions and base images by digest."""
 
 import os
 import re
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIREMENTS = ROOT / "requirements"
@@ -81,3 +82,14 @@ def test_a_package_with_another_hash_or_with_none_is_not_installed(checkout):
     done = env(checkout, setuptools, pin)
     assert done.returncode == 0, done.stderr
     assert list(checkout.glob(".venv-evidence/lib/*/site-packages/connection_pool-*.dist-info"))
+
+
+def test_actions_and_base_images_are_named_by_digest():
+    workflows = [*(ROOT / ".github/workflows").glob("*.y*ml")]
+    jobs = [job for file in workflows for job in yaml.safe_load(file.read_text())["jobs"].values()]
+    used = [part["uses"] for job in jobs for part in (job, *job.get("steps", [])) if "uses" in part]
+    assert used and [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", use)] == []
+    text = (ROOT / "Containerfile").read_text()
+    images = re.findall(r"(?:^ARG BASE|^# with CUDA)=(.*)$", text, re.MULTILINE)
+    assert len(images) == 2 and set(re.findall(r"^FROM .*", text, re.MULTILINE)) == {"FROM ${BASE}"}
+    assert [image for image in images if not re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image)] == []
