@@ -145,7 +145,8 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
     if ATTEMPTS in os.environ:
         end_with_parent()
     hold_log()
-    before = signal.signal(signal.SIGTERM, _end)
+    told: list[int] = []
+    before = signal.signal(signal.SIGTERM, functools.partial(_end, told))
     try:
         if portable:
             numerics.use("portable")
@@ -155,12 +156,14 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
-        told = error if isinstance(error, UserError) else failures.explain(error, name, written)
-        if told is None:
+        if told:  # a library has made an error of the SystemExit, as a C++ module does that is being imported
+            return 128 + told[0]
+        known = error if isinstance(error, UserError) else failures.explain(error, name, written)
+        if known is None:
             raise
-        then = f"; {_mended(told.output)}" if isinstance(told, Damaged) else ""
-        print(f"error: {told}{then}", file=sys.stderr)
-        return os.EX_TEMPFAIL if isinstance(told, Transient) else 2
+        then = f"; {_mended(known.output)}" if isinstance(known, Damaged) else ""
+        print(f"error: {known}{then}", file=sys.stderr)
+        return os.EX_TEMPFAIL if isinstance(known, Transient) else 2
     finally:
         signal.signal(signal.SIGTERM, before)
         gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
@@ -179,8 +182,9 @@ def _mended(output: Path) -> str:
     return f"set aside as {set_aside(output)}: run snakemake again, which makes {output} anew from the stage before"
 
 
-def _end(number: int, _frame: Any) -> None:
+def _end(told: list[int], number: int, _frame: Any) -> None:
     """End in order on SIGTERM, as if by an exception; a second one changes nothing."""
     signal.signal(number, signal.SIG_IGN)
+    told.append(number)
     print("ended by SIGTERM", file=sys.stderr)
     sys.exit(128 + number)

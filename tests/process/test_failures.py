@@ -236,3 +236,17 @@ raise SystemExit(cli.main(["settings", "--study", "s", "--out", "o"]))
         os.kill(process.pid, signal.SIGTERM)
         assert process.communicate(timeout=60) == ("tidied\n", "ended by SIGTERM\n")
     assert process.returncode == 143
+
+
+def test_sigterm_ends_a_command_whose_library_makes_another_error_of_it(monkeypatch, capsys):
+    """As a C++ module does that is being imported: ImportError("initialization failed")."""
+
+    def load(_):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except SystemExit:
+            raise ImportError("initialization failed") from None
+
+    monkeypatch.setattr(stages, "load_study", load)
+    assert cli.main(["settings", "--study", "s", "--out", "o"]) == 143
+    assert capsys.readouterr().err == "ended by SIGTERM\n"

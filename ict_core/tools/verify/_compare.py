@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from ict_core import store
 from ict_core.config import Cell, Study, compare
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
 from ict_core.evidence import kinds, score_grades
 from ict_core.process import hardware_class
 from ict_core.statistics import AVERAGE, run_frame, samples_needed
@@ -291,7 +291,10 @@ def _compared(ours: Path, theirs: Path) -> str:
 
 
 def _verdicts(file: Path) -> dict[str, str]:
-    return {claim["id"]: claim["verdict"] for claim in json.loads(file.read_bytes())["claims"]}
+    try:
+        return {str(claim["id"]): str(claim["verdict"]) for claim in json.loads(file.read_bytes())["claims"]}
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise Damaged(f"{file}: not the claims of a study ({type(error).__name__}: {error})", file) from None
 
 
 def against_page(outcome: Against, results: Path, stored: Path) -> str:

@@ -73,3 +73,16 @@ def test_another_configuration_is_told(run):
 def test_bad_input_is_one_clear_error(run, capsys, arguments, message):
     assert cli.main([argument.format(run=run) for argument in arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b'{"claims": [', b"\xff\xfe", b"[]", b"null", b'{"claims": 3}', b'{"claims": [{"id": "a"}]}', b"[" * 100_000],
+    ids=["empty", "cut", "not UTF-8", "a list", "null", "a number", "without verdicts", "deep"],
+)
+def test_damaged_claims_are_one_clear_error(run, capsys, content):
+    (run / "claims.json").write_bytes(content)
+    for folders in ((run, STORED), (STORED, run)):
+        assert cli.main(["verify", str(folders[0]), "--against", str(folders[1])]) == 2
+        (said,) = capsys.readouterr().err.splitlines()
+        assert said.startswith(f"error: {run}/claims.json: not the claims of a study (")
