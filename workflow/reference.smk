@@ -27,7 +27,7 @@ include: "rules/evidence.smk"
 
 onstart:
     if workflow.local_exec:
-        folder_for_jobs()
+        begin_run(workflow.snakemake_tmp_dir)
 
 
 localrules:

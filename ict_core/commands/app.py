@@ -15,7 +15,16 @@ import typer
 from typer import Argument, Option
 
 from ict_core.errors import Damaged, Transient, UserError
-from ict_core.process import ATTEMPTS, end_with_parent, failures, hold_log, log_of_this, numerics
+from ict_core.process import (
+    ATTEMPTS,
+    end_with_parent,
+    end_with_run,
+    failures,
+    hold_log,
+    log_of_this,
+    numerics,
+    tell_end,
+)
 from ict_core.store import study_file
 
 if TYPE_CHECKING:
@@ -144,10 +153,11 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
     """
     if ATTEMPTS in os.environ:
         end_with_parent()
-    hold_log()
+    holds_log = hold_log()
     told: list[int] = []
     before = signal.signal(signal.SIGTERM, functools.partial(_end, told))
     try:
+        end_with_run()
         if portable:
             numerics.use("portable")
         status = function() or 0
@@ -166,6 +176,8 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
         return os.EX_TEMPFAIL if isinstance(known, Transient) else 2
     finally:
         signal.signal(signal.SIGTERM, before)
+        if holds_log:
+            tell_end()
         gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
     return status
 

@@ -15,7 +15,7 @@ from typer import Argument, Option
 from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
 from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
-from ict_core.process import RETRIES
+from ict_core.process import RETRIES, has_run
 from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, study_file, study_folder
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
@@ -213,7 +213,7 @@ def status(
     stored = counted(loaded, root / cells_folder(loaded.name)).cells
     if not folder.is_dir() and not stored:
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
-    marked = begun(root)
+    marked = begun(root) if has_run(root / ".snakemake") else frozenset()
     faults = damaged(root, outputs.all_jobs(folder, loaded, stored))
     statuses = []
     for cell in [*loaded.evaluated_cells(), *loaded.tuning_cells()]:

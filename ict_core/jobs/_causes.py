@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from ict_core.process import was_killed
 from ict_core.process.failures import FULL, explain
 from ict_core.store import remove
 
@@ -16,6 +17,7 @@ _AGAIN = re.compile(r"; attempt \d+ of \d+ in .*$", re.MULTILINE)  # what stands
 _RANK = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
 _TOLD = re.compile(r"^error: .*$", re.MULTILINE)  # by `ict` itself
 _DIED = re.compile(r"^\S+ \S+ (?:was killed by|was ended by) .*$", re.MULTILINE)  # by `ict lease`
+_KILLED = "it was killed (SIGKILL, most likely by the kernel's out-of-memory killer), or its machine went down"
 _ENDED = re.compile(r"^(?:interrupted|ended by SIG\w+)$", re.MULTILINE)
 _LAUNCHERS = ("subprocess.CalledProcessError", "torch.distributed.elastic")  # a rank's own error stands before theirs
 _SPACE = "free some space"  # in what is said of a full disk
@@ -25,7 +27,8 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\(os error 
 def cause(log: Path) -> str:
     """The line of a job's log that says why it has ended without its output; empty where none does."""
     text = _RANK.sub("", _AGAIN.split(_tail(log))[-1])
-    lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or [""]
+    killed = [_KILLED if was_killed(log) else ""]
+    lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or killed
     full = _NO_SPACE.search(text)
     line = _short(lines[-1])
     return f"{FULL} [{line or full[0]}]" if full and _SPACE not in line else line

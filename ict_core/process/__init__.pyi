@@ -3,7 +3,7 @@ from ._environment import check_environment as check_environment
 from ._environment import check_trackers as check_trackers
 from ._environment import locked_versions as locked_versions
 from ._forkserver import ATTEMPTS as ATTEMPTS
-from ._forkserver import folder_for_jobs as folder_for_jobs
+from ._forkserver import begin_run as begin_run
 from ._forkserver import serve as serve
 from ._job_log import Progress as Progress
 from ._job_log import Reading as Reading
@@ -12,11 +12,16 @@ from ._job_log import hold_log as hold_log
 from ._job_log import is_held as is_held
 from ._job_log import log_of_this as log_of_this
 from ._job_log import read as read
+from ._job_log import tell_end as tell_end
+from ._job_log import was_killed as was_killed
+from ._lifeline import end_with_run as end_with_run
 from ._machine import core_packages as core_packages
 from ._machine import hardware_class as hardware_class
 from ._machine import this_hardware as this_hardware
 from ._machine import this_platform as this_platform
 from ._machine import this_process as this_process
+from ._snakemake import has_run as has_run
+from ._snakemake import hold_folder as hold_folder
 from ._startup import loading as loading
 from ._supervise import RETRIES as RETRIES
 from ._supervise import end_with_parent as end_with_parent

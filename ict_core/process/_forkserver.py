@@ -7,7 +7,6 @@ it ended. Jobs on a GPU are never forked, as CUDA cannot be, nor those of severa
 they are imported. Where there is no server and none can be started, a job starts by itself.
 """
 
-import atexit
 import contextlib
 import fcntl
 import gc
@@ -15,18 +14,18 @@ import hashlib
 import json
 import os
 import selectors
-import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+
+from ict_core.process._lifeline import begin, outlive_run
 
 ATTEMPTS = (
     "ICT_ATTEMPTS"  # variable of a supervised child: how its earlier attempts ended, JSON: signals' names and statuses
@@ -47,15 +46,12 @@ _SURVIVING = {"jemalloc_bg_thd"}  # of Arrow's allocator, which starts it anew i
 _LENGTH = struct.Struct("!I")
 
 
-def folder_for_jobs() -> None:
-    """Have the jobs that this process starts be forked; the servers end with it, once their jobs have.
+def begin_run(*beside: Path) -> None:
+    """Have the jobs that this process starts end with it, as their files and those `beside`; and have them be forked.
 
-    Nothing where the variable is set already, also to nothing.
+    The latter not where the variable is set already, also to nothing.
     """
-    if FOLDER in os.environ:
-        return
-    os.environ[FOLDER] = tempfile.mkdtemp(prefix="ict-")
-    atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
+    os.environ.setdefault(FOLDER, str(begin(*beside)))
 
 
 @dataclass
@@ -186,6 +182,7 @@ def serve(address: Path, preload: Callable[[], None], run: Callable[[list[str]],
     threads.remove(Path("/proc/self/comm").read_text().strip())
     if set(threads) - _SURVIVING:
         raise RuntimeError(f"beside this thread run {', '.join(threads)}, and a forked process would lack them")
+    outlive_run()  # until its jobs have ended, which are told by themselves
     _Server(listening, address, run).loop()
 
 

@@ -16,23 +16,24 @@ _LINE = re.compile(
 )
 
 
-def hold_log() -> None:
+def hold_log() -> bool:
     """Where this process prints into a log, lock the job until this process and all that it starts have ended.
 
     Waits while another process is at the job: one that outlived a killed Snakemake, or a second Snakemake's. So what an
     earlier process of a job writes, a later one replaces, never the other way round. The kernel frees the lock, however
     the processes die. Where a file system has no locks, nothing is locked.
 
-    The lock is of a file beside the log, as Snakemake deletes the log before each job. Its descriptor takes the place
+    True where this process has the lock now: then it is to call :func:`tell_end` before it ends. The lock is of a file
+    beside the log, as Snakemake deletes the log before each job. Its descriptor takes the place
     of the standard input, which no job reads: Python hands only the three standard streams on to what it starts.
     """
     log = log_of_this()
     if log is None:
-        return
+        return False
     lock = log.with_suffix(".lock")
     try:
         if lock.exists() and os.path.samestat(os.fstat(0), lock.stat()):
-            return  # the process that started this one has locked the job
+            return False  # the process that started this one has locked the job
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         if not _locked(descriptor):
             time.sleep(_GLANCE)  # `ict status` may have looked at this moment
@@ -41,8 +42,21 @@ def hold_log() -> None:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.dup2(descriptor, 0)
         os.close(descriptor)
+        os.write(0, b"begun")  # which leaves nothing to read after it
     except OSError:  # no descriptor, or a file system without locks: the job is then seen as started
-        return
+        return False
+    return True
+
+
+def tell_end() -> None:
+    """Note that the process which holds a log ends in order, so that its log says why it ends if it has failed."""
+    os.ftruncate(0, 0)
+
+
+def was_killed(log: Path) -> bool:
+    """Whether the last process that held a job's log ended without a word: it was killed, or its machine went down."""
+    lock = log.with_suffix(".lock")
+    return log.exists() and lock.exists() and lock.stat().st_size > 0 and not is_held(log)
 
 
 def is_held(log: Path) -> bool:

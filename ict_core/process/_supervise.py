@@ -113,7 +113,12 @@ def forked(command: Sequence[str]) -> int | None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
     try:
         job = fork(command, os.environ)
-        return None if job is None else _until_its_end(job).code
+        if job is None:
+            return None
+        end = _until_its_end(job)
+        if end.status < 0:
+            _tell(command, end, "")
+        return end.code
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

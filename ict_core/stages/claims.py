@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ict_core.errors import UserError
+from ict_core.errors import Damaged, UserError
 from ict_core.evidence import LedgerFrames, Measure, Stored, as_json, claims_of, ledger
 from ict_core.report import claims_beside, claims_page, page
 from ict_core.statistics import SHARED_RATE, Graded, by_base
@@ -61,4 +61,6 @@ def _stored_claims(name: str) -> dict[str, Any]:
         whole: dict[str, Any] = json.loads(file.read_bytes())
     except FileNotFoundError as error:
         raise UserError(f"{file}: no such file; `make reference STUDY={name}`, or take it out of `beside`") from error
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{file}: not JSON ({error})", file) from None
     return whole

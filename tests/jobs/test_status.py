@@ -37,6 +37,12 @@ def made_before(results):
 
 
 HOLD = "import os, subprocess, sys, time; from ict_core.process._job_log import hold_log; hold_log(); "
+COMMAND = """
+import sys, time
+from ict_core.commands import cli, stages
+stages.load_study = lambda _: print("step 1 of 6", flush=True) or time.sleep(600 if sys.argv[1] else 0) or sys.exit()
+cli.main(["settings", "--study", "s", "--out", "o"])
+"""
 CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
 
 
@@ -142,6 +148,24 @@ def test_a_job_waits_until_all_processes_of_an_earlier_one_have_ended(tmp_path):
     assert second.wait(timeout=60) == 0
     assert said(log, second).endswith("\nat work")
     assert not is_held(log)
+
+
+@pytest.mark.parametrize(
+    ("end", "told"), [("SIGKILL", "it was killed (SIGKILL"), ("SIGTERM", "ended by SIGTERM"), ("", "")]
+)
+def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(tmp_path, end, told):
+    made_before(tmp_path)
+    log = tmp_path / "logs/train" / f"{NAME}.log"
+    write(log)
+    with log.open("w") as file:
+        process = subprocess.Popen([sys.executable, "-c", COMMAND, end], stdout=file, stderr=file)
+    said(log, process)
+    if end:
+        process.send_signal(signal.Signals[end])
+    process.wait(timeout=60)
+    state, stage, note = of(tmp_path)
+    assert (state, stage) == ("failed" if end else "missing", "train")
+    assert note.startswith(told)
 
 
 def test_what_a_job_starts_does_not_wait_for_it(tmp_path):

@@ -150,9 +150,6 @@ class Trial:
 
     def _start(self, anew: list[str]) -> Run:
         study = ["--configfile", f"configs/studies/{self.study}.yaml"]
-        if any((self.copy.folder / ".snakemake" / "locks").glob("*")):
-            unlocked = self.copy.snakemake("--unlock", *study)
-            assert unlocked.returncode == 0, unlocked.stdout
         return Run(self.copy, [self.target, *study, *(["--forcerun", *anew] if anew else [])])
 
     def _kill(self, run: Run, wanted: str) -> Kill | None:

@@ -1,13 +1,19 @@
 """A study that is killed and started again ends with the bytes of one that is not; so do two at once."""
 
 import fcntl
+import json
+import os
 import shutil
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from killing import Run, Trial, differences, half_written, table, usual_seconds
 from repository_copy import Copy
+
+from ict_core.process import is_held
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 
@@ -53,3 +59,93 @@ def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):
     assert again.returncode == 0, again.stdout[-3000:]
     assert differences(results, uninterrupted / "results/smoke") == []
     assert half_written(results) == []
+
+
+@pytest.fixture
+def temporary():
+    """A temporary folder of a study's own; by its short name a socket's has room."""
+    folder = Path(tempfile.mkdtemp(prefix="kill-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def of_the_study(temporary: Path) -> dict[int, str]:
+    """The processes whose temporary files lie in a folder, each with its command."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.fsencode(temporary) in (process / "environ").read_bytes():
+                found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def left(temporary: Path) -> list[str]:
+    """What is left of a study after a minute, or as soon as nothing is."""
+    until = time.monotonic() + 60
+    while (found := [*of_the_study(temporary).values(), *map(str, temporary.iterdir())]) and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
+TRAIN, STATISTICS = "train/mini-xs/grpo/seed-0", "statistics"
+KILLED = "it was killed (SIGKILL"
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_what_is_killed_leaves_nothing_and_names_its_cause_and_the_same_command_goes_on(
+    uninterrupted, tmp_path, temporary
+):
+    copy = Copy(tmp_path, uninterrupted)
+    copy.environment["TMPDIR"] = str(temporary)
+    results = copy.folder / "results/smoke"
+    for made in (results.parent / "cache", results / "mini-xs/grpo/seed-0"):
+        shutil.rmtree(made)
+    for job, killed, sent, status, told in (
+        (TRAIN, "snakemake ", signal.SIGKILL, -signal.SIGKILL, "ended by SIGTERM"),
+        (TRAIN, "ict lease ", signal.SIGKILL, 1, KILLED),
+        (TRAIN, "snakemake ", signal.SIGTERM, 143, ""),
+        (STATISTICS, "ict statistics ", signal.SIGKILL, 1, KILLED),
+        (STATISTICS, "forkserver --kind evidence", signal.SIGKILL, 1, "ict statistics was killed by SIGKILL"),
+    ):
+        run = Run(copy, ["tables", *SMOKE])
+        while not is_held(results / f"logs/{job}.log"):
+            assert run.process.poll() is None, run.log.read_text()
+            time.sleep(0.02)
+        for process, command in of_the_study(temporary).items():
+            if killed in command and "bash" not in command:
+                os.kill(process, sent)
+        assert run.end() == status, run.log.read_text()
+        assert left(temporary) == []
+        said = copy.run("ict", "status", "--study", SMOKE[1]).stdout
+        assert (f" failed   {job.split('/')[0]}" in said) == bool(told) and told in said, said
+    result = copy.snakemake("tables", *SMOKE)
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert differences(results, uninterrupted / "results/smoke") == []
+    assert half_written(results) == []
+    assert left(temporary) == []
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_a_clock_that_was_set_back_by_a_day_stops_nothing_and_damages_nothing(uninterrupted, tmp_path):
+    """All that was made before lies a day in the future then, and so does what Snakemake noted of it."""
+    copy = Copy(tmp_path, uninterrupted)
+    results, day = copy.folder / "results/smoke", 24 * 3600
+    for path in [*copy.folder.rglob("*")][::-1]:
+        if path.is_relative_to(copy.folder / ".snakemake/metadata") and path.is_file():
+            record = json.loads(path.read_text())
+            path.write_text(json.dumps(record | {key: record[key] + day for key in ("starttime", "endtime")}))
+        else:
+            times = path.lstat()
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + day * 10**9), follow_symlinks=False)
+    assert copy.planned("tables", *SMOKE) == []
+    (results / "scores.parquet").unlink()
+    shutil.rmtree(results / "mini-xs/grpo/seed-0/train")
+    result = copy.snakemake("tables", *SMOKE)
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert differences(results, uninterrupted / "results/smoke") == []
+    assert not [*results.rglob("*.damaged")]
+    assert copy.planned("tables", *SMOKE) == []

@@ -15,7 +15,7 @@ from ict_core.config import check_sources
 from ict_core.jobs import damaged, mend, set_aside
 from ict_core.process import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
-from ict_core.process import folder_for_jobs
+from ict_core.process import begin_run, hold_folder
 from ict_core.process.failures import check_room, explain
 from ict_core.evidence import counted
 from ict_core.figures import FIGURES, reads
@@ -47,6 +47,9 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 ROOT = Path(str(workflow.current_basedir)).parents[1]
 ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
+
+if workflow.is_main_process:
+    hold_folder(Path(".snakemake"), keep=not workflow.dryrun)
 
 
 def study_file():

@@ -46,7 +46,18 @@ def name_of(job):
     return " of ".join([job.rule.name, *filter(None, ["/".join(job.wildcards)])])
 
 
+async def not_before_inputs(dag, job, outputs):
+    """Outputs that look older than an input, as the clock was set back, get its time: Snakemake would fail and delete them."""
+    files = [f for f in [*job.input, *outputs] if await f.exists_local()]
+    changed = {f: (await f.mtime_uncached(skip_storage=True)).local() for f in files}
+    newest = max((changed[f] for f in job.input if f in changed), default=0)
+    for output in outputs:
+        if changed.get(output, newest) < newest:
+            output.touch((newest, newest))
+
+
 DAG.check_incomplete = forcing(DAG.check_incomplete)
+DAG.check_output_mtime = not_before_inputs
 JobScheduler.schedule = telling(JobScheduler.schedule, tell_failures)
 
 
@@ -59,8 +70,10 @@ onstart:
     for path in DAMAGED.keys() & made.union(*(path.parents for path in made)):
         print(f"{path} is kept as {set_aside(path)}")
     if workflow.local_exec:  # elsewhere a job is alone on its node
-        folder_for_jobs()
+        begin_run(workflow.snakemake_tmp_dir)
 
 
 onerror:
     tell_failures(None, workflow.scheduler)
+    if workflow.scheduler._user_kill:  # SIGTERM: Snakemake itself would end with 1
+        raise SystemExit(143)

@@ -1,0 +1,80 @@
+"""What ends with a run of Snakemake, however that ends: its jobs, the servers that fork them, their temporary files.
+
+The run holds a named pipe open in a folder of its own. When it is gone, however it ended, the kernel closes the pipe
+and sends SIGTERM to each job. A shell that waits for the same removes the folder, in which the jobs have their
+temporary files and the servers their sockets. A server ends when its socket is gone. What a machine that went down has
+left is removed by the next run.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+RUN = "ICT_RUN"
+"""Environment variable: the folder of the run that a job belongs to; not set where none is to end it."""
+
+_PIPE = "alive"
+_REMOVE = 'trap "" HUP INT TERM; read -r _; for _ in $(seq 10); do rm -rf -- "$@"; sleep 1; done'
+_told_by: list[int] = []  # the pipe by which this process is told, open as long as it is to be
+
+
+def begin(*beside: Path) -> Path:
+    """Have the jobs that this process starts from here on end with it, and their temporary files, and those `beside`.
+
+    Returns the folder, which ends as well.
+    """
+    for pipe in Path(tempfile.gettempdir()).glob(f"ict-*/{_PIPE}"):
+        with contextlib.suppress(OSError):  # of another user
+            descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            if not _is_held(descriptor):
+                shutil.rmtree(pipe.parent, ignore_errors=True)
+            os.close(descriptor)
+    folder = Path(tempfile.mkdtemp(prefix="ict-"))
+    pipe, files = folder / _PIPE, folder / "tmp"
+    files.mkdir()
+    os.mkfifo(pipe, 0o600)
+    os.open(pipe, os.O_RDWR)  # held as long as this process lives: nothing that it starts inherits it
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)  # systemd-tmpfiles leaves such a folder alone
+    with pipe.open("rb", buffering=0) as end:
+        command = ["sh", "-c", _REMOVE, "sh", str(folder), *map(str, beside)]
+        quiet = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=end, stdout=quiet, stderr=quiet, cwd="/", start_new_session=True)
+    os.environ |= {RUN: str(folder), "TMPDIR": str(files)}
+    tempfile.tempdir = str(files)  # which Snakemake hands to its jobs
+    return folder
+
+
+def end_with_run() -> None:
+    """Have this process be sent SIGTERM when the run that it belongs to is gone, or now if it is."""
+    folder = os.environ.get(RUN)
+    if not folder:
+        return
+    held = False
+    with contextlib.suppress(FileNotFoundError):
+        pipe = os.open(Path(folder, _PIPE), os.O_RDONLY | os.O_NONBLOCK)
+        _told_by.append(pipe)
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGTERM)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+        held = _is_held(pipe)
+    if not held:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def outlive_run() -> None:
+    """Take :func:`end_with_run` back."""
+    while _told_by:
+        os.close(_told_by.pop())
+
+
+def _is_held(pipe: int) -> bool:
+    """Whether a process has the pipe open for writing; none ever writes."""
+    try:
+        return bool(os.read(pipe, 1))
+    except BlockingIOError:
+        return True

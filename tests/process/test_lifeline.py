@@ -1,0 +1,111 @@
+"""What a run of Snakemake starts ends with it, however that ends, and leaves no file."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ict_core.process import _lifeline as lifeline
+
+RUN_SCRIPT = """
+import os, subprocess, sys
+from pathlib import Path
+from ict_core.process._lifeline import begin
+print(begin(Path(sys.argv[1])), flush=True)
+if sys.argv[2:]:
+    job = subprocess.Popen([sys.executable, "-c", sys.argv[2]], start_new_session=True)
+    print(job.pid, flush=True)
+sys.stdin.read()
+"""
+JOB = """
+import pathlib, tempfile, time
+from ict_core.process._lifeline import end_with_run
+tempfile.mkstemp()
+end_with_run()
+pathlib.Path(tempfile.gettempdir(), "ready").touch()
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """Begins runs whose temporary folder is this test's; what is left of them is killed."""
+    processes = []
+    (tmp_path / "tmp").mkdir()
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+
+    def begin(*job: str) -> tuple[subprocess.Popen, Path]:
+        command = [sys.executable, "-c", RUN_SCRIPT, str(tmp_path / "tmp/beside"), *job]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+        processes.append(process)
+        return process, Path(process.stdout.readline().strip())
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def waited_for(condition) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def that_name(folder: Path) -> list[int]:
+    """The processes in whose command or environment a folder stands."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(folder) in told and not gone(int(process.name)):
+            found.append(int(process.name))
+    return found
+
+
+@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "by itself"])
+def test_a_run_leaves_no_process_and_no_file(begun, tmp_path, end):
+    (tmp_path / "tmp/beside").mkdir()
+    run, folder = begun(JOB)
+    job = int(run.stdout.readline())
+    waited_for((folder / "tmp/ready").exists)
+    assert not gone(job) and len(list((folder / "tmp").iterdir())) == 2
+    run.send_signal(signal.Signals[end]) if end.startswith("SIG") else run.stdin.close()
+    waited_for(lambda: gone(job))
+    waited_for(lambda: not any((tmp_path / "tmp").iterdir()))
+    waited_for(lambda: not that_name(folder))
+
+
+def test_a_job_that_comes_after_its_run_has_gone_ends_at_once(begun):
+    run, folder = begun()
+    run.kill()
+    waited_for(lambda: not folder.exists())
+    job = subprocess.run(
+        [sys.executable, "-c", JOB], env=os.environ | {lifeline.RUN: str(folder)}, timeout=60, check=False
+    )
+    assert job.returncode == -signal.SIGTERM
+
+
+def test_what_a_machine_that_went_down_has_left_is_removed_and_another_runs_is_not(begun, tmp_path):
+    left = tmp_path / "tmp/ict-left"
+    (left / "tmp").mkdir(parents=True)
+    os.mkfifo(left / lifeline._PIPE)
+    _, first = begun()
+    assert not left.exists()
+    begun()
+    assert first.exists()
