@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ict_core.config import BASE_VARIANT, Cell, ScratchModel, Study, compare, rate_of
 from ict_core.errors import UserError
 from ict_core.evidence._outcomes import JOBS, MADE, LocalOutcome, Outcome, StoredOutcome
-from ict_core.process import core_packages, hardware_class
+from ict_core.process import core_packages, hardware_class, machine_of
 from ict_core.seeding import derive_seed
 from ict_core.selection import rule_files
 from ict_core.store import StoredCellFiles, StudyFiles, appearing, edited, fingerprint, read_manifest, write_manifest
@@ -245,8 +245,7 @@ def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
     run = {
         "commit": source["commit"],
         "dirty": source["dirty"],
-        "cpu": last["platform"]["cpu"],
-        "hardware": hardware_class(last["platform"], last["process"]),
+        **_machines(jobs[MADE], last),
         "code": code_of(study, cell),
     }
     return {
@@ -255,6 +254,17 @@ def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
         "frames": {name: records.frame_hash(outcome.frame(name), kind) for name, kind in kinds.items()},
         "runs": [run],
     }
+
+
+def _machines(made: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's machine by its last job, as of :func:`machine_of`; of a training all that it ran on are named."""
+    trained = "earlier_machines" in made
+    known = [*made.get("earlier_machines", []), *(machine_of(j["platform"], j["process"]) for j in (made, last))]
+    machines = known if trained else known[-1:]
+    gpus = {gpu for machine in machines for gpu in machine["hardware"][1:]}
+    names = [dict.fromkeys(m["cpu"] for m in machines), dict.fromkeys(m["hardware"][0] for m in machines)]
+    cpu, hardware = (" and ".join(several) for several in names)
+    return {"cpu": cpu, "hardware": [hardware, *sorted(gpus)]}
 
 
 def _frames(study: Study, cell: Cell) -> list[str]:

@@ -209,7 +209,7 @@ def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
     commits = sorted({str(source["commit"])[:12] for source in manifest["sources"]})
     versions = {f"{name} {version}" for e in environments for name, version in e["packages"].items()}
     pythons = {f"Python {e['python']}" for e in environments}
-    machines = {_class_of(manifest, job) for job in manifest["jobs"]}
+    machines = {name for job in manifest["jobs"] for name in _classes_of(manifest, job)}
     return {
         "commit": " and ".join(commits),
         "packages": ", ".join(sorted(pythons | versions)),
@@ -217,16 +217,18 @@ def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _class_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+def _classes_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> set[str]:
+    """The hardware of a job, and of the machines on which a training began."""
     machine = manifest["environments"][job["environment"]]["platform"]
-    return ", ".join(hardware_class(machine, manifest["processes"][job["process"]]))
+    last = hardware_class(machine, manifest["processes"][job["process"]])
+    return {", ".join(kinds) for kinds in (last, *(m["hardware"] for m in job.get("earlier_machines", [])))}
 
 
 def _hardware(manifest: Mapping[str, Any]) -> list[str]:
-    classes = defaultdict(set)
+    classes: dict[str, set[str]] = defaultdict(set)
     for job in manifest["jobs"]:
         if job["stage"] != "generate" or job["tokens"]:  # else all was reused
-            classes[job["stage"]].add(_class_of(manifest, job))
+            classes[job["stage"]] |= _classes_of(manifest, job)
     return [f"{stage}: {' or '.join(sorted(several))}" for stage, several in classes.items() if len(several) > 1]
 
 

@@ -17,7 +17,9 @@ from ._job_log import was_killed as was_killed
 from ._lifeline import end_with_run as end_with_run
 from ._machine import core_packages as core_packages
 from ._machine import hardware_class as hardware_class
+from ._machine import machine_of as machine_of
 from ._machine import this_hardware as this_hardware
+from ._machine import this_machine as this_machine
 from ._machine import this_platform as this_platform
 from ._machine import this_process as this_process
 from ._snakemake import has_run as has_run

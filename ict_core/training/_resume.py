@@ -6,11 +6,13 @@ full state dict), its own state as JSON; the training log adds its frames. The m
 one was not finished.
 """
 
+import itertools
 import json
-import shutil
+import pickle
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,27 +20,32 @@ import torch
 from accelerate import Accelerator
 from transformers import TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
+from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ict_core.errors import UserError
-from ict_core.process import core_packages, this_hardware
+from ict_core.process import core_packages, this_hardware, this_machine
 from ict_core.selection import rule_files
-from ict_core.store import MANIFEST, check_files, file_hashes, fingerprint, write_manifest
+from ict_core.store import MANIFEST, check_files, file_hashes, fingerprint, remove, write_manifest
 from ict_core.training._token_log import TrainingLog
+
+_PICKLES = {".pt", ".pth", ".bin"}  # which torch reads
 
 
 def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What determines a training: a checkpoint is resumed where all of it is the same.
 
     ``selector`` names the selection rule, ``resolved`` is the cell's resolved configuration with method and seed, and
-    ``inputs`` are hashes of what the training reads and what else its manifest says of its start.
+    ``inputs`` are hashes of what the training reads and what else its manifest says of its start. The CPU is not
+    among it: portable numerics give the same bytes on any, and native ones promise none, so that a training goes on
+    wherever the kinds of GPU are the same.
     """
     return {
         "configuration": dict(resolved),
         **inputs,
         "library code": fingerprint("training._run", f"selection.{rule_files()[selector]}"),
         "packages": core_packages(),
-        "hardware": this_hardware(),
+        "kinds of GPU": this_hardware()[1:],
     }
 
 
@@ -49,6 +56,11 @@ class Resumed(NamedTuple):
     step: int  # optimiser steps that it holds
     seconds: float  # that these took, over all attempts
     resumed_at: list[int]  # the steps at which the attempts before went on
+    machines: list[dict[str, Any]]  # of each attempt so far
+
+
+class _Foreign(UserError):
+    """A checkpoint of another training."""
 
 
 class Checkpoints:
@@ -62,20 +74,32 @@ class Checkpoints:
         self._origin = json.loads(json.dumps(origin))  # as it is read again
         self.started = started  # earlier by what the attempts before took for the steps that were kept
         self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
+        self.machines = [this_machine()]  # of the attempts before, and of this one
 
     def resume(self) -> Resumed | None:
-        """The newest checkpoint that is whole and of this training; newer ones are named and deleted."""
-        for folder in sorted(self.folder.glob("checkpoint-*"), key=_step, reverse=True):
+        """The newest checkpoint that is whole and of this training; newer ones are named and set aside."""
+        for folder in sorted(self.folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=_step, reverse=True):
             try:
                 checkpoint = self._read(folder)
             except UserError as error:
-                print(f"{error}; it is deleted, and the training goes on from before", file=sys.stderr, flush=True)
-                shutil.rmtree(folder)
+                aside = _set_aside(folder, "foreign" if isinstance(error, _Foreign) else "harmed")
+                told = f"{error}; it is set aside as {aside.name}, and the training goes on from before"
+                print(told, file=sys.stderr, flush=True)
                 continue
             self.started -= checkpoint.seconds
             self.resumed_at = [*checkpoint.resumed_at, checkpoint.step]
+            self.machines = [*checkpoint.machines, *self.machines]
             return checkpoint
         return None
+
+    def remove(self) -> None:
+        """Remove what a finished training needs no more: all but checkpoints of other trainings."""
+        for path in self.folder.glob("*"):
+            if not path.name.startswith("foreign-"):
+                with suppress(OSError):  # the output is whole, whatever is left here
+                    remove(path)
+        with suppress(OSError):  # foreign ones are left
+            self.folder.rmdir()
 
     def seal(self, folder: Path) -> None:
         """Write the manifest of a checkpoint that is complete but for it."""
@@ -84,6 +108,7 @@ class Checkpoints:
             "files": file_hashes(folder),
             "seconds": time.perf_counter() - self.started,
             "resumed_at": self.resumed_at,
+            "machines": self.machines,
         }
         write_manifest(folder / MANIFEST, content)
 
@@ -93,12 +118,32 @@ class Checkpoints:
         content = check_files(folder)
         others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
         if others:
-            raise UserError(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
-        return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"])
+            raise _Foreign(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
+        for file in folder.rglob("*"):
+            if file.suffix in _PICKLES:
+                _check_pickle(file)
+        return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"], content["machines"])
 
 
 def _step(folder: Path) -> int:
     return int(folder.name.rpartition("-")[2])
+
+
+def _set_aside(folder: Path, why: str) -> Path:
+    """Rename a checkpoint, to a free name that transformers does not take for one; the new path."""
+    names = (f"{why}-{number}-{folder.name}" for number in itertools.count(1))
+    aside = next(path for name in names if not (path := folder.with_name(name)).exists())
+    folder.rename(aside)
+    return aside
+
+
+def _check_pickle(file: Path) -> None:
+    """A UserError where torch refuses a file, as transformers will read it; no tensor is read."""
+    try:
+        with safe_globals():
+            torch.load(file, map_location="meta", weights_only=True, mmap=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise UserError(f"{file}: torch refuses to read it ({type(error).__name__})") from None
 
 
 class Checkpointing(TrainerCallback):

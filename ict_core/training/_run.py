@@ -123,6 +123,7 @@ def train_run(
             "stage": "train",
             "prompts_too_long": len(problems) - len(short),
             "resumed_at": checkpoints.resumed_at,
+            "earlier_machines": checkpoints.machines[:-1],  # one for each step at which the training went on
             # TRL's defaults change between releases, so each value counts, but for the paths
             "trl": {k: v for k, v in trainer.args.to_dict().items() if k not in ("output_dir", "logging_dir")},
             "engine_settings": rollout_engine(trainer),
@@ -132,7 +133,7 @@ def train_run(
         licensed = {**resolved["model"], "licence": getattr(run.model, "licence", None)}
         write_text(trained_model(partial) / "README.md", model_card({**resolved, "model": licensed}, whole))
         write_manifest(partial / MANIFEST, whole | {"files": file_hashes(partial)})
-    shutil.rmtree(scratch, ignore_errors=True)
+    checkpoints.remove()
 
 
 def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFrame:

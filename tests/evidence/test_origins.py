@@ -1,7 +1,7 @@
 """A study of more than one code, class of hardware or set of packages says so."""
 
 from ict_core.evidence import mixture_note
-from ict_core.evidence._stored import mixture
+from ict_core.evidence._stored import kinds, mixture
 
 PLATFORM = {"cpu": "a cpu", "cpu_flags": ["avx2"], "cores": 2, "gpus": []}
 PORTABLE = {"numerics": {"chosen": "portable"}}
@@ -78,3 +78,12 @@ def test_cpus_are_one_with_portable_numerics_and_told_apart_by_their_instruction
 
 def test_an_uncommitted_change_is_told():
     assert mixture(study(dirty=True)) == ["a working tree with changes that no commit holds"]
+
+
+def test_a_training_that_went_on_on_another_machine_names_both():
+    (mixed := study(processes=(NATIVE,)))["jobs"][0]["earlier_machines"] = [
+        {"cpu": "another cpu", "hardware": ["another cpu (instructions 1)"]}
+    ]
+    (told,) = mixture(mixed)
+    assert "train: a cpu (instructions" in told and "or another cpu (instructions 1)" in told
+    assert "another cpu (instructions 1)" in kinds(mixed)["hardware"]

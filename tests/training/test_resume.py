@@ -7,14 +7,17 @@ from contextlib import nullcontext
 from decimal import Decimal
 
 import pytest
+import torch
 from launch import RECIPE
 from short_runs import MODEL, RESOLVED, LengthPool
+from transformers.trainer_utils import rotate_checkpoints
 
 from ict_core.config import Training
 from ict_core.config._selectors import TopScore
 from ict_core.problems.mini import training_problems
+from ict_core.process import hardware_class, numerics
 from ict_core.training import TrainingRun, train_run
-from ict_core.training._resume import Checkpoints
+from ict_core.training._resume import Checkpoints, origin
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
@@ -70,7 +73,38 @@ def test_so_does_one_with_dense_passes_that_other_seeds_do_not_resume(run, tmp_p
     assert found == whole and manifest["resumed_at"] == [3]
     assert run(tmp_path / "other", kill_at=0, seed=1, **dense) is None
     assert "checkpoint-3: a checkpoint of another training (other configuration)" in capsys.readouterr().err
-    assert not list((tmp_path / "other.checkpoints").iterdir())
+    assert [path.name for path in (tmp_path / "other.checkpoints").iterdir()] == ["foreign-1-checkpoint-3"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen", ["portable", "native"])
+def test_a_training_goes_on_on_another_cpu_and_its_manifest_names_both(run, tmp_path, monkeypatch, capsys, chosen):
+    whole = run(tmp_path / "whole")[0]
+    monkeypatch.setattr(numerics, "chosen", lambda: chosen)
+    there, here = "Another CPU", numerics.cpu_facts("model name")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(numerics, "cpu_facts", lambda key: there)
+        elsewhere.setattr(numerics, "cpu_flags", lambda: ("avx2", "avx512f"))
+        assert run(tmp_path / "killed", kill_at=5, checkpoint_every=2) is None
+    found, manifest = run(tmp_path / "killed", checkpoint_every=2)
+    assert found == whole and manifest["resumed_at"] == [4] and "set aside" not in capsys.readouterr().err
+    (earlier,) = manifest["earlier_machines"]
+    assert (earlier["cpu"], manifest["platform"]["cpu"]) == (there, here)
+    own = hardware_class(manifest["platform"], manifest["process"])
+    assert (earlier["hardware"] == own) == (chosen == "portable")
+
+
+@pytest.mark.slow
+def test_a_finished_training_leaves_the_checkpoints_of_other_trainings_alone(run, tmp_path):
+    out, checkpoints = tmp_path / "killed", tmp_path / "killed.checkpoints"
+    assert run(out, kill_at=3, checkpoint_every=2, seed=1) is None
+    written = {file.name: file.read_bytes() for file in (checkpoints / "checkpoint-2").iterdir()}
+    assert run(out, kill_at=3, checkpoint_every=2) is None
+    (checkpoints / "checkpoint-2" / "manifest.json").unlink()  # as of one that was not finished: of this training
+    assert run(out, checkpoint_every=2)[1]["resumed_at"] == []
+    assert [path.name for path in checkpoints.iterdir()] == ["foreign-1-checkpoint-2"]
+    kept = checkpoints / "foreign-1-checkpoint-2"
+    assert {file.name: file.read_bytes() for file in kept.iterdir()} == written
 
 
 def sealed(folder, step, seconds=1.0, **origin):
@@ -81,6 +115,16 @@ def sealed(folder, step, seconds=1.0, **origin):
     (checkpoint / "shards" / "optimizer").write_bytes(b"o" * 100)
     Checkpoints(folder, origin, time.perf_counter() - seconds).seal(checkpoint)
     return checkpoint
+
+
+def test_only_the_gpus_of_a_machine_decide_whether_a_training_goes_on(tmp_path, monkeypatch):
+    def origin_on(cpu, *gpus):
+        monkeypatch.setattr("ict_core.training._resume.this_hardware", lambda: [cpu, *gpus])
+        return origin("grpo", {}, {})
+
+    sealed(tmp_path, 9, **origin_on("a CPU", "NVIDIA H100"))
+    assert Checkpoints(tmp_path, origin_on("another CPU", "NVIDIA H100"), 0.0).resume().step == 9
+    assert Checkpoints(tmp_path, origin_on("a CPU", "NVIDIA A100"), 0.0).resume() is None
 
 
 def truncated(checkpoint):
@@ -110,7 +154,18 @@ def bit_flipped(checkpoint):
     return "manifest.json: "
 
 
-@pytest.mark.parametrize("harm", [truncated, deleted, unfinished, cut, bit_flipped])
+class Code:
+    def __reduce__(self):
+        return print, ("it ran",)
+
+
+def refused_by_torch(checkpoint):
+    torch.save(Code(), checkpoint / "optimizer.pt")
+    Checkpoints(checkpoint.parent, {"seed": 0}, time.perf_counter()).seal(checkpoint)
+    return "optimizer.pt: torch refuses to read it"
+
+
+@pytest.mark.parametrize("harm", [truncated, deleted, unfinished, cut, bit_flipped, refused_by_torch])
 def test_a_harmed_checkpoint_is_named_and_the_one_before_is_taken(tmp_path, capsys, harm):
     before, newest = sealed(tmp_path, 9, seed=0), sealed(tmp_path, 10, seed=0)
     named = harm(newest)
@@ -120,13 +175,20 @@ def test_a_harmed_checkpoint_is_named_and_the_one_before_is_taken(tmp_path, caps
     assert (resumed.folder, resumed.step, resumed.resumed_at) == (before, 9, [])
     assert checkpoints.resumed_at == [9]
     assert 1 <= started - checkpoints.started < 60  # the second before
-    assert f"{newest}" in (error := capsys.readouterr().err) and named in error
-    assert before.exists() and not newest.exists()
+    assert f"{newest}" in (error := capsys.readouterr().err) and named in error and error.count("\n") == 1
+    assert before.exists() and not newest.exists() and (tmp_path / "harmed-1-checkpoint-10").exists()
 
 
 @pytest.mark.parametrize("other", [{"seed": 1}, {"seed": 0, "base weights": "b"}])
-def test_a_checkpoint_of_anything_else_is_named_and_not_taken(tmp_path, capsys, other):
+def test_a_checkpoint_of_anything_else_is_named_and_set_aside(tmp_path, capsys, other):
     foreign = sealed(tmp_path, 9, seed=0)
     assert Checkpoints(tmp_path, other, 0.0).resume() is None
-    assert f"{foreign}: a checkpoint of another training (other {[*other][-1]})" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{foreign}: a checkpoint of another training (other {[*other][-1]})" in error and error.count("\n") == 1
+    assert (tmp_path / "foreign-1-checkpoint-9" / "weights").exists()
+    sealed(tmp_path, 9, seed=0)
+    assert Checkpoints(tmp_path, other, 0.0).resume() is None
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["foreign-1-checkpoint-9", "foreign-2-checkpoint-9"]
+    rotate_checkpoints(str(tmp_path), save_total_limit=1)
+    assert len(list(tmp_path.iterdir())) == 2  # transformers takes none of them for one of its own
     assert Checkpoints(tmp_path / "none", {}, 0.0).resume() is None

@@ -8,7 +8,7 @@ from repository_copy import Copy
 
 from ict_core.config import Cell, load_study
 from ict_core.errors import UserError
-from ict_core.evidence import collect, counted
+from ict_core.evidence import LocalOutcome, collect, counted, store_cell
 from ict_core.store import StoredCellFiles, StudyFiles, read_manifest, write_manifest
 
 pytestmark = pytest.mark.slow
@@ -100,6 +100,20 @@ def test_a_stored_cell_names_its_commit_and_machine_and_holds_no_weights(first):
         frames = {"scores"} if "/base/" in cell else {"scores", "log", "tokens"}
         assert {p.name for p in files.folder.iterdir()} == {"cell.json", *(f"{name}.parquet" for name in frames)}
         assert record["jobs"].keys() == {"made", "generate", "grade"}
+
+
+def test_a_cell_whose_training_went_on_on_another_machine_names_both(first, tmp_path):
+    class Moved(LocalOutcome):
+        def job(self, stage):
+            there = {"cpu": "Another CPU", "hardware": ["Another CPU (instructions 0)"]}
+            return super().job(stage) | ({"earlier_machines": [there]} if stage == "made" else {})
+
+    cell = Cell("mini-xs", "grpo", 1)
+    outcome = Moved(StudyFiles(first.folder / "results/smoke"), cell)
+    store_cell(smoke(first.folder), cell, outcome, tmp_path / "stored")
+    run = read_manifest(StoredCellFiles(tmp_path / "stored").manifest)["runs"][0]
+    assert run["cpu"] == f"Another CPU and {outcome.job('grade')['platform']['cpu']}"
+    assert run["hardware"] == ["Another CPU (instructions 0) and a CPU with portable numerics"]
 
 
 def test_cells_of_other_code_count_once_one_of_them_came_out_the_same(first, tmp_path):
