@@ -5,9 +5,10 @@ import sys
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ict_core import select
+from ict_core import Choice, select
 
 GROUP, LENGTH = 4, 16  # rollouts of a prompt, and their tokens at most
+ICT = Choice.of("ict-10", warmup_steps=1)  # steps that train every token first
 torch.manual_seed(0)
 model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], padding_side="left")
@@ -35,7 +36,7 @@ for step in range(int(sys.argv[2]) if len(sys.argv) > 2 else 5):
     rewards = torch.tensor([text.count("1") for text in tokenizer.batch_decode(completions)]).float().view(-1, GROUP)
     batch["advantages"] = ((rewards - rewards.mean(1, True)) / (rewards.std(1, keepdim=True) + 1e-4)).flatten()
 
-    chosen = select(model, batch, "ict-10", group_size=GROUP, seed=step)
+    chosen = select(model, batch, ICT, group_size=GROUP, seed=step, step=step)
 
     seen = torch.cat([batch["prompt_mask"], batch["completion_mask"]], 1)
     logits = model(input_ids=whole, attention_mask=seen).logits[:, -completions.size(1) - 1 : -1]

@@ -8,6 +8,8 @@ from trl import GRPOConfig
 
 from ict_core import SelectiveGRPOTrainer
 
+WARMUP = 1  # steps that train every token first; of hundreds of steps, as in the paper of ICT: 10
+
 problems = [(a, b) for a in range(2, 12) for b in range(2, 12)]
 dataset = Dataset.from_dict(
     {"prompt": [f"{a} + {b} = " for a, b in problems], "answer": [str(a + b) for a, b in problems]}
@@ -34,6 +36,13 @@ args = GRPOConfig(
     report_to="none",
     use_cpu=not torch.cuda.is_available(),
 )
-trainer = SelectiveGRPOTrainer(sys.argv[1], [right, short], args, dataset, selection="ict-10")
+trainer = SelectiveGRPOTrainer(
+    sys.argv[1],
+    [right, short],
+    args,
+    dataset,
+    selection="ict-10",
+    selection_warmup_steps=WARMUP,
+)
 trainer.train()
 print(trainer.training_log.steps()[["step", "reward", "kept_share", "h1", "h1_kept", "loss"]])

@@ -80,7 +80,7 @@ def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed
     where = ran(installed, "-c", "import ict_core; print(ict_core.__file__)")
     assert where.startswith(str(installed))
     assert "Usage: ict" in ran(installed, "-m", "ict_core", "--help")
-    found = ran(installed, "-c", "from ict_core import Choice; print(Choice.of('ict-10').normaliser)")
+    found = ran(installed, "-c", "from ict_core import Choice; print(Choice.of('ict-10', 0).normaliser)")
     assert found == "kept\n"
 
 

@@ -55,35 +55,45 @@ class Choice:
     advantage: Literal["reward"] | None = None  # in place of the group's
 
     @classmethod
-    def of(cls, selection: Any) -> "Choice":
+    def of(cls, selection: Any, warmup_steps: int | None = None) -> "Choice":
         """The choice that was named.
 
         Args:
             selection: the name of a variant in ``configs/methods`` ("ict-10"); the path of a file like those; what such
                 a file holds (`config.Method`); a ``Rule``; or a function of a ``TokenBatch`` and a
-                torch.Generator that gives the weights. A rule and a function have the whole response as denominator
-                and no warm-up; say it otherwise by a Choice of one's own.
+                torch.Generator that gives the weights. A rule and a function have the whole response as denominator;
+                say it otherwise by a Choice of one's own.
+            warmup_steps: of what has a warm-up and states none, as a study's `selection_warmup_steps`: ICT and its
+                relatives need it, a rule and a function have none without it.
 
         Raises:
-            UserError: no such variant, or its file is wrong.
+            UserError: no such variant, its file is wrong, or neither it nor the call states its warm-up.
         """
         if isinstance(selection, Choice):
             return selection
+        named = selection if isinstance(selection, (str, Path)) else getattr(selection, "selector", "")
         if isinstance(selection, (str, Path)):
             selection = _read(selection)
         if isinstance(selection, Rule):
-            return cls(selection, scores=_group_scores(selection.parameters.get("score")))
+            scores = _group_scores(selection.parameters.get("score"))
+            return cls(selection, warmup_steps=warmup_steps or 0, scores=scores)
         if hasattr(selection, "selector"):
+            own = warmup_steps if selection.warmup_steps is None else selection.warmup_steps
+            if own is None:
+                raise UserError(
+                    f"selection: {named!r} has a warm-up and does not state it; give selection_warmup_steps (the paper "
+                    "of ICT: 10) to the trainer, or warmup_steps to Choice.of; allowed: a whole number >= 0"
+                )
             return cls(
                 Rule.of(selection.selector, selection),
                 selection.normaliser,
-                selection.warmup_steps or 0,  # None where no study has filled it in
+                own,
                 _group_scores(selection.parameters().get("score")),
                 selection.surrogate,
                 selection.advantage,
             )
         if callable(selection):
-            return cls(Own(selection), scores=tuple(GROUP_SCORES))
+            return cls(Own(selection), warmup_steps=warmup_steps or 0, scores=tuple(GROUP_SCORES))
         allowed = "a name from configs/methods, a YAML file, a Rule, or a function of (TokenBatch, torch.Generator)"
         raise UserError(f"selection: {selection!r} is not allowed; allowed: {allowed}")
 

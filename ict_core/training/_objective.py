@@ -23,7 +23,7 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
         counts = mask.sum(-1).float()
     else:
         counted = mask if kind == "batch_tokens" else kept
-        counts = counted.sum().float().div(len(mask)).expand(len(mask))
+        return counted.sum().float().clamp(min=1.0).div(len(mask)).expand(len(mask))
     return counts.clamp(min=1.0)  # a sequence that keeps nothing adds 0
 
 

@@ -29,7 +29,7 @@ class Selected(NamedTuple):
 def select(
     model: Any,
     batch: Mapping[str, Tensor],
-    selection: Any = "ict-10",
+    selection: Any,
     *,
     group_size: int,
     temperature: float = 1.0,
@@ -42,14 +42,15 @@ def select(
         model: a causal model of transformers; it is run as it is, without a gradient, one group at a time.
         batch: B rollouts by TRL's names: ``prompt_ids`` (B, P), padded on the left, ``completion_ids`` (B, T), padded
             on the right, their masks ``prompt_mask`` and ``completion_mask``, and ``advantages`` (B,).
-        selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
+        selection: what ``Choice.of`` takes: a name ("grpo"), a YAML file, a rule; ``Choice.of("ict-10", 10)``.
         group_size: rollouts of one prompt, G; groups are consecutive rows.
         temperature: that they were sampled at.
         seed: of a rule's random draws; give another one each step.
-        step: the optimiser step, for the warm-up of a rule that has one; None: the rule is on.
+        step: the optimiser step, for a selection with a warm-up.
 
     Raises:
-        UserError: the selection is unknown, or more than one weight a token, or the model's head has a bias.
+        UserError: the selection is unknown, or more than one weight a token, or has a warm-up and there is no step, or
+            the model's head has a bias.
         ValueError: B is not a multiple of G.
     """
     choice, head = Choice.of(selection), lm_head(model)
@@ -63,6 +64,8 @@ def select(
             "selection: a surrogate of its own and lopti are more than one weight a token; train them by "
             "SelectiveGRPOTrainer with num_iterations=2"
         )
+    if step is None and choice.warmup_steps:
+        raise UserError(f"select: step is missing, as the first {choice.warmup_steps} steps train every token")
     mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):

@@ -31,8 +31,8 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 from transformers import TrainerCallback
-from trl import GRPOConfig, GRPOTrainer
-from trl.trainer.utils import split_tensor_dict
+from trl import GRPOTrainer
+from trl.trainer.utils import split_tensor_dict, use_adapter
 
 from ict_core.config import Correction, Rollouts, rows_of_groups
 from ict_core.errors import UserError
@@ -49,6 +49,7 @@ from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batc
 from ict_core.training._rollouts import SeededSampler, take_a_port, weight_difference
 from ict_core.training._surrogates import surrogate
 from ict_core.training._token_log import TrainingLog
+from ict_core.training._trl_arguments import check_arguments, correction_of
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
 _LOGGED = {  # columns of the training's log -> their names in TRL's
@@ -68,7 +69,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     ```python
     args = GRPOConfig(loss_type="grpo")
-    trainer = SelectiveGRPOTrainer(model, reward, args, dataset, selection="ict-10")
+    trainer = SelectiveGRPOTrainer(model, reward, args, dataset, selection="ict-10", selection_warmup_steps=10)
     trainer.train()
     ```
 
@@ -80,6 +81,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     Args:
         selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
+        selection_warmup_steps: optimiser steps that train every token first, of a selection that does not state it.
         passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
             prefix once, for the families of docs/models.md. Of the latter a ``Levers`` says which savings are on.
         seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
@@ -93,25 +95,26 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def __init__(
         self,
         *args: Any,
-        selection: Any = "ict-10",
+        selection: Any,
+        selection_warmup_steps: int | None = None,
         passes: Literal["dense", "packed"] | Levers = "dense",
         seed: int | None = None,
         training_log: TrainingLog | None = None,
         rollouts: Rollouts | None = None,
         **kwargs: Any,
     ) -> None:
-        self._choice = Choice.of(selection)
+        self._choice = Choice.of(selection, selection_warmup_steps)
         given = kwargs.get("args", args[2] if len(args) > 2 else None)
         if getattr(given, "use_vllm", False):
             take_a_port()
         super().__init__(*args, **kwargs)
         config: Any = self.args
         tokenizer: Any = self.processing_class
-        _check(config)
+        check_arguments(config)
         self._choice.check(self.num_iterations)
-        # TRL would take log-probs of the reference model and of vLLM's tokens by dense passes of its own
-        self._kl_coef, self.beta = self.beta, 0.0
-        self._correction = _correction(config, rollouts)
+        self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # the first of the last rollouts
+        self._correction = correction_of(config, rollouts)
+        # TRL would take log-probs of vLLM's tokens by dense passes of its own
         self.vllm_importance_sampling_correction = False
         self._seed = self.args.seed if seed is None else seed
         self._pad_id = int(getattr(tokenizer, "tokenizer", tokenizer).pad_token_id)
@@ -174,9 +177,14 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         started = time.perf_counter()
         own = ("rank", rank) if rank else ()
         torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
-        self.num_iterations = 1  # else TRL would take the old log-probs by a dense pass of its own
-        batch = super()._generate_and_score_completions(inputs)
-        self.num_iterations = self._updates
+        self._kl_coef = self.beta
+        self._check_step()
+        # else TRL would take the old log-probs and the reference's by dense passes of its own
+        self.num_iterations, self.beta = 1, 0.0
+        try:
+            batch = super()._generate_and_score_completions(inputs)
+        finally:
+            self.num_iterations, self.beta = self._updates, self._kl_coef
         if "tool_mask" in batch:
             raise UserError(
                 "tools, environments and masks of a rollout_func are not allowed with a selection of tokens: "
@@ -202,6 +210,16 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._passed = 0
         return batch
 
+    def _check_step(self) -> None:
+        """A UserError where no step would select, or where there is no reference model for the KL term."""
+        steps, warmup = self.state.max_steps, self._choice.warmup_steps
+        if 0 < steps <= warmup:
+            allowed = f"less than the {steps} steps of the training (else nothing is selected)"
+            raise UserError(f"selection_warmup_steps: {warmup} is not allowed; allowed: {allowed}")
+        if self.beta and not self._has_reference:
+            why = "TRL makes no reference model where GRPOConfig's beta is 0"
+            raise UserError(f"trainer.beta: {self.beta} is not allowed, as {why}; allowed: 0, or state it there too")
+
     def _select_tokens(self, batch: Batch, step: int) -> None:
         """From the rollouts to the weights: statistics of the whole batch, the rule, this rank's rows of it."""
         whole = whole_batch(self.accelerator, batch, self._pad_id)
@@ -215,16 +233,18 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             live = advantages != 0 if not self._penalised else torch.ones_like(mask[:, 0])
         tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._choice.scores, live)
         self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
-        selecting = step >= self._choice.warmup_steps
+        selecting, counted = step >= self._choice.warmup_steps, mask
         of_updates = [mask for _ in range(self._updates)]
         if selecting:
-            known = TokenBatch(tokens, advantages, mask, whole["completion_ids"])
+            if self._choice.advantage == "reward":  # what is neither right nor wrong has no part in the loss
+                counted = mask & (advantages != 0).unsqueeze(-1)
+            known = TokenBatch(tokens, advantages, counted, whole["completion_ids"])
             seed = derive_seed(self._seed, "selection", step)
             rule = self._choice.rule
             of_updates = [rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
         values = {"logprob": tokens.logprob}
         for update, own in enumerate(of_updates):
-            counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, mask)
+            counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, counted)
             values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
         batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
         weights, self._weights = of_updates[0], of_updates
@@ -249,10 +269,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return {"sampler_difference": mismatch, "corrected_share": share}
 
     def _reference_log_probs(self, batch: Batch) -> Tensor:
-        """ln p of the response tokens, (B, T), under the reference model: of adapters, the model without them."""
+        """ln p of the response tokens, (B, T), under the reference model: of new adapters, the model without them."""
         if self.ref_model is not None:
             return self._log_probs(self.ref_model, batch)
-        with self.accelerator.unwrap_model(self.model).disable_adapter():
+        model: Any = self.accelerator.unwrap_model(self.model)
+        with use_adapter(model, "ref" if "ref" in model.peft_config else None):
             return self._log_probs(self._policy(), batch)
 
     @torch.no_grad()
@@ -375,36 +396,3 @@ class _StepEnd(TrainerCallback):
     def on_step_end(self, *_: Any, **__: Any) -> None:
         """Called by transformers before it logs and saves."""
         self._then()
-
-
-def _check(args: GRPOConfig) -> None:
-    """A UserError names what of TRL's configuration a selection of tokens is not defined for, and what to set."""
-    wanted: dict[str, Any] = {
-        "loss_type": "grpo",
-        "top_entropy_quantile": 1.0,
-        "importance_sampling_level": "token",
-        "off_policy_mask_threshold": None,
-        "use_liger_kernel": False,
-        "delta": None,
-        "steps_per_generation": args.gradient_accumulation_steps,
-    }
-    if args.beta:
-        wanted["use_bias_correction_kl"] = False
-    wrong = [
-        f"GRPOConfig: {name}={getattr(args, name)!r} is not allowed with a selection of tokens; set {name}={value!r}"
-        for name, value in wanted.items()
-        if getattr(args, name) != value
-    ]
-    if wrong:
-        raise UserError("\n".join(wrong))
-
-
-def _correction(args: GRPOConfig, rollouts: Rollouts | None) -> Correction | None:
-    """How the difference of vLLM's probabilities from the trainer's is corrected; None where nothing is."""
-    if rollouts is not None:
-        return rollouts.correction
-    if not (args.use_vllm and args.vllm_importance_sampling_correction):
-        return None
-    names = ("mode", "clip_min", "clip_max")
-    stated = {name: getattr(args, f"vllm_importance_sampling_{name}") for name in names}
-    return Correction.model_validate({name: value for name, value in stated.items() if value is not None})

@@ -143,6 +143,19 @@ def test_stapo_drops_only_improbable_certain_tokens_of_successes():
     assert kept.tolist() == [[False, True, True, True], [True, True, True, True]]
 
 
+def test_stapo_keeps_what_lies_at_a_threshold():
+    p, h1 = torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([[0.0, 0.0, 0.5]])
+    mask, logprob = torch.ones(1, 3, dtype=torch.bool), p.log()
+    at = logprob.exp()[0, 1].item()
+
+    def kept(tau_p, tau_h):
+        return select("stapo", statistics(h1, logprob=logprob), torch.ones(1), mask, tau_p=tau_p, tau_h=tau_h).tolist()
+
+    assert kept(at, 0.9) == [[True, True, True]]  # p = tau_p
+    assert kept(at + 1e-6, 0.9) == [[True, False, True]]
+    assert kept(0.3, 1.0) == [[True, False, True]]  # H1 of the third is the highest, its 100 % quantile
+
+
 def test_random_depends_on_the_seed_alone():
     tokens, advantages, mask = random_batch(5)
     other, _, _ = random_batch(6)

@@ -20,6 +20,12 @@ def test_each_denominator_by_hand(kind, expected):
     assert normaliser(kind, KEPT, MASK).tolist() == expected
 
 
+def test_a_batch_that_keeps_less_than_a_token_a_sequence_is_divided_by_what_it_keeps():
+    one = torch.zeros_like(MASK).index_fill(1, torch.tensor([0]), True) & KEPT
+    assert normaliser("batch_kept", one, MASK).tolist() == [0.5, 0.5]
+    assert normaliser("batch_kept", one & ~one, MASK).tolist() == [0.5, 0.5]  # of nothing
+
+
 def test_the_samplers_ratio_is_cut_to_its_bounds_or_dropped_beyond_them():
     sampler = torch.tensor([[0.0, 0.0, 0.0, math.nan], [0.0, 0.0, 5.0, 5.0]])
     old = torch.tensor([[0.25, 1.0, 4.0, 1.0], [1.0, 1.0, 1.0, 1.0]]).log()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from datasets import Dataset
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from ict_core import Choice, Rule, SelectiveGRPOTrainer, UserError, select
@@ -47,13 +47,26 @@ def trained(trainer):
     return {name: value.detach().clone() for name, value in trainer.model.state_dict().items()}
 
 
-def test_every_token_kept_is_trl_itself_to_the_bit_with_two_rewards_and_accumulation(tiny_checkpoint, tmp_path):
+def with_adapter(checkpoint):
+    """A model with an adapter that changes it, as one that was trained before."""
+    peft = pytest.importorskip("peft")
+    torch.manual_seed(0)
+    adapters = peft.LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+    return peft.get_peft_model(AutoModelForCausalLM.from_pretrained(checkpoint), adapters)
+
+
+@pytest.mark.parametrize(("beta", "model_of"), [(0.0, str), (0.2, str), (0.2, with_adapter)])
+def test_every_token_kept_is_trl_itself_to_the_bit_with_two_rewards_and_accumulation(
+    tiny_checkpoint, tmp_path, beta, model_of
+):
     options = {"reward_weights": [1.0, 0.5], "gradient_accumulation_steps": 2, "per_device_train_batch_size": 4}
-    model, rewards = str(tiny_checkpoint), [ones, parity]
+    options |= {"beta": beta, "use_bias_correction_kl": False, "learning_rate": 1e-2}
+    rewards, tokenizer = [ones, parity], AutoTokenizer.from_pretrained(tiny_checkpoint)
     rollouts = []
 
     def trainer_of(kind, **more):
-        return kind(model, rewards, config(tmp_path, **options), PROBLEMS, **more)
+        model = model_of(tiny_checkpoint)
+        return kind(model, rewards, config(tmp_path, **options), PROBLEMS, processing_class=tokenizer, **more)
 
     first = trainer_of(SelectiveGRPOTrainer, selection="grpo")
     sample = first._generate_single_turn
@@ -79,12 +92,43 @@ def test_every_token_kept_is_trl_itself_to_the_bit_with_two_rewards_and_accumula
     log = ours.training_log.steps()
     theirs = [entry["reward"] for entry in ours.state.log_history if "reward" in entry]
     assert len(log) == 3 and theirs and log["reward"].notna().all()
+    assert ours.beta == beta and (log["kl"].iloc[-1] > 0) == (beta > 0)
+
+
+def test_a_callback_sets_beta_or_is_told_that_there_is_no_reference_model(tiny_checkpoint, tmp_path):
+    class Anneal(TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            trainer.beta = 0.5
+
+    def trainer_of(beta):
+        arguments = config(tmp_path, beta=beta, use_bias_correction_kl=False, learning_rate=1e-2)
+        return SelectiveGRPOTrainer(
+            str(tiny_checkpoint), parity, arguments, PROBLEMS, selection="grpo", callbacks=[Anneal()]
+        )
+
+    trainer = trainer_of(0.1)
+    trainer.train()
+    annealed = trainer.training_log.steps()["loss"]
+    constant = trainer_of(0.1)
+    constant.remove_callback(Anneal)
+    constant.train()
+    assert trainer.beta == 0.5 and annealed[0] == constant.training_log.steps()["loss"][0]
+    assert annealed[1] != constant.training_log.steps()["loss"][1]
+    trainer = trainer_of(0.0)
+    with pytest.raises(UserError, match="trainer.beta: 0.5 is not allowed, as TRL makes no reference model"):
+        trainer.train()
 
 
 @pytest.mark.parametrize("passes", ["dense", "packed"])
 def test_a_log_every_second_step_has_every_step_in_the_own_log(tiny_checkpoint, tmp_path, passes):
     trainer = SelectiveGRPOTrainer(
-        str(tiny_checkpoint), ones, config(tmp_path, logging_steps=2, max_steps=4), PROBLEMS, passes=passes
+        str(tiny_checkpoint),
+        ones,
+        config(tmp_path, logging_steps=2, max_steps=4),
+        PROBLEMS,
+        selection="ict-10",
+        selection_warmup_steps=0,
+        passes=passes,
     )
     trainer.train()
     log = trainer.training_log.steps()
@@ -112,7 +156,7 @@ def test_adapters_are_trained_as_in_trl(tiny_checkpoint, tmp_path):
 def test_an_evaluation_is_trls_own(tiny_checkpoint, tmp_path):
     arguments = config(tmp_path, eval_strategy="steps", eval_steps=1, max_steps=1, per_device_eval_batch_size=4)
     problems = PROBLEMS.select(range(2))
-    trainer = SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, problems)
+    trainer = SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, problems, selection="grpo")
     trainer.train()
     assert any("eval_reward" in entry for entry in trainer.state.log_history)
     assert len(trainer.training_log.steps()) == 1
@@ -129,7 +173,7 @@ def test_an_evaluation_is_trls_own(tiny_checkpoint, tmp_path):
 )
 def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(tiny_checkpoint, tmp_path, changes, message):
     with pytest.raises(UserError, match="is not allowed with a selection of tokens") as raised:
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path, **changes), PROBLEMS)
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path, **changes), PROBLEMS, selection="grpo")
     assert message in str(raised.value)
 
 
@@ -137,15 +181,16 @@ def test_trls_default_loss_says_what_to_set(tiny_checkpoint, tmp_path):
     arguments = config(tmp_path)
     arguments.loss_type = GRPOConfig.__dataclass_fields__["loss_type"].default
     with pytest.raises(UserError, match="set loss_type='grpo'"):
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS)
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection="grpo")
 
 
 def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
-    named = Choice.of("ict-10")
-    assert (named.normaliser, named.scores, named.warmup_steps) == ("kept", ("js",), 0)
+    named = Choice.of("ict-10", 7)
+    assert (named.normaliser, named.scores, named.warmup_steps) == ("kept", ("js",), 7)
+    assert [Choice.of(name, 7).warmup_steps for name in ("ict-10-w20", "grpo")] == [20, 0]  # which state their own
     file = tmp_path / "mine.yaml"
     file.write_text("selector: top-score\nscore: kl\npercent: 30\nnormaliser: response\nwarmup_steps: 4\n")
-    read = Choice.of(str(file))
+    read = Choice.of(file)
     assert (read.rule.selector, read.normaliser, read.warmup_steps) == ("top-score", "response", 4)
     rule = Choice.of(Rule("mine", "stapo", {}))
     assert (rule.normaliser, rule.scores) == ("response", ())
@@ -165,6 +210,18 @@ def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
 def test_an_unknown_selection_names_what_is_allowed(selection, message):
     with pytest.raises(UserError, match=message):
         Choice.of(selection)
+
+
+def test_a_name_with_a_warm_up_is_nothing_without_it(tiny_checkpoint, tmp_path):
+    arguments = (str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS)
+    with pytest.raises(UserError, match="'ict-10' has a warm-up and does not state it; give selection_warmup_steps"):
+        SelectiveGRPOTrainer(*arguments, selection="ict-10")
+    with pytest.raises(UserError, match="'ict-10' has a warm-up"):
+        select(model_of(tiny_checkpoint), rollouts(), "ict-10", group_size=2)
+    with pytest.raises(UserError, match="step is missing, as the first 20 steps train every token"):
+        select(model_of(tiny_checkpoint), rollouts(), "ict-10-w20", group_size=2)
+    with pytest.raises(UserError, match="selection_warmup_steps: 3 is not allowed; allowed: less than the 3 steps"):
+        SelectiveGRPOTrainer(*arguments, selection="ict-10", selection_warmup_steps=3).train()
 
 
 def test_weights_of_a_wrong_shape_name_the_function(tiny_checkpoint):
@@ -195,7 +252,15 @@ def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_re
 @pytest.mark.parametrize("selection", ["grpo", "entropy-20", "stapo", "steer", "ict-10"])
 def test_a_batch_without_a_whole_answer_trains_nothing(tiny_checkpoint, tmp_path, passes, selection):
     arguments = config(tmp_path, mask_truncated_completions=True, max_completion_length=2, max_steps=2)
-    trainer = SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection, passes=passes)
+    trainer = SelectiveGRPOTrainer(
+        str(tiny_checkpoint),
+        ones,
+        arguments,
+        PROBLEMS,
+        selection=selection,
+        selection_warmup_steps=0,
+        passes=passes,
+    )
     before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
     after = trained(trainer)
     assert all(torch.equal(before[name], value) for name, value in after.items())
@@ -289,13 +354,13 @@ def test_select_gives_the_tokens_of_the_highest_entropy(tiny_checkpoint):
 
 def test_select_warms_up_and_divides_as_the_method_does(tiny_checkpoint):
     model, batch = model_of(tiny_checkpoint), rollouts()
-    choice = Choice(Choice.of("ict-10").rule, normaliser="kept", warmup_steps=2, scores=("js",))
+    choice = Choice.of("ict-10", warmup_steps=2)
     early = select(model, batch, choice, group_size=2, step=1)
     assert torch.equal(early.weights, batch["completion_mask"].float()) and early.denominator.tolist() == [7, 5, 7, 2]
     late = select(model, batch, choice, group_size=2, step=2)
     assert late.weights.sum(1).tolist() == late.denominator.tolist() == [1, 1, 1, 1]
     with pytest.raises(ValueError, match="are not whole groups of 3"):
-        select(model, batch, choice, group_size=3)
+        select(model, batch, choice, group_size=3, step=2)
 
 
 @pytest.mark.slow

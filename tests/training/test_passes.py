@@ -11,6 +11,7 @@ from test_trainer import GRPO, LengthPool, Rule, recipe, top
 from trl.trainer.utils import split_tensor_dict
 
 from ict_core.training import Choice, Levers, TrainingRun, build_trainer
+from ict_core.training._objective import reward_advantages
 
 B, P, T = 16, 7, 12
 NOTHING = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
@@ -117,3 +118,44 @@ def test_each_saving_takes_tokens_out_of_the_update(trainers):
     updates = counted[1::2]  # every second pass is that of the statistics
     padded = B * (P + T)
     assert all(more > fewer or (kl and i == 2) for i, (more, fewer) in enumerate(pairwise([padded, *updates])))
+
+
+def published(variant: str, rewards: list[float | None], lengths: list[int]) -> list[float]:
+    """What each token of a row adds to the loss of a variant, times A, for float64: -w A / N, 0 where ungraded.
+
+    From arXiv:2506.01347: PSR trains right answers and divides by their tokens, NSR wrong ones by theirs, W-REINFORCE
+    both by the tokens of both, right ones with a tenth of the weight. What is neither is in none of these.
+    """
+    weighs = {"psr-published": (1.0, 0.0), "nsr-published": (0.0, 1.0), "w-reinforce-published": (0.1, 1.0)}[variant]
+    of = {1.0: weighs[0], 0.0: weighs[1]}
+    number = sum(length for reward, length in zip(rewards, lengths, strict=True) if of.get(reward))
+    return [of.get(reward, 0.0) * (2 * (reward or 0.0) - 1) / number for reward in rewards]
+
+
+@pytest.mark.parametrize("variant", ["psr-published", "nsr-published", "w-reinforce-published"])
+def test_an_ungraded_answer_is_neither_right_nor_wrong(trainers, variant):
+    trainer, batch = trainers[0], rollouts(kl=trainers[0]._kl_coef != 0)
+    trainer._choice = Choice.of(variant)
+    lengths = batch["completion_mask"].sum(1).tolist()
+    for seed in range(20):
+        draws = torch.randint(0, 3, (B,), generator=torch.Generator().manual_seed(seed)).tolist()
+        rewards = [None, 0.0, 1.0, *([0.0, 1.0, None][draw] for draw in draws[3:])]
+        batch["rewards"] = torch.tensor([torch.nan if reward is None else reward for reward in rewards])
+        inputs = batch | {"advantages": reward_advantages(batch["rewards"])}
+        trainer._select_tokens(inputs, step=1)
+        part = (inputs["weights 0"] * inputs["advantages"][:, None]).double() / inputs["normaliser 0"][:, None] / B
+        for row, wanted in enumerate(published(variant, rewards, lengths)):
+            assert part[row, : lengths[row]].tolist() == pytest.approx([wanted] * lengths[row], rel=1e-6)
+        ungraded = batch["rewards"].isnan()
+        assert not inputs["weights 0"][ungraded].any()  # also no part of the KL term
+
+
+@pytest.mark.parametrize(("of", "mean"), [("psr", 5), ("nsr", 1), ("w-reinforce", 6)])
+def test_the_denominators_with_ungraded_answers_by_hand(trainers, of, mean):
+    trainer, batch = trainers[0], rollouts(kl=trainers[0]._kl_coef != 0)
+    trainer._choice = Choice.of(f"{of}-published")
+    batch["completion_mask"] = (torch.arange(T) < torch.tensor([10, 10, 4, 10] * (B // 4))[:, None]).long()
+    batch["rewards"] = torch.tensor([1.0, 1.0, 0.0, torch.nan] * (B // 4))  # of 4 answers 20, 4 and 24 tokens
+    batch["advantages"] = reward_advantages(batch["rewards"])
+    trainer._select_tokens(batch, step=1)
+    assert set(batch["normaliser 0"].tolist()) == {mean}

@@ -15,11 +15,19 @@ from short_runs import MODEL, LengthPool
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
-from ict_core.config import Surrogate, Training
+from ict_core.config import Surrogate, Training, load_study
 from ict_core.problems.mini import training_problems
 from ict_core.seeding import derive_seed
-from ict_core.store import records
-from ict_core.training import TrainingRun, build_trainer, grpo_config, sample_lean, verifier_reward
+from ict_core.store import METHODS, records
+from ict_core.training import (
+    SelectiveGRPOTrainer,
+    TrainingRun,
+    build_trainer,
+    grpo_config,
+    sample_lean,
+    verifier_reward,
+)
+from ict_core.training._token_log import TrainingLog
 
 STEPS = 3
 
@@ -393,3 +401,26 @@ def test_bfloat16_rounds_the_passes_and_keeps_the_weights_in_float32(tiny_checkp
     assert a["h1"] != b["h1"] == pytest.approx(a["h1"], rel=1e-3)
     assert a["kept_share"] == b["kept_share"]
     assert b["grad_norm"] > 0
+
+
+def test_a_name_trains_the_same_tokens_in_a_script_and_in_a_study(tiny_checkpoint, problems, tmp_path):
+    study = load_study(METHODS.parent / "studies/smoke.yaml")
+    training = recipe(kl_coef=0.01, steps=4)
+    weights, log = run(tiny_checkpoint, problems, training, study.methods["ict-10"], tmp_path)
+    trainer = SelectiveGRPOTrainer(
+        model=AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype="float32"),
+        processing_class=AutoTokenizer.from_pretrained(tiny_checkpoint),
+        reward_funcs=verifier_reward(LengthPool()),
+        args=grpo_config(training, 0, tmp_path / "own"),
+        train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+        selection="ict-10",
+        selection_warmup_steps=2,  # the study's
+        passes="packed",
+        seed=0,
+        training_log=TrainingLog(4, sample_every=1, sample_groups=4),
+    )
+    sample_lean(trainer.model)  # both sample alike, so that all else is compared
+    trainer.train()
+    assert log.steps()["selecting"].tolist() == [False, False, True, True]
+    pd.testing.assert_frame_equal(trainer.training_log.tokens(), log.tokens())
+    assert_equal_weights(trainer.model.state_dict(), weights)
