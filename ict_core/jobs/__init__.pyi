@@ -6,6 +6,7 @@ from ._damage import begun as begun
 from ._damage import damaged as damaged
 from ._damage import lost as lost
 from ._damage import mend as mend
+from ._damage import note as note
 from ._damage import set_aside as set_aside
 from ._status import Status as Status
 from ._status import missing_cost as missing_cost

@@ -1,9 +1,9 @@
 """Outputs that are not what their jobs left, found at the cost of a look at each.
 
 When a job has ended, Snakemake notes the time of change of each of its outputs. An output that still has it is taken as
-it is. Of the others, those of the costly jobs are held against their checksums; all else, which is made from these in
-little time, counts as damaged. So what changes without a new time of change, as bits that rot, is not seen here: what
-reads the file sees it, by its checksum.
+it is. Of the others, those of the costly jobs are held against their own checksums, and files of all else against what
+:func:`note` has kept. So what changes without a new time of change, as bits that rot, is not seen here: what reads the
+file sees it, by its checksum.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ict_core.errors import Damaged, UserError
 from ict_core.jobs.outputs import Stage
-from ict_core.store import check_output, read_manifest, remove
+from ict_core.store import check_output, hash_file, read_manifest, remove
 
 _ENDTIME = re.compile(rb'"endtime": ([0-9.e+-]+)')
 _ANSWERS = {"generate": "completions_sha256", "grade": "grades_sha256"}  # key of the manifest that states the frame
@@ -49,6 +49,15 @@ def damaged(root: Path, stages: Iterable[Stage]) -> dict[Path, str]:
             faults |= _faults(root, stage, changed)
         faults |= {file: f"{file}: {_NO_FOLDER}" for output in stage.outputs if (file := _above(output))}
     return faults
+
+
+def note(root: Path, rule: str, outputs: Iterable[Path]) -> None:
+    """Keep the SHA-256 of each file that a job has just left, unless it has checksums of its own."""
+    for output in outputs if rule not in _COSTLY else ():
+        if output.is_file():
+            record = _record(root, "ict_sha256", output)
+            record.parent.mkdir(parents=True, exist_ok=True)
+            record.write_text(hash_file(output))
 
 
 def lost(results: Path, stages: Iterable[Stage]) -> dict[Path, str]:
@@ -91,7 +100,9 @@ def _faults(root: Path, stage: Stage, changed: dict[Path, str]) -> dict[Path, st
     """What is wrong with a job's changed outputs."""
     told = {output: f"{output}: {fault}" for output, fault in changed.items()}
     there = all(output.exists() for output in stage.outputs)  # else the job runs again anyway
-    if stage.name not in _COSTLY or not there or set(changed.values()) != {_CHANGED}:
+    if stage.name not in _COSTLY:
+        return {file: told[file] for file, fault in changed.items() if fault != _CHANGED or _differs(root, file)}
+    if not there or set(changed.values()) != {_CHANGED}:
         return told
     try:
         _check_costly(root, stage, changed)
@@ -134,15 +145,26 @@ def _root(path: Path) -> Path | None:
 
 def _noted(root: Path, output: Path) -> float | None:
     """The time of change that Snakemake noted of an output, in seconds since 1970; None of one that it has not made."""
-    folder = root / ".snakemake" / "metadata"
-    code = urlsafe_b64encode(os.path.relpath(output, root).encode()).decode()
     try:
-        longest = os.pathconf(folder, "PC_NAME_MAX") - 1
-        *above, last = (code[i : i + longest] for i in range(0, len(code), longest))
-        ended = _ENDTIME.search(Path(folder, *(f"@{part}" for part in above), last).read_bytes())
+        ended = _ENDTIME.search(_record(root, "metadata", output).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     return float(ended[1]) if ended else None
+
+
+def _differs(root: Path, output: Path) -> bool:
+    """Whether a file is not known to hold what its job left."""
+    record = _record(root, "ict_sha256", output)
+    return not record.exists() or record.read_text() != hash_file(output)
+
+
+def _record(root: Path, kind: str, output: Path) -> Path:
+    """Where something is noted of an output, named as by Snakemake."""
+    folder = root / ".snakemake"
+    code = urlsafe_b64encode(os.path.relpath(output, root).encode()).decode()
+    longest = os.pathconf(folder, "PC_NAME_MAX") - 1
+    *above, last = (code[i : i + longest] for i in range(0, len(code), longest))
+    return Path(folder, kind, *(f"@{part}" for part in above), last)
 
 
 def _newest(folder: Path, noted: float) -> float:

@@ -11,14 +11,15 @@ import pandas as pd
 import pytest
 
 from ict_core.config import Cell
-from ict_core.jobs import damaged, lost, mend, outputs
+from ict_core.jobs import damaged, lost, mend, note, outputs
 from ict_core.store import file_hashes, read_manifest, records, write_manifest
 
 BASE, CELL = Cell("m", "base", 0), Cell("m", "ict-10", 3)
 STUDY = SimpleNamespace(  # without a tuning
-    base_cells=lambda of=None: [BASE] if of is None else [],
+    base_cells=lambda _: [BASE],
+    trained_cells=lambda: [CELL],
+    base_of=lambda _: BASE,
     evaluated_cells=lambda: [BASE, CELL],
-    tuning_cells=list,
     tuned_arms=list,
 )
 HERE = "results/s"
@@ -138,6 +139,17 @@ def test_a_new_time_of_change_alone_is_no_damage_to_what_costs_much(study):
     Path(TRAIN, "notes.txt").write_text("of somebody else")
     Path(TRAIN, ".snakemake_timestamp").unlink()
     assert damaged(Path(), study) == {}
+
+
+def test_evidence_that_has_another_time_alone_is_known_by_its_content(study):
+    made = [output for stage in study for output in stage.outputs if stage.name in ("collect", "make_tables", "report")]
+    note(Path(), "collect", made[:-1])
+    for output in made:
+        times = output.stat()
+        os.utime(output, (times.st_atime, times.st_mtime + 24 * 3600))
+    assert damaged(Path(), study).keys() == {made[-1]}
+    made[0].write_text("another text")
+    assert damaged(Path(), study).keys() == {made[0], made[-1]}
 
 
 def test_a_file_in_the_place_of_a_cell_is_found_once(study):

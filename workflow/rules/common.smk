@@ -12,7 +12,7 @@ from ict_core.config import BASE_VARIANT, Cell, load_study
 from ict_core.config.mistakes import repository
 from ict_core.config import READERS, PublishedSet
 from ict_core.config import check_sources
-from ict_core.jobs import damaged, mend, set_aside
+from ict_core.jobs import damaged, mend, note, set_aside
 from ict_core.process import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
 from ict_core.process import begin_run, hold_folder

@@ -46,8 +46,12 @@ def name_of(job):
     return " of ".join([job.rule.name, *filter(None, ["/".join(job.wildcards)])])
 
 
-async def not_before_inputs(dag, job, outputs):
-    """Outputs that look older than an input, as the clock was set back, get its time: Snakemake would fail and delete them."""
+async def known_and_not_before_inputs(dag, job, outputs):
+    """Note what a job has left; what looks older than an input, as the clock was set back, gets its time.
+
+    Snakemake would fail the job, and delete them.
+    """
+    note(Path(), job.rule.name, map(Path, outputs))
     files = [f for f in [*job.input, *outputs] if await f.exists_local()]
     changed = {f: (await f.mtime_uncached(skip_storage=True)).local() for f in files}
     newest = max((changed[f] for f in job.input if f in changed), default=0)
@@ -57,7 +61,7 @@ async def not_before_inputs(dag, job, outputs):
 
 
 DAG.check_incomplete = forcing(DAG.check_incomplete)
-DAG.check_output_mtime = not_before_inputs
+DAG.check_output_mtime = known_and_not_before_inputs
 JobScheduler.schedule = telling(JobScheduler.schedule, tell_failures)
 
 
