@@ -101,8 +101,9 @@ def test_what_is_killed_leaves_nothing_and_names_its_cause_and_the_same_command_
     copy = Copy(tmp_path, uninterrupted)
     copy.environment["TMPDIR"] = str(temporary)
     results = copy.folder / "results/smoke"
-    for made in (results.parent / "cache", results / "mini-xs/grpo/seed-0"):
-        shutil.rmtree(made)
+    for made in ("mini-xs/grpo/seed-0", "../cache", "statistics", "tables"):
+        shutil.rmtree(results / made)
+    (results / "scores.parquet").unlink()
     for job, killed, sent, status, told in (
         (TRAIN, "snakemake ", signal.SIGKILL, -signal.SIGKILL, "ended by SIGTERM"),
         (TRAIN, "ict lease ", signal.SIGKILL, 1, KILLED),
