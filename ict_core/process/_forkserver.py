@@ -224,15 +224,22 @@ class _Server:
             return
         sys.stdout.flush()
         sys.stderr.flush()
+        begins, told = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(told)
+            if not os.read(begins, 1):  # the server has died before the client knew the process, and starts it by itself
+                os._exit(1)
+            os.close(begins)
             self._become(client, request, descriptors)
-        for descriptor in descriptors:
+        for descriptor in (begins, *descriptors):
             os.close(descriptor)
         self._jobs[pid] = client
         self._selector.register(client, selectors.EVENT_READ, pid)
         with contextlib.suppress(OSError):
             _send(client, {"pid": pid})
+        os.write(told, b"1")
+        os.close(told)
 
     def _reap(self) -> None:
         while self._jobs:
