@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ict_core.grading._boxes import Verdict, last_box
+from ict_core.grading._boxes import Verdict
 from ict_core.grading._choice import grade_choice
 from ict_core.grading._math import grade_math, settle_math_text
 from ict_core.grading._number import settle_integer, settle_number
@@ -10,26 +10,27 @@ from ict_core.grading._number import settle_integer, settle_number
 Item = tuple[str, str, str]  # text, gold answer, answer type
 Grader = Callable[[str, str, str], Verdict]  # of the members of an item
 
-SETTLERS: dict[str, Callable[[str, str], Verdict | None]] = {
+SETTLERS: dict[str, Callable[[str, str], Verdict | str]] = {
     "math": settle_math_text,
     "latex": settle_math_text,
     "integer": settle_integer,
     "number": settle_number,
     "choice": grade_choice,
 }
-"""By answer type, what gives the verdict on (text, gold) where linear-time code can; where it gives None, math-verify
-decides on the text's last box alone."""
+"""By answer type, what gives the verdict on (text, gold) where linear-time code can, else the answer of the text, on
+which math-verify decides."""
 
 SETTLED_LIMIT = 100_000  # characters of the longest text that is looked at outside a worker
 
 
 def grade_answer(text: str, gold: str, answer_type: str) -> Verdict:
     """Grade one text by its answer type, one of ``gold.ANSWER_TYPES``; see :func:`grade_math` for limits and errors."""
-    return SETTLERS[answer_type](text, gold) or grade_math(text, gold)
+    settled = SETTLERS[answer_type](text, gold)
+    return grade_math(settled, gold) if isinstance(settled, str) else settled
 
 
 def settle(item: Item) -> Verdict | Item:
-    """The verdict, where linear-time code gives one; otherwise the item for a worker, its text cut to the last box.
+    """The verdict, where linear-time code gives one; otherwise the item for a worker, its text cut to the answer's box.
 
     Cutting makes equal answers to one problem equal items. A text beyond :data:`SETTLED_LIMIT` is returned as it is. A
     missing text (None) is an ``error``: nothing was there to grade, which says nothing about the model.
@@ -40,7 +41,4 @@ def settle(item: Item) -> Verdict | Item:
     if len(text) > SETTLED_LIMIT:
         return item
     settled = SETTLERS[answer_type](text, gold)
-    if settled is not None:
-        return settled
-    box = last_box(text)
-    return (box.markup if box else text, gold, answer_type)
+    return (f"\\boxed{{{settled}}}", gold, answer_type) if isinstance(settled, str) else settled

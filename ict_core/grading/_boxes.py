@@ -5,6 +5,7 @@ from collections import deque
 from typing import NamedTuple
 
 EXTRACTED_LIMIT = 200  # characters of an answer that are stored with its verdict
+FONTS = "text|textbf|textit|textrm|textnormal|mathrm|mathbf|mathit|mbox|bf"  # commands that say nothing, as a pattern
 
 
 class Verdict(NamedTuple):

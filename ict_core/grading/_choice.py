@@ -2,37 +2,85 @@ r"""Answers to multiple-choice questions: one letter, A to D.
 
 The rule, in this order:
 
-1. The last box counts. It must hold one letter and nothing else, in either case: a lone letter in a box is a choice,
-   however it is written. Parentheses, a full stop or colon, dollar signs, asterisks, quotation marks, ``\text{}``,
-   ``\mathrm{}`` and their kin are dress: ``\boxed{(B)}``, ``\boxed{\text{B}}``, ``\boxed{B.}`` and ``\boxed{b}`` are
-   all B. A last box that holds anything else names no choice and is ``no_answer``, even where an earlier box does.
-2. Without a box the last declaration counts, "answer is B" or "Answer: (B)", its letter a capital; and without that
-   the whole text, where it is one letter in dress. Anything else is ``no_answer``: an option that is only mentioned,
-   as in "(A) is too small", is no answer.
+1. The last box counts. It names a letter alone, in either case, or before what the option says: ``\boxed{(B)}``,
+   ``\boxed{\text{Option B}}``, ``\boxed{\text{Answer: B}}``, ``\boxed{B. Mitochondria}``, ``\boxed{\textbf{(B) } 73}``.
+   Before words the letter needs parentheses, a full stop, a colon, a dash or a font of its own: "A man" names none.
+   Fonts, dollar signs, asterisks and quotation marks are dress.
+2. A box that names no letter, several ("A or B") or what an option is not ("(B) is wrong") is ``no_answer``, even where
+   an earlier box names one, unless the text declares a letter after it.
+3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
+   :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B". Its letter is a
+   capital, or stands in parentheses. One that names several letters, or denies one, is ``no_answer``.
+4. Without a declaration: the whole text, where it is one line that names a letter as a box may; or a first or last
+   line that is a letter alone. An option that is only mentioned, as in "(A) is too small", is no answer.
 """
 
 import re
 
-from ict_core.grading._boxes import Verdict, last_box, last_match
+from ict_core.grading._boxes import Verdict, last_box
 from ict_core.grading._gold import LETTERS
+from ict_core.grading._option import option
+from ict_core.grading._prose import declarations
 
-_DECLARED = re.compile(
-    r"[Aa]nswer(?:\s{1,3}is)?(?:\\[a-z]{1,10}|\s(?:option|choice)\s|[\s$*({:\"“'‘]){1,20}([A-D])"
-    r"(?![A-Za-z0-9]|['’][A-Za-z])"
+_DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
+_CHOSEN = re.compile(
+    r"(?P<denied>(?<![A-Za-z])(?:not|if|whether|unless|never|why)\s(?:[a-z]{1,9}\s)?(?:that\s)?|n['’]t\s{1,3})?(?:"
+    r"(?<![A-Za-z])(?i:option|choice|answer)\s[*$(]{0,4}([A-D])[*$)]{0,4}\sis\s(?:the\s)?(?:correct|right|best)"
+    r"|\(([A-D])\)[*]{0,2}\sis\s(?:the\s)?(?:correct|right|best)"
+    r"|(?<![A-Za-z])[*(]{0,3}([A-D])[*)]{0,3}\sis\sthe\s(?:correct|right|best)\s(?:answer|choice|option)"
+    r"|(?<![A-Za-z])(?:I|[Ww]e)(?:\s(?:would|will)|['’]ll)?\s(?:choose|chose|pick|select|go\swith)"
+    r"\s(?:(?i:option|answer|choice)\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
+    r"|(?:which\sis|corresponds\sto|matches)\s(?i:option|answer|choice)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
+    r")(?!\s(?:answer\s|option\s|choice\s)?(?:if|only|when))"
 )
-_WHOLE = 80  # characters of the longest text that may be one letter and nothing else
-_DRESS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit)(?![A-Za-z])|[\s$*(){}.:\"“”'‘’]")
+_SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$(]{0,4}[A-D](?![A-Za-z])")
+_WHOLE = 200  # characters of the longest text that may be one option and nothing else
+_LINE = re.compile(r"[\s*$]{0,6}\(?([A-D])[).]{0,2}[\s*$]{0,6}")
+_SMALL = re.compile(r"[\s*$]*[a-d](?![)A-Za-z])")
 
 
 def grade_choice(text: str, gold: str) -> Verdict:
     """Grade the letter that a text gives; in upper case it is what the verdict gives as extracted. Linear time."""
-    if box := last_box(text):
-        answer = box.answer
-    elif declared := last_match(_DECLARED, text):
-        answer = declared[1]
-    else:
-        answer = text if len(text) <= _WHOLE else ""
-    letter = _DRESS.sub("", answer).upper()
+    box = last_box(text)
+    letter = (box and _letter(box.answer)) or _declared(
+        text[text.rfind(box.markup) + len(box.markup) :] if box else text
+    )
+    if letter is None and not box:
+        letter = _of_lines(text.strip())
     if letter not in LETTERS:
         return Verdict("no_answer")
     return Verdict("correct" if letter == gold else "wrong", letter)
+
+
+def _letter(answer: str) -> str | None:
+    named = option(answer)
+    return named[0] if named and named[0] in LETTERS else None
+
+
+def _declared(text: str) -> str | None:
+    """The letter of the last declaration that names or denies one, "" where that names none or several."""
+    found = [
+        (place, "" if _SMALL.match(said) else _letter(said) or _unsure(said))
+        for place, said in declarations(text, _DECLARED)
+    ]
+    for chosen in _CHOSEN.finditer(text):
+        letter = next(filter(None, chosen.groups()[1:]))
+        if not chosen["denied"]:
+            found.append((chosen.start(), "" if _SEVERAL.match(text, chosen.end()) else letter))
+    return max(((place, letter) for place, letter in found if letter is not None), default=(0, None))[1]
+
+
+def _unsure(said: str) -> str | None:
+    """ "" where a declaration without a letter of its own is about letters, else None: it is about something else."""
+    return "" if not said or re.match(r"[*$(]{0,4}[A-D][*$)]{0,4}(?:\s|,|/)", said) else None
+
+
+def _of_lines(text: str) -> str | None:
+    """The letter of a text that is one line, or whose first or last line is the only one that is a letter alone."""
+    lines = text.split("\n")
+    if len(lines) == 1:
+        return _letter(text) if len(text) <= _WHOLE else None
+    alone = [found[1] if (found := _LINE.fullmatch(line)) else None for line in lines]
+    named = set(filter(None, alone))
+    at_end = alone[0] or (alone[-1] and not lines[-2].rstrip().endswith(":"))
+    return named.pop() if at_end and len(named) == 1 else None

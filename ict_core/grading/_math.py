@@ -1,17 +1,23 @@
 r"""Mathematical answers, compared by math-verify.
 
-The rule, in this order, for the answer of the last box and the gold answer, each without surrounding whitespace,
-dollar signs, a final full stop, and thousands separators made of thin spaces (``,\!`` and ``\,``):
+The rule, in this order, for the answer of the last box, or of a text without one (:mod:`ict_core.grading._prose`), and
+the gold answer, each without surrounding whitespace, dollar signs, asterisks, colours, a final mark, and thousands
+separators made of thin spaces (``,\!`` and ``\,``):
 
-1. No box, or an empty one: ``no_answer``.
-2. The same text, apart from spaces that separate nothing, ``\left`` and ``\right``, and the size of a fraction
-   (``\dfrac``): ``correct``. math-verify does not find all of these equal.
+1. No answer, or an empty box: ``no_answer``.
+2. The same text, apart from spaces that separate nothing, ``\left`` and ``\right``, the size of a fraction (``\dfrac``)
+   and fonts (``\text``): ``correct``. math-verify does not find all of these equal.
 3. Both integers (ASCII digits, a minus sign, zero padding, commas between thousands): compared as integers.
-4. Otherwise math-verify decides, on both texts with a few plain forms as LaTeX (:mod:`ict_core.grading._plain`) and, if
+4. Clock times, amounts, words and digits in a base, where :mod:`ict_core.grading._everyday` knows.
+5. Otherwise math-verify decides, on both texts with a few plain forms as LaTeX (:mod:`ict_core.grading._plain`) and, if
    that finds them different, with the letter i as the imaginary unit. The whole box is parsed as LaTeX; no number is
-   picked out of prose. A box that is not LaTeX for anything is ``wrong``, unless the normalised texts agree: the answer
-   was read, and it is not the gold one. Of ``\neq`` math-verify knows nothing: its two sides are compared.
-5. An exception out of math-verify, or a parser that exhausted the stack on a box or on the gold answer, says nothing
+   picked out of prose. A box that is not LaTeX for anything is ``wrong``, unless the normalised texts agree: the
+   answer was read, and it is not the gold one. Of ``\neq`` math-verify knows nothing: its two sides are compared. An
+   inequality is compared with an interval as the interval that it describes, and a column vector with a tuple as one.
+6. Where 3 to 5 find no equality, once more without what stands before the answer: an option's letter,
+   ``\textbf{(B)}~73`` (and where the gold answer is a letter, by the letter alone), "Answer:", or a few words and "is",
+   as in ``\text{The function is even}``, none of which denies, doubts or bounds.
+7. An exception out of math-verify, or a parser that exhausted the stack on a box or on the gold answer, says nothing
    about the answer: ``error``.
 
 This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated benchmarks.
@@ -19,25 +25,42 @@ This is the type ``latex`` of MATH and MATH-500, and ``math`` of the generated b
 
 import logging
 import re
+from collections.abc import Iterator
 
 from ict_core.grading._boxes import Verdict, last_box
-from ict_core.grading._plain import as_latex, sides_of_inequation
+from ict_core.grading._everyday import same_everyday, without_fonts
+from ict_core.grading._intervals import as_interval, looks_like_interval
+from ict_core.grading._option import option
+from ict_core.grading._plain import as_latex, as_tuple, inside_fonts, sides_of_inequation
+from ict_core.grading._prose import DENIED, DOUBTED, answer_in_prose
 
 _log = logging.getLogger(__name__)
 
 _THIN = re.compile(r"(?<=[0-9])(?:,\\! *|\\,)(?=[0-9]{3}(?![0-9]))")
-_DOLLARS = re.compile(r"\$+([^$]*)\$+")
+_DELIMITED = re.compile(r"\$+([^$]*)\$+|\\\(([^$]*)\\\)|\\\[([^$]*)\\\]")
+_COLOUR = re.compile(r"\\(?:(?:text)?color *\{[a-z]{1,20}\}|(?:underline|checkmark)(?![A-Za-z]))")
+_TAIL = re.compile(r"(?:[.~*\s]|[,;](?!\\)|\\\\)*")  # what may end an answer, from its end
 _SIZE = re.compile(r"\\(?:left|right)(?![A-Za-z])|(?<=\\)[dt](?=frac)")
 _SPACE = re.compile(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z\s])")
 _SPACES = re.compile(r"\s+")
 _IMAGINARY = re.compile(r"(?<![A-Za-z\\])i(?![A-Za-z])")
+_LABEL = re.compile(r"(?:\([A-H]\)[.:]?|[A-H][).:])(?:[ ~]|\\[,;: ]|\\q?quad|(?=[0-9\\-]))+(.+)")
+_LETTER = re.compile(r"\(([A-H])\)")
+_LEAD = re.compile(r"((?:[A-Za-z$'’(),-]+\s+){0,12}?)(?:is|are|equals|(?:final )?answer ?:)(?![A-Za-z]):?\s*(.+)", re.I)
 _INTEGER = re.compile(r"(-?)([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)")
 
 
 def _normalised(answer: str) -> str:
-    answer = _THIN.sub("", answer).strip().removesuffix(".").rstrip()
-    dollars = _DOLLARS.fullmatch(answer)
-    return dollars[1].strip().removesuffix(".").rstrip() if dollars else answer
+    answer = _trimmed(_COLOUR.sub("", _THIN.sub("", answer)))
+    bare = _DELIMITED.fullmatch(answer)
+    return _trimmed(bare[1] or bare[2] or bare[3] or "") if bare else answer
+
+
+def _trimmed(answer: str) -> str:
+    """An answer without surrounding whitespace and asterisks and without marks and line breaks at its end."""
+    backwards = answer[::-1]
+    tail = _TAIL.match(backwards)
+    return backwards[tail.end() if tail else 0 :][::-1].strip(" \n\t*")
 
 
 def _spelled(answer: str) -> str:
@@ -54,23 +77,49 @@ def _integer(answer: str) -> str | None:
     return match[1] + digits if digits else "0"
 
 
+def _bare(given: str, wanted: str) -> Iterator[str]:
+    """What is left of an answer without what stands before it; see rule 6."""
+    said = inside_fonts(given)
+    if (named := option(given)) is not None:
+        if (letter := _LETTER.fullmatch(without_fonts(wanted))) and named[0] == letter[1]:
+            yield wanted
+        if label := _LABEL.fullmatch(said):
+            yield label[1].strip()
+    if said != given and given.endswith("}") and "\\" not in said:
+        yield said.strip()
+    if (lead := _LEAD.fullmatch(said)) and not DOUBTED.search(lead[1]) and not DENIED.match(lead[2]):
+        yield lead[2].strip()
+
+
 def settle_math(answer: str, gold: str) -> Verdict | None:
-    """The verdict on the content of a box where rules 1 to 3 give one, else None. Linear time; needs no math-verify."""
+    """The verdict on an answer where rules 1 to 4 give one, else None. Linear time; needs no math-verify."""
     given, wanted = _normalised(answer), _normalised(gold)
     if not given:
         return Verdict("no_answer")
-    if _spelled(given) == _spelled(wanted):
-        return Verdict.on(answer, "correct")
+    known = _known(given, wanted)
+    if not known and any(_known(bare, wanted) for bare in _bare(given, wanted)):
+        known = True
+    return None if known is None else Verdict.on(answer, "correct" if known else "wrong")
+
+
+def _known(given: str, wanted: str) -> bool | None:
+    """Whether both say the same by rules 2 to 4; None where these do not know."""
+    if _spelled(given) == _spelled(wanted) or _spelled(inside_fonts(given)) == _spelled(inside_fonts(wanted)):
+        return True
     integers = _integer(given), _integer(wanted)
-    if None in integers:
-        return None
-    return Verdict.on(answer, "correct" if integers[0] == integers[1] else "wrong")
+    return integers[0] == integers[1] if None not in integers else same_everyday(given, wanted)
 
 
-def settle_math_text(text: str, gold: str) -> Verdict | None:
-    """The verdict on the last box of a text where rules 1 to 3 give one, else None."""
+def read_math(text: str) -> str:
+    """The answer of a text: of its last box, or of its prose where it has none; "" for none. Linear time."""
     box = last_box(text)
-    return settle_math(box.answer, gold) if box else Verdict("no_answer")
+    return box.answer if box else answer_in_prose(text)
+
+
+def settle_math_text(text: str, gold: str) -> Verdict | str:
+    """The verdict on a text where rules 1 to 4 give one, else the answer, for math-verify."""
+    answer = read_math(text)
+    return settle_math(answer, gold) or answer
 
 
 def load_math_verify() -> None:
@@ -101,9 +150,19 @@ def _equal(answer: str, gold: str) -> bool:
     """Whether both say the same, in their plain forms as in LaTeX."""
     given, wanted = sides_of_inequation(answer), sides_of_inequation(gold)
     if given is None or wanted is None:
-        return given is wanted and _verified(answer, gold)
+        return given is wanted and _verified(*_alike(answer, gold))
     turned = given[::-1]
     return any(_equal(pair[0], wanted[0]) and _equal(pair[1], wanted[1]) for pair in (given, turned))
+
+
+def _alike(answer: str, gold: str) -> tuple[str, str]:
+    """Both as intervals where one is an inequality and the other an interval, as tuples where one alone is a column."""
+    intervals = as_interval(answer), as_interval(gold)
+    for described, other in (intervals, intervals[::-1]):
+        if described and (other or looks_like_interval(gold if described is intervals[0] else answer)):
+            return intervals[0] or answer, intervals[1] or gold
+    columns = as_tuple(answer), as_tuple(gold)
+    return columns if (columns[0] == answer) != (columns[1] == gold) else (answer, gold)
 
 
 def _verified(answer: str, gold: str) -> bool:
@@ -129,23 +188,22 @@ def _complex(readings: list[object]) -> list[object]:
     return [with_unit(reading) if isinstance(reading, Expr) else reading for reading in readings]
 
 
-def grade_math(text: str, gold: str) -> Verdict:
-    """Grade the last box of a text against the gold answer, under the rule in the module's docstring.
+def grade_math(answer: str, gold: str) -> Verdict:
+    """Grade an answer against the gold answer, under the rule in the module's docstring.
 
     The time is unbounded, as math-verify may evaluate what it reads: a :class:`GradingPool` is for texts that nobody
     has seen. A MemoryError passes: only the process that set the limit can tell what that means.
     """
-    box = last_box(text)
-    if box is None:
-        return Verdict("no_answer")
-    settled = settle_math(box.answer, gold)
+    settled = settle_math(answer, gold)
     if settled is not None:
         return settled
+    given, wanted = _normalised(answer), _normalised(gold)
     try:
-        equal = _equal(as_latex(_normalised(box.answer)), as_latex(_normalised(gold)))
+        forms = [form for form in (given, *_bare(given, wanted)) if same_everyday(form, wanted) is None]
+        equal = any(_equal(as_latex(form), as_latex(wanted)) for form in forms)
     except MemoryError:
         raise
     except Exception as error:  # its message is left out: printing an expression can fail or take forever
-        _log.warning("not graded: answer %.80r, gold %.80r: %s", box.answer, gold, type(error).__name__)
-        return Verdict.on(box.answer, "error")
-    return Verdict.on(box.answer, "correct" if equal else "wrong")
+        _log.warning("not graded: answer %.80r, gold %.80r: %s", answer, gold, type(error).__name__)
+        return Verdict.on(answer, "error")
+    return Verdict.on(answer, "correct" if equal else "wrong")

@@ -25,12 +25,12 @@ The rule for ``integer``, in this order:
 
 import re
 
-from ict_core.grading._boxes import Verdict, last_box, last_match
+from ict_core.grading._boxes import FONTS, Verdict, last_box, last_match
+from ict_core.grading._prose import answer_in_prose
 
 _SEPARATOR = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\!,|\\,|[\u00a0\u2009\u202f])(?=[0-9]{3}(?![0-9]))")
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[\s~{}$*]", re.DOTALL)
-_FONTS = ("text", "textbf", "textit", "textrm", "textnormal", "mathrm", "mathbf", "mathit", "mbox", "bf")
-_DRESS = frozenset("\\" + name for name in (*_FONTS, "quad", "qquad", "displaystyle"))
+_DRESS = frozenset("\\" + name for name in (*FONTS.split("|"), "quad", "qquad", "displaystyle"))
 _DRESS_MARKS = frozenset("$()[]!,;:>")
 _SPACES = re.compile(r" +")
 _NUMERAL = re.compile(r"([+-]?) ?([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)?(?:\.([0-9]+))?")
@@ -79,13 +79,6 @@ def shifted(form: str, places: int) -> str | None:
     return canonical(f"{whole}{part[:places].ljust(places, '0')}.{part[places:] or '0'}")
 
 
-_DECLARED = re.compile(
-    r"[Aa]nswer(?:\s{1,3}is)?(?:\\[a-z]{1,10}|[\s$*({:]){1,20}"
-    r"([+-]?[0-9]+(?:,[0-9]{3})*(?:\.0+)?)(?![0-9A-Za-z^/+\\_(-]|[.,:][0-9]|\*(?!\*)|\*\*[0-9])"
-)
-_WHOLE = 80  # characters of the longest text that may be one integer and nothing else
-
-
 def _read(answer: str) -> str | None:
     """The canonical number of an answer in dress, which may stand in parentheses."""
     plain = undress(answer)
@@ -98,21 +91,17 @@ def is_integer_gold(gold: str) -> bool:
     return form is not None and form.isdecimal() and len(form) <= 3
 
 
-def settle_integer(text: str, gold: str) -> Verdict | None:
-    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is none. Linear time."""
-    if box := last_box(text):
-        answer = box.answer
-    elif declared := last_match(_DECLARED, text):
-        answer = declared[1]
-    else:
-        answer = text.strip() if len(text) <= _WHOLE and _read(text) is not None else ""
+def settle_integer(text: str, gold: str) -> Verdict | str:
+    """The verdict where rules 1 and 2 give one, else the answer; ``error`` for a gold that is none. Linear time."""
+    box = last_box(text)
+    answer = box.answer if box else answer_in_prose(text)
     if not answer:
         return Verdict("no_answer")
     if not is_integer_gold(gold):
         return Verdict.on(answer, "error")
     given = _read(answer)
     if given is None:
-        return None
+        return answer
     return Verdict.on(answer, "correct" if given == _read(gold) else "wrong")
 
 
@@ -124,10 +113,11 @@ _QUANTITY = re.compile(
 _UNIT_WORD = re.compile(r"[A-Za-z][A-Za-z.'’-]*(?:\^ ?[23]|[²³])?|[€£¥₹]")
 _UNIT_LETTERS = frozenset("mgLlshCF€£¥₹")
 _UNIT_WORDS = 6
-_POWERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+POWERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _FRACTIONS = {"dozen", "dozens", "half", "quarter", "third", "thirds"}
 _OPERATIONS = {"and", "or", "to", "pi", "sqrt", "squared", "cubed", "times", "plus", "minus", "over", "mod", "choose"}
 _NOT_UNITS = _FRACTIONS | _OPERATIONS
+_FORMULA = re.compile(r"(?:\\[A-Za-z]+|[^A-Za-z\\]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|or|and)+")
 _RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?[0-9](?:[.,/:^]{0,2}[0-9])*")
 
 
@@ -149,32 +139,43 @@ def read_number(answer: str) -> str | None:
     if quantity is None:
         return None
     form, words = quantity
-    power = _POWERS[words.pop(0)] if words and words[0] in _POWERS else 0
-    changed = any(word in _NOT_UNITS or word.removesuffix("s") in _POWERS for word in words)
+    power = POWERS[words.pop(0)] if words and words[0] in POWERS else 0
+    changed = any(word in _NOT_UNITS or word.removesuffix("s") in POWERS for word in words)
     return None if changed else shifted(form, power)
 
 
-def settle_number(text: str, gold: str) -> Verdict | None:
-    """The verdict where rules 1 and 2 give one, else None; ``error`` for a gold that is no number. Linear time."""
+def settle_number(text: str, gold: str) -> Verdict | str:
+    """The verdict where rules 1 and 2 give one, else the answer; ``error`` for a gold that is none. Linear time."""
     box = last_box(text)
     marked: re.Match[str] | None = None
     for match in _MARKER.finditer(text):
         if read_number(match[1]) is not None:
             marked = match
-    boxed = box is not None and (marked is None or text.rfind(box.markup) > marked.start())
-    if box and boxed:
+    stated = True  # and not only the last number
+    if box and (marked is None or text.rfind(box.markup) > marked.start()):
         answer = box.answer
     elif marked:
         answer = marked[1].strip()
-    else:
-        run = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
-        answer = run[0] if run else ""
+    elif not (answer := _declared(text)):
+        answer, stated = _last_number(text), False
     if not answer:
         return Verdict("no_answer")
     wanted = read_number(gold)
     if wanted is None:
         return Verdict.on(answer, "error")
     given = read_number(answer)
-    if given is None and boxed and _quantity(answer) is None:
-        return None
+    if given is None and stated and _quantity(answer) is None:
+        return answer
     return Verdict.on(answer, "correct" if given == wanted else "wrong")
+
+
+def _declared(text: str) -> str:
+    """What a text declares, where that is a number or a formula with digits, else ""."""
+    said = answer_in_prose(text, sentences=False)
+    formula = _FORMULA.fullmatch(said) and any(map(str.isdigit, said))
+    return said if said and (formula or read_number(said) is not None) else ""
+
+
+def _last_number(text: str) -> str:
+    run = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
+    return run[0] if run else ""

@@ -2,26 +2,47 @@ r"""Ways in which people and models write mathematics without LaTeX, as LaTeX, b
 
 Each changes only what math-verify reads otherwise or not at all; an answer that has none of these stays as it is:
 
-* ``45°``, ``√3``, ``π``, ``≠``, ``−``, ``×``, ``·``, and fractions in one character, ``½``;
-* ``pi`` as a word of its own or after a number, a power ``2**3``;
-* a mixed number that is the whole answer, ``1 1/2``;
-* an equation with a single letter alone on its right, ``2 = x``;
+* ``45°``, ``√3``, ``π``, ``≠``, ``≤``, ``∞``, ``∪``, ``−``, ``×``, ``·``, fractions in one character, ``½``, ``<=``;
+* ``sqrt(3)`` and ``sin x`` without a backslash, ``pi`` as a word of its own or after a number, a power ``2**3``;
+* ``1e3``;
+* a mixed number that is the whole answer, ``1 1/2``; ``0.1\overline{6}``; ``C(5,2)`` and ``_5C_2``;
+* an equation with a single letter alone on its right, ``2 = x``; ``\approx`` before the answer, ``\pmod{n}`` after it;
+* a ratio in words, ``2 to 1``; one ``\pm`` as two answers; a vector in angle brackets as a tuple; ``\emptyset``;
 * sine, cosine and tangent of a number of degrees, which are of radians once the degree sign is gone.
 """
 
 import re
 
+from ict_core.grading._boxes import FONTS
+
 _SIGNS = str.maketrans(
-    {"°": r"^\circ ", "π": r"\pi ", "≠": r"\neq ", "−": "-", "×": r"\times ", "·": r"\cdot "}
+    {"°": r"^\circ ", "π": r"\pi ", "≠": r"\neq ", "−": "-", "×": r"\times ", "·": r"\cdot ", "±": r"\pm "}
+    | {"≤": r"\le ", "≥": r"\ge ", "∞": r"\infty ", "∪": r"\cup ", "∈": r"\in "}
     | {
         sign: rf"\frac{{{n}}}{{{d}}}"
         for sign, n, d in (("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4))
     }
 )
-_ROOT = re.compile(r"√ *(?:\(([^()]{1,40})\)|\{([^{}]{1,40})\}|([0-9]{1,20}|[A-Za-z]))")
+_ROOT = re.compile(
+    r"(?:√|(?<![A-Za-z\\])sqrt) *"
+    r"(?:\(((?:[^()]|\([^()]{1,40}\)){1,80})\)|\{([^{}]{1,40})\}|([0-9]{1,20}|[A-Za-z](?![A-Za-z])))"
+)
+_FUNCTION = re.compile(r"(?<![A-Za-z\\{])(sin|cos|tan|cot|sec|csc|ln|log|exp)(?=[ (^0-9])")
 _PI = re.compile(r"(?<![A-Za-z\\])pi(?![A-Za-z])")
 _POWER = re.compile(r"\*\* *(-?[0-9]{1,20}|[A-Za-z]|\((?:[^()]{1,40})\))")
+_SCIENTIFIC = re.compile(r"(-?[0-9]{1,20}(?:\.[0-9]{1,20})?)[eE]\+?(-?[0-9]{1,3})")
 _MIXED = re.compile(r"(-?)([0-9]{1,20}) +([0-9]{1,20}) */ *([0-9]{1,20})")
+_RATIO = re.compile(r"([0-9]{1,20}) *(?:to|\\text *\{ *to *\}) *([0-9]{1,20})")
+_REPEATING = re.compile(r"([0-9]{0,10})\.([0-9]{0,10})\\overline *\{([0-9]{1,10})\}")
+_CHOOSE = re.compile(
+    r"(?<![A-Za-z])C\( *([0-9]{1,6}) *, *([0-9]{1,6}) *\)|(?:\{\})?[_^]\{?([0-9]{1,6})\}? *C_\{?([0-9]{1,6})\}?"
+)
+_VECTOR = re.compile(r"\\langle(?![A-Za-z])(.*)\\rangle")
+_COLUMN = re.compile(r"\\begin\{([bp]matrix)\}([^&]*)\\end\{\1\}")
+_MODULO = re.compile(r" *(?:\\pmod *(?:\{[^{}]{1,20}\}|[0-9])|\(mod [0-9]{1,20}\))")
+_ABOUT = re.compile(r"\\(?:approx|simeq)(?![A-Za-z]) *|≈ *")
+_LINES = ((r"\degree", r"^\circ "), (r"\emptyset", r"\varnothing"), ("<=", r"\le "), (">=", r"\ge "), ("!=", r"\neq "))
+_FONT_GROUP = re.compile(rf"\\(?:{FONTS})\s*\{{([^{{}}]*)\}}")
 _TURNED = re.compile(r"([^=<>A-Za-z\\][^=<>]*|\\[^=<>]*[^=<> ]) *= *([A-Za-z])")
 _DEGREES = re.compile(
     r"\\(sin|cos|tan|cot|sec|csc)(?: *\\left)? *(?:\(|\{)? *(-?[0-9]{1,6}(?:\.[0-9]{1,6})?)"
@@ -32,15 +53,46 @@ _DEGREES = re.compile(
 def as_latex(answer: str) -> str:
     """The answer with these forms as LaTeX; linear time."""
     answer = answer.translate(_SIGNS)
+    for sign, latex in _LINES:
+        answer = answer.replace(sign, latex)
+    answer = _ABOUT.sub("", answer, count=1) if _ABOUT.match(answer) else answer
+    answer = _MODULO.sub("", answer).replace(r"\equiv", "=") if _MODULO.search(answer) else answer
     answer = _ROOT.sub(lambda m: rf"\sqrt{{{m[1] or m[2] or m[3]}}}", answer)
+    answer = _FUNCTION.sub(r"\\\1", answer)
     answer = _PI.sub(r"\\pi ", answer)
     answer = _POWER.sub(lambda m: f"^{{{m[1]}}}", answer)
+    answer = _REPEATING.sub(_fraction, answer)
+    answer = _CHOOSE.sub(lambda m: rf"\binom{{{m[1] or m[3]}}}{{{m[2] or m[4]}}}", answer)
     answer = _DEGREES.sub(lambda m: rf"\{m[1]}\left(\frac{{{m[2]}\pi}}{{180}}\right)", answer)
+    answer = _VECTOR.sub(r"(\1)", answer)
+    if scientific := _SCIENTIFIC.fullmatch(answer.strip()):
+        return rf"{scientific[1]} \times 10^{{{scientific[2]}}}"
+    if ratio := _RATIO.fullmatch(answer.strip()):
+        return f"{ratio[1]}:{ratio[2]}"
     if mixed := _MIXED.fullmatch(answer.strip()):
         return rf"{mixed[1]}\left({mixed[2]}+\frac{{{mixed[3]}}}{{{mixed[4]}}}\right)"
     if turned := _TURNED.fullmatch(answer.strip()):
         return f"{turned[2]}={turned[1].strip()}"
+    if answer.count(r"\pm") == 1 and "," not in answer:
+        return ", ".join(answer.replace(r"\pm", sign) for sign in "+-")
     return answer
+
+
+def _fraction(decimal: re.Match[str]) -> str:
+    whole, part, period = decimal[1] or "0", decimal[2], decimal[3]
+    numerator = int(whole + part + period) - int(whole + part)
+    return rf"\frac{{{numerator}}}{{{'9' * len(period)}{'0' * len(part)}}}"
+
+
+def as_tuple(answer: str) -> str:
+    """A matrix of one column as a tuple; anything else as it is."""
+    column = _COLUMN.fullmatch(answer.strip())
+    return "(" + ", ".join(column[2].split(r"\\")) + ")" if column else answer
+
+
+def inside_fonts(answer: str) -> str:
+    r"""An answer with what ``\text`` and its kin hold in their place."""
+    return _FONT_GROUP.sub(r"\1", answer)
 
 
 _UNEQUAL = re.compile(r"\\neq?(?![A-Za-z])")

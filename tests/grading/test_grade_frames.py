@@ -4,8 +4,8 @@ from real_rows import math_train, rows
 
 from ict_core.errors import UserError
 from ict_core.grading import _grade as grade_module
-from ict_core.grading import grade_completions, last_box
-from ict_core.grading._math import _equal, grade_math
+from ict_core.grading import grade_answer, grade_completions, last_box
+from ict_core.grading._math import _equal
 from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, write_frame
 
 LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}
@@ -87,7 +87,7 @@ def test_canaries_abort_the_job(monkeypatch):
 
 def test_the_box_of_a_real_solution_holds_its_answer():
     math_500 = rows("HuggingFaceH4/MATH-500/default/test.jsonl")
-    other = [r["unique_id"] for r in math_500 if grade_math(r["solution"], r["answer"]).status != "correct"]
+    other = [r["unique_id"] for r in math_500 if grade_answer(r["solution"], r["answer"], "latex").status != "correct"]
     assert other == []
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.grading import Verdict, load_math_verify
-from ict_core.grading._math import _equal, _integer, grade_math, settle_math
+from ict_core.grading import Verdict, grade_answer, load_math_verify
+from ict_core.grading._math import _equal, _integer, settle_math
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ from ict_core.grading._math import _equal, _integer, grade_math, settle_math
     ],
 )
 def test_hand_cases(answer, gold, status):
-    assert grade_math(f"so \\boxed{{{answer}}}.", gold).status == status
+    assert grade_answer(f"so \\boxed{{{answer}}}.", gold, "latex").status == status
 
 
-def test_no_box_is_no_answer():
-    assert grade_math("the answer is 85", "85") == ("no_answer", "")
+def test_a_number_in_prose_is_no_answer():
+    assert grade_answer("85 is not prime", "85", "latex") == ("no_answer", "")
 
 
 @pytest.mark.parametrize("name", ["parse", "verify"])
@@ -66,7 +66,7 @@ def test_an_exception_is_an_error_and_not_wrong(monkeypatch, caplog, name, error
         raise error
 
     monkeypatch.setattr(math_verify, name, broken)
-    assert grade_math(r"\boxed{1/2}", "0.5") == ("error", "1/2")
+    assert grade_answer(r"\boxed{1/2}", "0.5", "latex") == ("error", "1/2")
     assert error.__name__ in caplog.text
 
 
@@ -76,7 +76,7 @@ def test_an_exception_that_parse_swallows(monkeypatch, error, status):
         raise error
 
     monkeypatch.setattr(math_verify.parser, "parse_latex_cached", broken)
-    assert grade_math(r"\boxed{\sqrt{12}}", r"2\sqrt{3}").status == status
+    assert grade_answer(r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "latex").status == status
 
 
 def test_a_swallowed_memory_error_is_raised(monkeypatch):
@@ -85,16 +85,16 @@ def test_a_swallowed_memory_error_is_raised(monkeypatch):
 
     monkeypatch.setattr(math_verify.parser, "parse_latex_cached", broken)
     with pytest.raises(MemoryError):
-        grade_math(r"\boxed{\sqrt{12}}", r"2\sqrt{3}")
+        grade_answer(r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "latex")
 
 
 def test_nan_is_an_error():
-    assert grade_math(r"\boxed{3}", r"\frac{1}{0}").status == "error"
+    assert grade_answer(r"\boxed{3}", r"\frac{1}{0}", "latex").status == "error"
 
 
 @pytest.mark.slow
 def test_deep_nesting_is_an_error_and_not_wrong():
-    assert grade_math(r"\boxed{" + "-" * 1000 + "5}", "x").status == "error"
+    assert grade_answer(r"\boxed{" + "-" * 1000 + "5}", "x", "latex").status == "error"
 
 
 def test_loading_is_quiet(caplog):
@@ -137,7 +137,7 @@ def test_not_an_integer(text):
 
 @given(st.one_of(integers.map(str), st.text(st.characters(exclude_characters="\\{}")).filter(lambda t: t.strip(" .$"))))
 def test_gold_is_correct_against_itself_in_a_box(gold):
-    verdict = grade_math(f"I think \\boxed{{{gold}}}", gold)
+    verdict = grade_answer(f"I think \\boxed{{{gold}}}", gold, "latex")
     assert verdict.status == ("correct" if settle_math(gold, gold) != Verdict("no_answer") else "no_answer")
 
 

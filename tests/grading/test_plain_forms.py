@@ -2,8 +2,8 @@
 
 import pytest
 
+from ict_core.grading import grade_answer
 from ict_core.grading._choice import grade_choice
-from ict_core.grading._math import grade_math
 from ict_core.grading._plain import as_latex, sides_of_inequation
 
 RIGHT = [
@@ -91,12 +91,12 @@ WRONG = [
 
 @pytest.mark.parametrize(("answer", "gold"), RIGHT)
 def test_what_says_the_same_is_right(answer, gold):
-    assert grade_math(rf"so \boxed{{{answer}}}", gold).status == "correct"
+    assert grade_answer(rf"so \boxed{{{answer}}}", gold, "latex").status == "correct"
 
 
 @pytest.mark.parametrize(("answer", "gold"), WRONG)
 def test_what_says_something_else_is_wrong(answer, gold):
-    assert grade_math(rf"so \boxed{{{answer}}}", gold).status == "wrong"
+    assert grade_answer(rf"so \boxed{{{answer}}}", gold, "latex").status == "wrong"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,158 @@
+r"""The answer of a text that has no box: what it declares, or what its last sentence comes to.
+
+The rule, in this order; a text that fits none of it has no answer:
+
+1. The last declaration: "answer is X", "Answer: X", "**Final Answer**" and X on the next line; or a last line "#### X".
+   X ends with its sentence, its line, or before "because", "since", "which" and their like. "If the answer is X", "the
+   answer is not X", "either X", "the answer is X?" and what a later "wait" or "that is wrong" takes back declare none.
+2. The last sentence, where it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals"
+   and their like ("the largest value of $a$ is $2$."), or after a first word such as "so" or "therefore" where the
+   sentence has no other mathematics; or in a number after "is" or "=", where it begins so or ends in a full stop. A
+   unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at least", "where") gives nothing.
+3. The whole text, where it is short and nothing but mathematics.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+from ict_core.grading._boxes import last_box, last_match
+
+_LONGEST = 200  # characters of an answer
+_MOST = 20  # declarations of a text that are looked at, from its end
+_END_OF_TEXT = 600  # characters in which the last sentence is looked for
+_SPAN = re.compile(r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$|\\\(([^\n]{1,200}?)\\\)|\\\[(.{1,200}?)\\\]", re.DOTALL)
+_STOP = re.compile(
+    rf"(?P<span>{_SPAN.pattern})|(?P<end>\n|[.?](?=[*_\s)\"'”]|$))"
+    r"|(?P<cause>,?\s(?:because|since|as|so|which|where|when|by|due|given|for|after|from)(?![A-Za-z])|;)",
+    re.DOTALL,
+)
+_ADVERB = re.compile(
+    r"(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|probably|equal to|given by)[,:]?\s+){1,3}",
+    re.I,
+)
+DENIED = re.compile(
+    r"(?:not|no|never|neither|either|between|about|around|approximately|roughly|at (?:least|most)|unknown"
+    r"|(?:more|less|greater|fewer|smaller|larger|bigger) than)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|scratch that|on second thoughts?"
+    r"|(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not right|not correct)|made an? (?:mistake|error))\b",
+    re.IGNORECASE,
+)
+DOUBTED = re.compile(
+    r"(?<![A-Za-z])(?:not|no|never|neither|nor|cannot|if|unless|suppose|assum\w{1,5}|whether|let|maybe|perhaps|might|may"
+    r"|could|would|either|where|check|suffices?|consider|cases?|when|between|about|approximately|roughly|contradict\w{0,5}"
+    r"|wrong|try|incorrect|impossible|multiples?|at (?:least|most)|(?:more|less|greater|fewer|smaller|larger) than"
+    r"|divided|multiplied|times)(?![A-Za-z])|n['’]t(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_CONCLUDING = re.compile(
+    r"[*_\s]*(?:so|thus|hence|therefore|finally|in conclusion|in total|consequently|we conclude)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_IS = r"(?:is|are|equals|measures|equal to|be|becomes|get|obtain|have|gives|yields|find)"
+_LEADS_ON = re.compile(
+    r"(?<![A-Za-z])(?:for|of|with|at|in|by|from|on|to|over|per|and|plus|minus|first|other|next|last|these|all)\s*$",
+    re.I,
+)
+_LAST_IS = re.compile(rf"(?<![A-Za-z]){_IS}:?\s+(?:simply |just |exactly |therefore |thus )?(?=[^A-Za-z]|$)")
+_NUMBER = re.compile(r"(?:\\?\$)?-?[0-9][0-9,]*(?:\.[0-9]+)?(?:/[0-9]+)?\\?%?")
+_AFTER_IS = re.compile(rf"(?:=|(?<![A-Za-z]){_IS})\s*({_NUMBER.pattern})")
+_JOINED = re.compile(r"[\s*_,]*(?:(?:and|or)\s*)?")
+_UNIT = re.compile(r"[\s*_]*(?:(?!cases?|steps?|terms?|or|and)[A-Za-z²³^]{1,15}\s?){0,4}[*_\s]*")
+_SENTENCE_END = re.compile(r"(?:[.!?][*_\"”)]{0,3}(?=\s)|\n\s*\n)\s*")
+_MARKED = re.compile(r"(?:^|\n)#### ?([^\n]{1,200})\s{0,20}\Z")
+_VALUE = re.compile(
+    r"(?:[A-Za-z] ?= ?)?"
+    r"(?:[^A-Za-z=\\{]|\\(?!boxed)[A-Za-z]+|(?<=[A-Za-z^_}\]])\{|\\[{}]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])){1,80}"
+)
+
+
+def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
+    """Where each of the last declarations of a text stands, and what it declares ("" where it denies). Linear time.
+
+    Args:
+        text: the text.
+        noun: a regular expression of what is declared, such as ``answers?``.
+    """
+    declared = re.compile(
+        r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another)\s{1,3}(?:that\s{1,3})?)?"
+        rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in)\s[^.:\n]{{0,80}}?)?"
+        r"(?:[*_\s]{0,4}[:=]|\s{1,3}(?:is|are|was|equals|(?:would|should|must|will|has to) be)(?![A-Za-z'’])"
+        r"|[*_#\s]{0,4}(?=\n))[\s*_:>]{0,20}",
+        re.IGNORECASE,
+    )
+    for found in deque((found for found in declared.finditer(text) if not found["supposed"]), maxlen=_MOST):
+        content = _content(text[found.end() : found.end() + 2 * _LONGEST])
+        if content:
+            yield found.start(), "" if DENIED.match(content) else content
+
+
+def _content(rest: str) -> str:
+    """What stands in a text from here to the end of the sentence, the line or the clause, without dollar signs."""
+    end = len(rest)
+    for stop in _STOP.finditer(rest):
+        if stop["span"] is None:
+            end = stop.start()
+            if stop[0] == "?":
+                return ""
+            break
+    content = _ADVERB.sub("", _plain(rest[:end]), count=1)
+    return content if len(content) <= _LONGEST else ""
+
+
+def _plain(text: str) -> str:
+    """A piece of prose without the delimiters of mathematics and without asterisks."""
+    inside = _SPAN.sub(lambda span: next(filter(None, span.groups())), text)
+    return inside.replace("**", "").strip(" \n\t*_`:").removesuffix(".").rstrip()
+
+
+def _last_sentence(text: str) -> str:
+    """What the last sentence comes to, or "" where it comes to nothing; see rule 2."""
+    text = text[-_END_OF_TEXT:].rstrip("*_ \n\t")
+    ended = text.removesuffix(".")
+    begin = last_match(_SENTENCE_END, _SPAN.sub(lambda span: "$" * len(span[0]), ended))
+    sentence = ended[begin.end() if begin else 0 :]
+    spans = list(_SPAN.finditer(sentence))
+    concluding = _CONCLUDING.match(sentence) is not None
+    if not spans:
+        number = last_match(_AFTER_IS, sentence) if concluding or ended != text else None
+        plain = number and not DOUBTED.search(sentence) and _UNIT.fullmatch(sentence, number.end())
+        return number[1] if number and plain else ""
+    first = len(spans) - 1
+    while first and _JOINED.fullmatch(sentence, spans[first - 1].end(), spans[first].start()):
+        first -= 1
+    before, after = sentence[: spans[first].start()].rstrip("*_ \n:") + " ", sentence[spans[-1].end() :]
+    if DOUBTED.search(_SPAN.sub(" ", before)) or not _UNIT.fullmatch(after):
+        return ""
+    of_one = len({_plain(span[0]).rpartition("=")[0] for span in spans}) == 1
+    if any(match.end() == len(before) for match in _LAST_IS.finditer(before)) or (
+        concluding and first == 0 and of_one and not _LEADS_ON.search(before)
+    ):
+        return _plain(sentence[spans[first].start() :])
+    return ""
+
+
+def answer_in_prose(text: str, sentences: bool = True) -> str:
+    """The answer of a text without a box, "" if it has none; only a declared one unless ``sentences``. Linear time."""
+    found = next(iter(deque(declarations(text, "(?:final )?ans(?:wers?)?"), maxlen=1)), None)
+    if (marked := _MARKED.search(text)) and sentences:
+        answer = _plain(marked[1])
+    elif found is not None and not _TAKEN_BACK.search(text, found[0]):
+        answer = found[1]
+    else:
+        answer = (_last_sentence(text) or _whole(text)) if sentences else ""
+    box = last_box(f"\\boxed{{{answer}}}")
+    return answer if box and box.answer == answer and len(answer) <= _LONGEST else ""
+
+
+def _whole(text: str) -> str:
+    """A whole text that is nothing but mathematics, else ""."""
+    text = text.strip().strip("*_ ").removesuffix(".")
+    if len(text) > _LONGEST:
+        return ""
+    if span := _SPAN.fullmatch(text):
+        return next(filter(None, span.groups())).strip()
+    return text if any(c.isascii() and c.isalnum() for c in text) and _VALUE.fullmatch(text) else ""
