@@ -228,7 +228,7 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             os.close(told)
-            if not os.read(begins, 1):  # the server has died before the client knew the process, and starts it by itself
+            if not os.read(begins, 1):  # the server died before its client knew the process
                 os._exit(1)
             os.close(begins)
             self._become(client, request, descriptors)
