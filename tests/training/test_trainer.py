@@ -27,6 +27,7 @@ from ict_core.training import (
     sample_lean,
     verifier_reward,
 )
+from ict_core.training._run import StopAfter
 from ict_core.training._token_log import TrainingLog
 
 STEPS = 3
@@ -87,9 +88,11 @@ def problems() -> pd.DataFrame:
     return training_problems(0, 40, set())
 
 
-def run(checkpoint, problems, training, method, tmp_path, seed=0):
+def run(checkpoint, problems, training, method, tmp_path, seed=0, stop_after=None):
     training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed)
     trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
+    if stop_after is not None:
+        trainer.add_callback(StopAfter(stop_after))
     trainer.train()
     return trainer.model.state_dict(), log
 
@@ -255,7 +258,7 @@ def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problem
     rule = top(Fraction(1, 10), warmup_steps=2)
     _, log = run(tiny_checkpoint, problems, recipe(), rule, tmp_path)
     grpo, _ = run(tiny_checkpoint, problems, recipe(steps=2), GRPO, tmp_path)
-    warm, _ = run(tiny_checkpoint, problems, recipe(steps=2), rule, tmp_path)
+    warm, _ = run(tiny_checkpoint, problems, recipe(), rule, tmp_path, stop_after=2)
     steps = log.steps()
     assert steps["selecting"].tolist() == [False, False, True]
     assert steps["kept_share"].tolist()[:2] == [1.0, 1.0]
