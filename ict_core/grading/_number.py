@@ -5,8 +5,9 @@ Both kinds are brought to one form without arithmetic: linear time, and no limit
 The rule for ``number``, in this order:
 
 1. Of the last line ``#### N`` and the last box, the one that begins later counts. A line counts whose text after the
-   four signs is a number in dress (rule 2); others are headings. Without both, the last number of the text counts. An
-   empty box, or a text without any digit, is ``no_answer``.
+   four signs is a number in dress (rule 2); others are headings. Without both, what the text declares counts ("the
+   answer is 18"), where that is a number or a formula, and else its last number. An empty box, or a text without any
+   digit, is ``no_answer``.
 2. Dress does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``, ``1\,234``),
    ``\text{}`` and its kin, a unit of a few words, a percent or degree sign, a full stop at the end. Decimals that are
    equal are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer
@@ -16,8 +17,8 @@ The rule for ``number``, in this order:
 
 The rule for ``integer``, in this order:
 
-1. The last box counts. Without a box the last "answer is N" or "answer: N" counts, and without that the whole text,
-   where it is one integer. An empty box, or none of the three, is ``no_answer``: no number is picked out of prose.
+1. The last box counts. Without a box what the text declares, or its last sentence comes to, counts
+   (:mod:`ict_core.grading._prose`). An empty box, or none of these, is ``no_answer``: no number is picked out of prose.
 2. Dollar signs, ``\text{}`` and its kin, parentheses, a full stop at the end, zero padding (``033``), commas between
    thousands and a decimal part of zeros (``33.0``) do not matter. What is then an ASCII numeral is compared as one.
 3. A box that holds something else, such as ``m+n=33`` or ``\frac{66}{2}``, is compared by math-verify too.

@@ -7,8 +7,8 @@ The rule, in this order; a text that fits none of it has no answer:
    answer is not X", "either X", "the answer is X?" and what a later "wait" or "that is wrong" takes back declare none.
 2. The last sentence, where it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals"
    and their like ("the largest value of $a$ is $2$."), or after a first word such as "so" or "therefore" where the
-   sentence has no other mathematics; or in a number after "is" or "=", where it begins so or ends in a full stop. A
-   unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at least", "where") gives nothing.
+   sentence has no other mathematics; or in a number after "is" or "=" where it begins so, or after "is" before a full
+   stop. A unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at least") gives nothing.
 3. The whole text, where it is short and nothing but mathematics.
 """
 
@@ -118,7 +118,9 @@ def _last_sentence(text: str) -> str:
     spans = list(_SPAN.finditer(sentence))
     concluding = _CONCLUDING.match(sentence) is not None
     if not spans:
-        number = last_match(_AFTER_IS, sentence) if concluding or ended != text else None
+        number = last_match(_AFTER_IS, sentence)
+        if number and not concluding and (ended == text or number[0][0] == "="):
+            return ""
         plain = number and not DOUBTED.search(sentence) and _UNIT.fullmatch(sentence, number.end())
         return number[1] if number and plain else ""
     first = len(spans) - 1
