@@ -84,7 +84,9 @@ def shadow(
     from ict_core.tools.inspection import chosen_problems
 
     rollouts.check()
-    rules = distinct_rules({name: own for name, own in load_methods(methods).items() if own.control is None})
+    every = {name: own for name, own in load_methods(methods).items() if own.control is None}
+    left_out = [name for name, own in every.items() if own.known_steps and not rollouts.known_forks]
+    rules = distinct_rules({name: own for name, own in every.items() if name not in left_out})
     template = load_model(model).prompt if model else None
     asked = chosen_problems(problems, **asdict(draw))
     asked = asked.assign(prompt=templated(template, asked["prompt"]))
@@ -96,6 +98,8 @@ def shadow(
     right = groups.rewards.nanmean().item()
     print(f"{len(scored.tokens)} tokens of {len(groups.rewards)} rollouts, of which {right:.0%} are right")
     print(side_by_side(scored))
+    if left_out:
+        print(f"left out: {', '.join(left_out)}; with --known-forks alone, for problems whose steps are known")
 
 
 @command("tokens", portable=True)

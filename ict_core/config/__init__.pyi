@@ -35,6 +35,7 @@ from ._section import Name as Name
 from ._section import Section as Section
 from ._section import read_section as read_section
 from ._selectors import method_schema as method_schema
+from ._selectors import selector_sections as selector_sections
 from ._study import BASE_VARIANT as BASE_VARIANT
 from ._study import Study as Study
 from ._study_file import Cell as Cell

@@ -78,6 +78,7 @@ def load_study(path: Path) -> Study:
         folders["methods"].note(variant, _check_ablation(method, methods))
         if training is not None:
             folders["methods"].note(variant, _check_method(method, training, file.training))
+        folders["methods"].note(variant, _check_steps(method, file))
     for name, model in models.items():
         if isinstance(model, LocalModel):
             folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
@@ -216,13 +217,20 @@ def _check_method(method: Method, training: Training, recipe: str) -> Iterator[F
         allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
         yield refused("group_size", method.group_size, allowed)
     if training.updates == 1:
-        idle = {"surrogate": method.surrogate is not None, "selector": method.selector == "lopti"}
+        idle = {"surrogate": method.surrogate is not None, "selector": method.two_updates}
         for key in (key for key, stated in idle.items() if stated):
             allowed = f"with updates_per_rollout >= 2 alone, and the training {recipe!r} has one update a rollout batch"
             yield refused(key, getattr(method, key), allowed)
     if method.warmup_steps is not None and method.warmup_steps >= training.steps:
         allowed = f"less than the {training.steps} steps of the training {recipe!r} (else nothing is selected)"
         yield refused("warmup_steps", method.warmup_steps, allowed)
+
+
+def _check_steps(method: Method, file: StudyFile) -> Iterator[Fault]:
+    """A rule that reads the true steps of the training problems has problems whose steps are known."""
+    if method.known_steps and file.data.train_sets is not None:
+        allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
+        yield refused("selector", method.selector, allowed)
 
 
 def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:

@@ -185,6 +185,9 @@ class Method(Section):
 
     selector: str  # narrowed to a literal by each section of a selector
     warmup_steps: ClassVar[int | None]  # optimiser steps that train every token before the mask is on
+    ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, if it is no parameter
+    two_updates: ClassVar[bool] = False  # whether the rule is about a second update on the same rollouts
+    known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which generated problems alone have
     normaliser: Normaliser
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier

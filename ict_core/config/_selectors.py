@@ -6,7 +6,7 @@ Every section here that states its `selector` is one of those that a file of met
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, Union, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import Field
 
@@ -29,11 +29,17 @@ class Percent(Method):
         return {"fraction": self.fraction}
 
 
+def selector_sections() -> dict[str, type[Method]]:
+    """The sections here that state a selector, by it."""
+    sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
+    stated = {kind: kind.model_fields["selector"].annotation for kind in sections}
+    return {get_args(named)[0]: kind for kind, named in stated.items() if get_origin(named) is Literal}
+
+
 def method_schema() -> Any:
     """The type of a file of `configs/methods`: any of the sections here, told apart by `selector`."""
-    sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
-    stated = [kind for kind in sections if get_origin(kind.model_fields["selector"].annotation) is Literal]
-    return Annotated[Union[tuple(stated)], Field(discriminator="selector")]  # noqa: UP007
+    sections = list(selector_sections().values())
+    return Annotated[Union[tuple(sections)], Field(discriminator="selector")]  # noqa: UP007
 
 
 class Grpo(Method):
@@ -48,6 +54,7 @@ class HighEntropy(Percent):
 
     selector: Literal["high-entropy"]
     warmup_steps: ClassVar[int] = 0
+    ranks_by: ClassVar[str] = "h1"
 
 
 class Stapo(Method):
@@ -208,9 +215,18 @@ class Lopti(Method):
     selector: Literal["lopti"]
     eta: float = Field(gt=0, lt=1)
     warmup_steps: ClassVar[int] = 0
+    two_updates: ClassVar[bool] = True
 
     def parameters(self) -> dict[str, Any]:
         return {"eta": self.eta}
+
+
+class OracleDecisions(Method):
+    """The tokens that decide whether a response is right, told by the true steps of generated problems."""
+
+    selector: Literal["oracle-decisions"]
+    warmup_steps: ClassVar[int] = 0
+    known_steps: ClassVar[bool] = True
 
 
 class Stare(Percent):

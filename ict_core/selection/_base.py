@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ict_core.config import Control, Method
+from ict_core.config import Control, Method, selector_sections
 from ict_core.selection._registry import SELECTORS
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -22,6 +22,7 @@ class TokenBatch:
     mask: Tensor  # (B, T) bool, True at response tokens
     token_ids: Tensor | None = None  # (B, T) of the vocabulary; None where they are not known
     update: int = 0  # of those on this batch: which one the weights are for
+    decisions: Tensor | None = None  # (B, T) bool, the tokens that decide; None where the problems' steps are not known
 
 
 Selector = Callable[..., Tensor]
@@ -127,6 +128,11 @@ class Rule:
         """The rule of a variant."""
         return cls(name, method.selector, method.parameters(), method.control)
 
+    @property
+    def traits(self) -> type[Method]:
+        """What the selector's section states of every variant (``ranks_by``, ``two_updates``, ``known_steps``)."""
+        return selector_sections().get(self.selector, Method)
+
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
         """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` is of random draws."""
         if not batch.mask.any():
@@ -137,7 +143,7 @@ class Rule:
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
         """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
-        name = "h1" if self.selector == "high-entropy" else self.parameters.get("score")
+        name = self.traits.ranks_by or self.parameters.get("score")
         if name is None:
             return None
         if name == "random":  # the very draws of `kept`

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ict_core.errors import UserError
 from ict_core.evaluation import Request, Sampling, TransformersEngine, context_length, load_engine, stop_token_ids
 from ict_core.grading import GradingPool
 from ict_core.models import lm_head
-from ict_core.problems.mini import fork_tokens
+from ict_core.problems.mini import decision_tokens, fork_tokens
 from ict_core.process import Progress
 from ict_core.seeding import derive_seed
 from ict_core.selection import Rule
@@ -61,6 +62,23 @@ class Groups:
         """Prompts and responses."""
         return Rollouts(self.prompt_ids, self.prompt_mask, self.completion_ids, self.completion_mask)
 
+    def decisions(self, rules: Sequence[Rule]) -> Tensor | None:
+        """The tokens that decide, (B, T) bool, where one of these rules reads them; else None.
+
+        Raises:
+            UserError: a rule reads them, and the problems' true steps are not known.
+        """
+        reading = [rule.name for rule in rules if rule.traits.known_steps]
+        if not reading:
+            return None
+        if self.forks.isnan().any():
+            raise UserError(f"{reading[0]}: reads true steps; allowed: on the mini world's problems, whose are known")
+        size, mask = self.statistics.group_size, self.completion_mask
+        prompts = self.problems["prompt"].repeat(size)
+        own = [ids[on].tolist() for ids, on in zip(self.completion_ids, mask, strict=True)]
+        marks = [decision_tokens(self.tokenizer, prompt, ids) for prompt, ids in zip(prompts, own, strict=True)]
+        return torch.zeros_like(mask).masked_scatter(mask, torch.tensor(sum(marks, [])))
+
 
 @dataclass(frozen=True)
 class GroupSampling:
@@ -70,7 +88,7 @@ class GroupSampling:
     temperature: float  # of the sampling; the policy is read at it
     max_new_tokens: int  # the longest response
     seed: int  # from which the seed of each (problem, rollout) is derived; a rollout depends on no other
-    known_forks: bool = False  # whether the problems are the mini world's, whose decision points are known
+    known_forks: bool = False  # whether the problems are the mini world's, whose steps and decision points are known
     alternatives: int = 0  # k, the number of likeliest tokens that are kept at every position
     threads: int = 1  # of the CPU
 
@@ -180,9 +198,10 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
     All groups, sampled at this temperature, are one batch, which is also the scope of a rule whose scope is the batch.
     The seed is of the rules' random draws.
     """
-    tokens = token_frame(groups)
-    shadow, overlap = score_step(tokens, rules, seed)
-    batch = rebuilt(tokens)
+    tokens, decisions = token_frame(groups), groups.decisions(rules)
+    known = tokens if decisions is None else tokens.assign(decides=decisions[groups.completion_mask].numpy())
+    shadow, overlap = score_step(known, rules, seed)
+    batch = rebuilt(known)
     weights = [rule.weights(batch, rule_seed(seed, rule, STEP)) for rule in rules]
     carried = gradients(groups, weights, temperature).assign(rule=[rule.name for rule in rules])
     return Scored(tokens, shadow, overlap, carried[list(records.GRADIENTS)])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ict_core.errors import UserError
 from ict_core.selection import Rule
 from ict_core.shadow._score import applied, composed, overlap, parts
 from ict_core.statistics import POINTS, elbow, mean_sorted_curve
@@ -25,7 +26,15 @@ class Prompts(NamedTuple):
 
     @classmethod
     def of(cls, tokens: pd.DataFrame, rules: Sequence[Rule], seed: int) -> "Prompts":
-        """All rules on all tokens; the seed is of their random draws."""
+        """All rules on all tokens; the seed is of their random draws.
+
+        Raises:
+            UserError: a rule reads true steps, which are not known of these tokens.
+        """
+        for rule in rules:
+            if rule.traits.known_steps:
+                allowed = "rules of other selectors, as in a study of tokens no true steps are known"
+                raise UserError(f"configs/methods/{rule.name}.yaml: selector: {rule.selector!r}; allowed: {allowed}")
         rows = tokens.sort_values(_ORDER, kind="stable", ignore_index=True)
         return cls(rows, rules, *applied(rows, rules, seed))
 

@@ -21,7 +21,8 @@ _ORDER = ["group", "rollout", "position"]
 def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     """The padded tensors of one sampled step, as the training's selection saw them.
 
-    The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged.
+    The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged. A column `decides`
+    beside those is the tokens that decide.
     """
     group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
     group_size = int(rollout.max()) + 1
@@ -36,7 +37,11 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     mask[row, position] = True
     token_ids = torch.zeros(shape, dtype=torch.int64)
     token_ids[row, position] = torch.tensor(rows["token"].to_numpy(copy=True))
-    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask, token_ids)
+    decisions = None
+    if "decides" in rows:
+        decisions = torch.zeros_like(mask)
+        decisions[row, position] = torch.tensor(rows["decides"].to_numpy(copy=True))
+    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask, token_ids, decisions=decisions)
 
 
 def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Floats, list[Floats | None]]:

@@ -1,6 +1,6 @@
 """What a user names as a selection, made into the rule with its denominator and warm-up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -15,6 +15,10 @@ from ict_core.store import GROUP_SCORES, METHODS
 
 RuleFunction = Callable[[TokenBatch, torch.Generator], Tensor]
 """A rule of one's own: the weights (B, T), bool or float >= 0, of a batch; the generator is the source of any draws."""
+
+
+Decisions = Callable[[str, list[int]], list[bool]]
+"""Whether each token of a response decides, from the text of its prompt and its ids."""
 
 
 class Weighs(Protocol):
@@ -53,6 +57,7 @@ class Choice:
     scores: tuple[str, ...] = ()  # the scores over a group that the rule reads
     surrogate: Surrogate | None = None  # in place of the clipped ratio
     advantage: Literal["reward"] | None = None  # in place of the group's
+    decisions: Decisions | None = None  # told by the true steps of generated problems; None where they are not known
 
     @classmethod
     def of(cls, selection: Any, warmup_steps: int | None = None) -> "Choice":
@@ -98,16 +103,44 @@ class Choice:
         raise UserError(f"selection: {selection!r} is not allowed; allowed: {allowed}")
 
     def check(self, updates: int) -> None:
-        """A UserError for a rule that does nothing, or half of what it says, with so many updates a rollout batch."""
+        """A UserError for a rule that does nothing, or half of what it says, with so many updates a rollout batch.
+
+        Or for one that reads the problems' true steps where nobody told them.
+        """
         if updates == 1 and self.two_updates:
+            raise UserError(f"selection: {self._named} needs two updates a rollout batch; set num_iterations=2")
+        if self._traits.known_steps and self.decisions is None:
             raise UserError(
-                "selection: lopti and a surrogate of its own need two updates a rollout batch; set num_iterations=2"
+                f"selection: {self._named} reads the true steps of generated problems, which a script of your own does "
+                "not have; allowed: any other rule here, and this one in a study without data.train_sets"
             )
+
+    @property
+    def _traits(self) -> type[Method]:
+        return self.rule.traits if isinstance(self.rule, Rule) else Method
+
+    @property
+    def _named(self) -> str:
+        return "a surrogate of its own" if self.surrogate is not None else getattr(self.rule, "selector", "the rule")
 
     @property
     def two_updates(self) -> bool:
         """Whether the rule is about a second update on the same rollouts."""
-        return self.surrogate is not None or getattr(self.rule, "selector", "") == "lopti"
+        return self.surrogate is not None or self._traits.two_updates
+
+    def decided(self, batch: Mapping[str, Tensor], tokenizer: Any) -> Tensor | None:
+        """The tokens of a rollout batch that decide, (B, T) bool, for a rule that reads them; None for any other.
+
+        The batch has TRL's ``prompt_ids``, ``completion_ids`` and their masks.
+        """
+        if self.decisions is None or not self._traits.known_steps:
+            return None
+        marks = torch.zeros_like(batch["completion_mask"], dtype=torch.bool)
+        for row, on in enumerate(batch["completion_mask"].bool()):
+            prompt = tokenizer.decode(batch["prompt_ids"][row][batch["prompt_mask"][row].bool()])
+            own = self.decisions(prompt, batch["completion_ids"][row][on].tolist())
+            marks[row, on] = torch.tensor(own, dtype=torch.bool, device=on.device)
+        return marks
 
     def surrogate_of(self, low: float, high: float) -> Surrogate:
         """The method's own, or the clipped ratio with these bounds."""

@@ -25,7 +25,7 @@ from ict_core.errors import UserError
 from ict_core.grading import GradingPool
 from ict_core.models import read_model, read_tokenizer
 from ict_core.problems import templated
-from ict_core.problems.mini import fork_tokens
+from ict_core.problems.mini import decision_tokens, fork_tokens
 from ict_core.process import Progress, loading, vllm_environment
 from ict_core.seeding import derive_seed
 from ict_core.store import (
@@ -43,6 +43,7 @@ from ict_core.store import (
     write_text,
 )
 from ict_core.store import resolved as settings_as_json
+from ict_core.training._choice import Choice
 from ict_core.training._memory import reuse_freed_memory
 from ict_core.training._model_card import model_card
 from ict_core.training._resume import Checkpoints, origin
@@ -73,7 +74,7 @@ class TrainingRun:
     training: Training  # the shared recipe, with the micro-batches of that hardware
     method: Method
     seed: int  # the cell's
-    known_forks: bool = False  # whether these are the mini world's problems, whose forks are marked in the token sample
+    known_forks: bool = False  # whether these are the mini world's problems, whose true steps are known
     tracking: Tracking | None = None  # where the run is reported to; None: nowhere
 
 
@@ -158,6 +159,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         )
     tokenizer = read_tokenizer(run.base)
     forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
+    decisions = functools.partial(decision_tokens, tokenizer) if run.known_forks else None
     log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
     adapters = None
     if (lora := training.lora) is not None:
@@ -184,7 +186,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=adapters,
         passes=training.passes,
-        selection=method,
+        selection=replace(Choice.of(method), decisions=decisions),
         seed=run.seed,
         training_log=log,
         rollouts=training.rollouts,

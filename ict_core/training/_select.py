@@ -61,11 +61,12 @@ def select(
         )
     if choice.two_updates:
         raise UserError(
-            "selection: a surrogate of its own and lopti are more than one weight a token; train them by "
-            "SelectiveGRPOTrainer with num_iterations=2"
+            "selection: a rule of two updates is more than one weight a token; train it by SelectiveGRPOTrainer with "
+            "num_iterations=2"
         )
     if step is None and choice.warmup_steps:
         raise UserError(f"select: step is missing, as the first {choice.warmup_steps} steps train every token")
+    choice.check(updates=1)
     mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):

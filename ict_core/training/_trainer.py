@@ -238,7 +238,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if selecting:
             if self._choice.advantage == "reward":  # what is neither right nor wrong has no part in the loss
                 counted = mask & (advantages != 0).unsqueeze(-1)
-            known = TokenBatch(tokens, advantages, counted, whole["completion_ids"])
+            decisions = self._choice.decided(whole, self.processing_class)
+            known = TokenBatch(tokens, advantages, counted, whole["completion_ids"], decisions=decisions)
             seed = derive_seed(self._seed, "selection", step)
             rule = self._choice.rule
             of_updates = [rule.weights(replace(known, update=update), seed) for update in range(self._updates)]

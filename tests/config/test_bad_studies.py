@@ -180,6 +180,15 @@ def test_adapters_are_not_sharded(configs):
     assert message_of(configs, PAPER).startswith(line)
 
 
+def test_a_rule_that_reads_true_steps_has_generated_problems(configs):
+    (configs / "methods/stapo.yaml").write_text("selector: oracle-decisions\nnormaliser: response\n")
+    line = (
+        "configs/methods/stapo.yaml: selector: 'oracle-decisions' is not allowed; allowed: where problems are generated"
+    )
+    assert message_of(configs, PAPER).startswith(line)
+    assert load_study(configs / MINI).methods["stapo"].known_steps
+
+
 def test_all_problems_of_all_files_are_told_at_once(configs):
     for file, old, new in [
         (MINI, "samples: 8", "samples: 2"),

@@ -308,6 +308,15 @@ def test_a_replica_draws_other_numbers_and_all_else_is_equal(configs):
     assert study.methods["ict-20"].parameters() == study.methods["ict-10"].parameters()
 
 
+def test_grpo_s_replica_differs_from_grpo_in_the_numbers_of_every_seed_and_in_nothing_else():
+    study = load_study(PROJECT / "studies/mini-controls.yaml")
+    assert study.compare("grpo", "grpo-replica").different == [("method.replica", None, 1)]
+    own = {seed: study.training_seed(Cell("mini-s", "grpo-replica", seed)) for seed in range(6)}
+    assert len(set(own.values())) == 6 and set(own.values()).isdisjoint({*range(6), *study.tuning.seeds})
+    tuned = study.tuning_cells("mini-s", "grpo-replica")
+    assert all(study.training_seed(cell) != cell.seed for cell in tuned) and len(tuned) == 3 * 4
+
+
 def test_a_rerun_draws_the_same_numbers_under_another_name(configs):
     study = varied(configs, "replica", 0)
     same, again = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)

@@ -42,7 +42,8 @@ def batch_of(h1, p, advantages, ids=None, group_size=SIZE) -> TokenBatch:
     tokens = TokenStatistics.from_columns(columns, group_size)
     ids = ids or [[0] * len(row) for row in h1]
     known = torch.tensor([[*row, *[0] * (longest - len(row))] for row in ids])
-    return TokenBatch(tokens, torch.tensor(advantages, dtype=torch.float32), mask, known)
+    decisions = mask & (known == 1)  # made up
+    return TokenBatch(tokens, torch.tensor(advantages, dtype=torch.float32), mask, known, decisions=decisions)
 
 
 def random_batch(seed: int, groups: int = 3, longest: int = 9) -> TokenBatch:
@@ -189,7 +190,14 @@ DRAWN = {"clip-cov", "horvitz-thompson"}  # which no oracle can tell to the toke
 
 
 def test_every_published_rule_has_its_oracle():
-    elsewhere = {"grpo", "high-entropy", "stapo", "top-score", "lopti"}  # test_selection.py, and below
+    elsewhere = {
+        "grpo",
+        "high-entropy",
+        "stapo",
+        "top-score",
+        "lopti",
+        "oracle-decisions",
+    }  # test_selection.py, below, problems/
     assert {METHODS[variant].selector for variant in ORACLES} | DRAWN | elsewhere == set(SELECTORS)
 
 

@@ -63,7 +63,8 @@ def test_a_name_is_registered_once():
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_outside_the_response_is_kept_and_a_repeat_is_equal(rule, seed):
     tokens, advantages, mask = random_batch(seed)
-    batch = TokenBatch(tokens, advantages, mask, torch.zeros_like(mask, dtype=torch.int64))
+    ids = torch.zeros_like(mask, dtype=torch.int64)
+    batch = TokenBatch(tokens, advantages, mask, ids, decisions=tokens.h1 > 0.5)
     weights = rule.weights(batch, seed)
     assert weights.dtype in (torch.bool, torch.float32) and (weights >= 0).all()
     assert not weights[~mask].any()

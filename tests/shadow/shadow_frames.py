@@ -14,7 +14,9 @@ from ict_core.tokens.streaming import TokenStatistics
 from ict_core.training import TrainingLog
 
 WRITTEN = load_methods(Path(__file__).parents[2] / "configs" / "methods")
-METHODS = {variant: method for variant, method in WRITTEN.items() if method.control is None}  # as `ict shadow`
+METHODS = {  # as `ict shadow`
+    variant: method for variant, method in WRITTEN.items() if method.control is None and not method.known_steps
+}
 GROUPS, GROUP_SIZE, LENGTH = 4, 4, 17
 
 

@@ -11,8 +11,9 @@ import torch
 from shadow_frames import METHODS
 
 from ict_core.commands.cli import main
-from ict_core.problems.mini import evaluation_problems
-from ict_core.selection import distinct_rules
+from ict_core.errors import UserError
+from ict_core.problems.mini import decision_tokens, evaluation_problems
+from ict_core.selection import Rule, distinct_rules
 from ict_core.shadow import GroupSampling, sample_groups, score_groups
 from ict_core.shadow._checkpoint import gradients
 from ict_core.shadow._gradients import gradient_shares
@@ -51,6 +52,21 @@ def test_gradients_are_means_over_the_prompts(groups):
     assert found["norm_share"].tolist() == pytest.approx([1, np.mean([share for share, _ in alone]), 0])
     assert found["cosine"].tolist()[:2] == pytest.approx([1, np.mean([cosine for _, cosine in alone])])
     assert np.isnan(found["cosine"].iloc[2]) and all(p.grad is None for p in groups.model.parameters())
+
+
+def test_the_tokens_that_decide_are_told_where_the_steps_are_known(groups):
+    oracle = Rule("oracle", "oracle-decisions", {})
+    scored = score_groups(groups, [*RULES, oracle], 3, TEMPERATURE)
+    decisions, mask = groups.decisions([oracle]), groups.completion_mask
+    prompts = groups.problems["prompt"].repeat(3)
+    for row, prompt in enumerate(prompts):
+        ids = groups.completion_ids[row][mask[row]].tolist()
+        assert decisions[row][mask[row]].tolist() == decision_tokens(groups.tokenizer, prompt, ids)
+    kept = scored.shadow.set_index("rule").loc["oracle", "kept_share"]
+    assert kept == pytest.approx(decisions.sum().item() / 34) and 0 < kept < 1
+    assert groups.decisions(RULES) is None and "decides" not in scored.tokens
+    with pytest.raises(UserError, match="oracle: reads true steps"):
+        dataclasses.replace(groups, forks=torch.full_like(groups.forks, torch.nan)).decisions([oracle])
 
 
 def test_without_an_advantage_there_is_no_gradient_to_carry(groups):

@@ -6,6 +6,7 @@ import pytest
 from shadow_frames import METHODS
 from statsmodels.stats.proportion import proportion_confint
 
+from ict_core.errors import UserError
 from ict_core.selection import Rule, distinct_rules
 from ict_core.shadow import Prompts
 from ict_core.shadow._score import score_step
@@ -56,6 +57,11 @@ def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
         apart = distance[kept].mean() - distance[~kept].mean()
         assert found[group, "ict-10", "distance_from_beta"] == pytest.approx(apart)
     assert np.isnan(found[0, "grpo", "elbow"]) and 0 < found[0, "ict-10", "elbow"] <= 1
+
+
+def test_a_rule_that_reads_true_steps_is_refused():
+    with pytest.raises(UserError, match=r"methods/oracle\.yaml: selector: 'oracle-decisions'; allowed: rules of other"):
+        Prompts.of(tokens(1), [*RULES, Rule("oracle", "oracle-decisions", {})], 0)
 
 
 def test_the_order_of_the_rows_does_not_count():

@@ -291,6 +291,13 @@ def test_a_rule_of_two_updates_is_refused_with_one(tiny_checkpoint, tmp_path, se
     trained(SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection))
 
 
+def test_a_rule_that_reads_true_steps_is_refused(tiny_checkpoint, tmp_path):
+    with pytest.raises(UserError, match="in a study without data.train_sets"):
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, selection="oracle-decisions")
+    with pytest.raises(UserError, match="in a study without data.train_sets"):
+        select(model_of(tiny_checkpoint), rollouts(), "oracle-decisions-permuted", group_size=2)
+
+
 def test_a_checkpoint_amid_the_updates_of_a_batch_is_not_resumed(tiny_checkpoint, tmp_path):
     saving = {"save_strategy": "steps", "save_steps": 1, "num_iterations": 2, "max_steps": 4}
 

@@ -1,6 +1,6 @@
 """Whole-trajectory tests: against TRL's own trainer, against itself, and across micro-batchings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
 from ict_core.config import Surrogate, Training, load_study
-from ict_core.problems.mini import training_problems
+from ict_core.errors import UserError
+from ict_core.problems.mini import decision_tokens, training_problems
 from ict_core.seeding import derive_seed
 from ict_core.store import METHODS, records
 from ict_core.training import (
@@ -390,6 +391,23 @@ def test_known_forks_are_marked_where_the_problems_have_them(tiny_checkpoint, pr
         trainer.train()
         marks.append(log.tokens()["fork"])
     assert marks[0].isna().all() and marks[1].isin([0, 1]).all()
+
+
+def test_the_tokens_that_decide_are_trained_where_the_steps_are_known(tiny_checkpoint, problems, tmp_path):
+    rule, tokenizer = Rule("oracle-decisions", "response"), AutoTokenizer.from_pretrained(tiny_checkpoint)
+    known = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(steps=1), rule, 0, known_forks=True)
+    trainer, log = build_trainer(known, LengthPool(), tmp_path / "scratch")
+    batches, scored = [], trainer._generate_and_score_completions
+    trainer._generate_and_score_completions = lambda inputs: batches.append(scored(inputs)) or batches[-1]
+    trainer.train()
+    batch = batches[0]
+    for row, on in enumerate(batch["completion_mask"].bool()):
+        prompt = tokenizer.decode(batch["prompt_ids"][row][batch["prompt_mask"][row].bool()])
+        wanted = decision_tokens(tokenizer, prompt, batch["completion_ids"][row][on].tolist())
+        assert batch["weights 0"][row][on].tolist() == wanted and not batch["weights 0"][row][~on].any()
+    assert 0 < log.steps()["kept_share"][0] < 1
+    with pytest.raises(UserError, match="oracle-decisions reads the true steps"):
+        build_trainer(replace(known, known_forks=False), LengthPool(), tmp_path / "scratch")
 
 
 def test_bfloat16_rounds_the_passes_and_keeps_the_weights_in_float32(tiny_checkpoint, problems, tmp_path):

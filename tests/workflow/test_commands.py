@@ -83,6 +83,8 @@ PLANNED = {  # where nothing has run
     + Counter(data=1, pretrain=10 + 2, train=22 * (2 * 10 + 3 * 2), tune=22, generate=10 + 440, grade=10 + 440),
     "snakemake --cores all --configfile configs/studies/rules-two-updates.yaml": EVIDENCE
     + Counter(data=1, pretrain=10 + 2, train=11 * (2 * 10 + 3 * 2), tune=11, generate=10 + 220, grade=10 + 220),
+    "snakemake --cores all --configfile configs/studies/mini-controls.yaml": EVIDENCE
+    + Counter(data=1, pretrain=6 + 4, train=10 * (2 * 6 + 3 * 4), tune=10, generate=6 + 120, grade=6 + 120),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE
     + Counter(data=1, fetch_model=1, train=5 * 6, generate=1 + 5 * 6, grade=1 + 5 * 6),

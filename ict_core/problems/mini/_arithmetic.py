@@ -62,9 +62,14 @@ def fork_offsets(completion: str) -> list[int]:
     return [match.start(1) for match in _FORK.finditer(completion)]
 
 
+def token_texts(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[str]:
+    """The text of each token by itself, a special one's too."""
+    return [str(text) for text in tokenizer.batch_decode([[token] for token in ids])] if ids else []
+
+
 def fork_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[bool]:
     """Whether each token of a response decides between a direct and a worked step (``=`` or ``:``)."""
-    texts = [str(tokenizer.decode([token])) for token in ids]
+    texts = token_texts(tokenizer, ids)
     forks = set(fork_offsets("".join(texts)))
     marks, start = [], 0
     for text in texts:

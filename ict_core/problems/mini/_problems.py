@@ -1,5 +1,6 @@
 """The problems of the mini world, in five families; its evaluation sets, training problems and pretraining text."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,13 @@ TEMPLATE = "Q: {question}\nA:"
 _NAMES = ("Ann", "Ben", "Eva", "Leo", "Mia", "Tom")
 _THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
 _LIMITS = (2, 5, 8)  # the first digit beyond the ranges A, B and C
-
+_SIGNS: dict[str, Operation] = {  # what stands before the right operand of a step, in every family
+    **{"+": "+", "gets ": "+", "then on ": "+"},
+    **{"-": "-", "loses ": "-", "then back ": "-"},
+    **{"*": "*", "makes it ": "*", "for ": "*"},
+}
+_OPERAND = re.compile(f"({'|'.join(map(re.escape, _SIGNS))})(\\d+)")
+_UNITS = {"has tens A": 10, "Ends A": 1}  # of the digit that a choice asks for
 
 Steps = tuple[Step, ...]
 
@@ -43,6 +50,30 @@ class Problem:
         """The completion that follows the prompt, each step written worked or direct."""
         parts = [s.worked() if w else s.direct() for s, w in zip(self.steps, worked, strict=True)]
         return " " + " ".join([*parts, f"\\boxed{{{self.answer}}}"])
+
+
+def problem_of(prompt: str) -> Problem:
+    """The problem that a prompt puts, in a model's template or not: its steps and its letter, read from the question.
+
+    Raises:
+        ValueError: the prompt is none of the mini world's.
+    """
+    asked = re.search(r"Q: (.*)\nA:", prompt)
+    first = asked and re.search(r"\d+", asked[1])
+    operands = _OPERAND.findall(asked[1]) if asked else []
+    if not asked or not first or not operands:
+        raise ValueError(f"{prompt!r}: no prompt of the mini world, whose steps are known")
+    left, steps = int(first[0]), []
+    for sign, right in operands:
+        steps.append(Step(left, _SIGNS[sign], int(right)))
+        left = steps[-1].result
+    unit = next((unit for words, unit in _UNITS.items() if words in asked[1]), None)
+    return Problem(asked[1], tuple(steps), _letter(left, unit) if unit else "")
+
+
+def _letter(result: int, unit: int) -> str:
+    """That of the range in which one digit of a result lies (`unit` 1: the last)."""
+    return LETTERS[bisect_right(_LIMITS, result // unit % 10)]
 
 
 def _step(rng: np.random.Generator, left: int, operations: str) -> Step:
@@ -86,11 +117,11 @@ def symbolic(rng: np.random.Generator) -> Problem:
 
 def _balanced(rng: np.random.Generator, draw: Callable[[], Steps], unit: int) -> tuple[Steps, str]:
     """Steps and the letter of the range of one digit of their result (`unit` 1: the last), each equally likely."""
-    wanted = int(rng.integers(4))
+    wanted = LETTERS[int(rng.integers(4))]
     while True:
         steps = draw()
-        if bisect_right(_LIMITS, steps[-1].result // unit % 10) == wanted:
-            return steps, LETTERS[wanted]
+        if _letter(steps[-1].result, unit) == wanted:
+            return steps, wanted
 
 
 def stem(rng: np.random.Generator) -> Problem:

@@ -172,9 +172,10 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
 
 def token_weights(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
     """What each rule gives the tokens where these groups are the whole optimisation batch, (B, T) by rule."""
-    batch = TokenBatch(groups.statistics, groups.advantages, groups.completion_mask, groups.completion_ids)
-    drawn = derive_seed(seed, "inspected rule")
-    return {name: Rule.of(name, method).weights(batch, drawn) for name, method in rules.items()}
+    drawn, named = derive_seed(seed, "inspected rule"), [Rule.of(name, method) for name, method in rules.items()]
+    known = groups.statistics, groups.advantages, groups.completion_mask, groups.completion_ids
+    batch = TokenBatch(*known, decisions=groups.decisions(named))
+    return {rule.name: rule.weights(batch, drawn) for rule in named}
 
 
 def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFrame, seed: int, alternatives: int) -> str:
