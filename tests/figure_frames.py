@@ -220,7 +220,7 @@ def drawn(name, frames, variants=synthetic.VARIANTS):
     """The figure of that name, with the settings that it cannot do without."""
     entry = FIGURES[name]
     module = import_module(f"ict_core.figures.{name}")
-    known = {"baselines": synthetic.BASELINES, "arms": ARMS, "margin": 0.03}
+    known = {"baselines": synthetic.BASELINES, "arms": ARMS, "margin": 0.03, "kept": synthetic.KEPT}
     more = {setting: known[setting] for setting in entry.settings if setting in known}
     return module.draw(*(frames[i] for i in entry.inputs), variants=variants, **more)
 

@@ -7,6 +7,7 @@ from ict_core.seeding import generator
 from ict_core.store.records import SCORES, STUDY_LOG
 
 VARIANTS = ["grpo", "entropy-20", "stapo", "ict-5", "ict-10", "ict-20", "ict-30", "random-10"]
+KEPT = {"entropy-20": 20, "ict-5": 5, "ict-10": 10, "ict-20": 20, "ict-30": 30, "random-10": 10}  # percent
 BASELINES = ["grpo", "entropy-20", "stapo"]
 MODELS = ["tiny", "small"]
 BENCHMARKS = {

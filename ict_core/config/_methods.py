@@ -2,7 +2,7 @@
 what every file of `configs/methods` states; the selectors have theirs in :mod:`ict_core.config._selectors`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -204,6 +204,14 @@ class Method(Section):
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule."""
         return {}
+
+    @classmethod
+    def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
+        """The percent of the tokens that such a rule keeps by its own parameter, from what a variant states.
+
+        None of a rule that has no such parameter.
+        """
+        return None
 
     def rule(self) -> list[Any]:
         """What says how tokens are weighed, as JSON-able values."""

@@ -3,7 +3,7 @@
 Every section here that states its `selector` is one of those that a file of methods may hold; nothing else names it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
@@ -28,12 +28,20 @@ class Percent(Method):
     def parameters(self) -> dict[str, Any]:
         return {"fraction": self.fraction}
 
+    @classmethod
+    def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
+        percent = float(stated["percent"])
+        return 100 - percent if stated.get("keep") == "rest" else percent
+
 
 def selector_sections() -> dict[str, type[Method]]:
     """The sections here that state a selector, by it."""
     sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
-    stated = {kind: kind.model_fields["selector"].annotation for kind in sections}
-    return {get_args(named)[0]: kind for kind, named in stated.items() if get_origin(named) is Literal}
+    fields = {kind: kind.model_fields["selector"] for kind in sections}
+    named = {
+        kind: get_args(field.annotation) for kind, field in fields.items() if get_origin(field.annotation) is Literal
+    }
+    return {names[0]: kind for kind, names in named.items()}
 
 
 def method_schema() -> Any:
@@ -241,6 +249,10 @@ class Stare(Percent):
     def parameters(self) -> dict[str, Any]:
         own = {key: getattr(self, key) for key in ("positive", "negative", "target_entropy")}
         return {"fraction": self.fraction, **own}
+
+    @classmethod
+    def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
+        return None  # it keeps every token, `percent` of them with another weight
 
 
 class EntropyAdvantage(Method):

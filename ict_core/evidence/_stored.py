@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ict_core.config import ABSENT
+from ict_core.config import ABSENT, Method, selector_sections
 from ict_core.errors import UserError
 from ict_core.process import hardware_class
 from ict_core.statistics import BASE, STATISTICS, Design
@@ -102,6 +102,20 @@ class Settings:
     def recipe_rate(self) -> float:
         """The learning rate of the recipe, which all variants share but for their own."""
         return float(self.whole["training"]["learning_rate"])
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """The percent of the tokens that a rule keeps by its own parameter, by variant, of the rules that have one.
+
+        Without the variants that vary another thing than the share or the score of a rule.
+        """
+        percents: dict[str, float] = {}
+        for variant in self.variants:
+            stated, arm = self.whole["methods"][variant], self.arms.get(variant)
+            percent = selector_sections().get(stated["selector"], Method).percent_kept(stated)
+            if percent is not None and (arm is None or arm.factor in (None, "keep", "percent", "score")):
+                percents[variant] = percent
+        return percents
 
     def reruns(self) -> dict[str, str]:
         """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""

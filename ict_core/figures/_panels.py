@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from matplotlib.typing import LineStyleType, RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, BASE, seed_range, selector_and_percent
+from ict_core.statistics import AVERAGE, BASE, seed_range
 
 COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
 TEXT_WIDTH = 6.75  # inches, both columns
@@ -84,6 +85,7 @@ _SPARE = [
 ]
 
 _LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO", "entropy-20": "20-Entropy", "clip-cov": "Clip-Cov"}
+_LABELS |= {"mastered-99": "Mastered p≥0.99"}  # its number is no share
 _LABELS |= {name: name.upper() for name in ("psr", "nsr", "w-reinforce", "steer")}
 _SELECTORS = {name: name.upper() for name in ("ict", "kl", "tv", "gmts", "nat")}
 
@@ -94,11 +96,11 @@ def style(variant: str) -> Style:
 
 
 def label(variant: str) -> str:
-    """The variant's name for readers: `ict-10` is "ICT 10 %"."""
+    """The variant's name for readers: `ict-10` is "ICT 10 %", if by its name a number at the end is a share."""
     if variant in _LABELS:
         return _LABELS[variant]
-    if parts := selector_and_percent(variant):
-        return f"{_SELECTORS.get(parts[0], parts[0].capitalize())} {parts[1]} %"
+    if named := re.fullmatch(r"(.+)-(\d+)", variant):
+        return f"{_SELECTORS.get(named[1], named[1].capitalize())} {named[2]} %"
     return variant
 
 

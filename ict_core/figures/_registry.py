@@ -19,7 +19,7 @@ class FigureDeclaration(Shown):
     """
 
     caption: str  # what is drawn, and what its bands and intervals speak for
-    settings: tuple[Literal["margin", "arms", "variants", "baselines"], ...] = ()  # of the study, that it draws
+    settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept"], ...] = ()  # of the study, that it draws
 
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The ablation of the share of tokens kept: pass@1 above, pass@4 below, one column a model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ict_core.errors import UserError
 from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, style, titles
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, BASE, selector_and_percent
+from ict_core.statistics import AVERAGE, BASE, series_name
 
 FIGURE = FigureDeclaration(
     place=4,
@@ -23,6 +23,7 @@ FIGURE = FigureDeclaration(
         "dashed line is the base model. Only models that ran at least two shares of one rule are shown."
     ),
     inputs=("levels", "runs"),
+    settings=("kept",),
 )
 
 EVERYTHING = "grpo"  # keeps 100 %
@@ -31,34 +32,35 @@ SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same
 SPREAD = 0.03  # of it, between two runs
 
 
-def fractions(variants: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Selector and percent of each variant named <selector>-<percent>, and of GRPO: itself, 100.
+def fractions(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+    """Series and percent of each variant that keeps a share, and of GRPO: itself, 100.
 
     Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
     """
-    shares = {v: parts for v in variants if (parts := selector_and_percent(v))}
+    shares = {v: (series_name(v), percents[v]) for v in variants if v in percents}
     selectors = [selector for selector, _ in shares.values()]
     order = sorted(shares, key=lambda v: (-selectors.count(shares[v][0]), selectors.index(shares[v][0]), shares[v][1]))
     return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
 
 
-def ablated(levels: pd.DataFrame) -> list[str]:
+def ablated(levels: pd.DataFrame, percents: Mapping[str, float]) -> list[str]:
     """The models that ran at least two shares of one selector."""
     models = []
     for model in levels["model"].unique():
-        selectors = [s for s, _ in fractions(levels.loc[levels["model"] == model, "variant"].unique()).values()]
+        ran = levels.loc[levels["model"] == model, "variant"].unique()
+        selectors = [selector for selector, _ in fractions(ran, percents).values()]
         if len(selectors) > len(set(selectors)):
             models.append(str(model))
     return models
 
 
-def _shares(kept: dict[str, tuple[str, int]]) -> dict[str, int]:
+def _shares(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
     """The percent of each variant whose selector has several."""
     sizes = [selector for selector, _ in kept.values()]
     return {variant: percent for variant, (selector, percent) in kept.items() if sizes.count(selector) > 1}
 
 
-def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
+def _places(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
     """Where each variant stands: at its share, beside a selector with more shares that is there, or off the axis."""
     shares, sizes = _shares(kept), [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
@@ -70,7 +72,7 @@ def _places(kept: dict[str, tuple[str, int]]) -> dict[str, float]:
     return places | {variant: end * float(np.exp(APART * (number + 2))) for number, variant in enumerate(apart)}
 
 
-def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict[str, tuple[str, int]]) -> None:
+def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict[str, tuple[str, float]]) -> None:
     """One model and metric; both frames hold its rows of the average, levels one a variant."""
     places = _places(kept)
     means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))
@@ -91,33 +93,33 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
             axis.plot(x, means[variant], "_", color=look.colour, markersize=8, mew=1.6)
 
 
-def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
+def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], kept: Mapping[str, float]) -> Figure:
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
     The ablation's variants are found in `levels`, as not every model may run them. `variants` come first in the legend;
     of the others only those are shown whose selector was run with several shares.
     """
     levels = average_rows(levels, "levels")
-    models = ablated(levels)
+    models = ablated(levels, kept)
     if not models:
         return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
     ran = list(levels["variant"].unique())
-    shares = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)])
+    shares = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept)
     selectors = [selector for selector, _ in shares.values()]
-    kept = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
-    lost = set(kept) - set(runs["variant"])
+    drawn = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
+    lost = set(drawn) - set(runs["variant"])
     if lost:
         raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")
-    names, percents = titles(runs, list(kept)), sorted(set(_shares(kept).values()))
-    figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(kept), marks="markers", height=1.9)
+    names, percents = titles(runs, list(drawn)), sorted(set(_shares(drawn).values()))
+    figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(drawn), marks="markers", height=1.9)
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, model in zip(row, models, strict=True):
             panel = [f[(f["model"] == model) & (f["metric"] == metric)] for f in (levels, runs)]
-            _draw_panel(axis, panel[0], panel[1], kept)
+            _draw_panel(axis, panel[0], panel[1], drawn)
             axis.set_xscale("log")
-            axis.set_xticks(percents, [str(p) for p in percents])
+            axis.set_xticks(percents, [f"{p:g}" for p in percents])
             axis.minorticks_off()
         row[0].set_ylabel(f"{metric} (%), average")
     for axis in axes[-1]:

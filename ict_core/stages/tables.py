@@ -12,7 +12,7 @@ def run(stored: Path, results: Path, paper: Path) -> None:
     study = Stored(stored, results)
     s = study.settings
     shown = TableSettings(
-        s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(paper), s.arms, s.recipe_rate
+        s.variants, s.baselines, s.mirrors, s.margin, s.power, read_paper(paper), s.arms, s.recipe_rate, s.kept
     )
     frames = {name: study.frame(name) for name in INPUTS}
     build_tables(frames, shown, study.note, StudyFiles(results).tables, study.mixed)

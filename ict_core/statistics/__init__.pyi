@@ -47,7 +47,7 @@ from ._pairing import by_base as by_base
 from ._pairing import limits_by as limits_by
 from ._pairing import paired_differences as paired_differences
 from ._pairing import seed_range as seed_range
-from ._pairing import selector_and_percent as selector_and_percent
+from ._pairing import series_name as series_name
 from ._pairing import shared_seeds as shared_seeds
 from ._pairing import shown_variants as shown_variants
 from ._permutation import EXACT_PAIRS as EXACT_PAIRS

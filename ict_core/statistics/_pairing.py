@@ -15,10 +15,9 @@ def cell_name(cell: pd.Series) -> str:
     return cell_folder(cell["model"], cell["variant"], cell["seed"])
 
 
-def selector_and_percent(variant: str) -> tuple[str, int] | None:
-    """A variant named <selector>-<percent> as these two; None for any other name."""
-    named = re.fullmatch(r"(.+)-(\d+)", variant)
-    return (named[1], int(named[2])) if named else None
+def series_name(variant: str) -> str:
+    """What a rule with several shares is called: a variant's name without a number at its end."""
+    return re.sub(r"-\d+$", "", variant)
 
 
 def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:

@@ -109,6 +109,7 @@ class TableSettings:
     paper: Paper
     arms: Mapping[str, ArmVariation]
     recipe_rate: float  # the learning rate of the recipe
+    kept: Mapping[str, float]  # variant -> the percent of the tokens that it keeps by its own parameter, if it has one
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

@@ -1,12 +1,13 @@
-"""The ablation of the fraction of tokens kept: variants named <selector>-<percent> against one reference."""
+"""The ablation of the share of tokens kept: rules with a parameter for it against one reference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.statistics import seed_range, selector_and_percent, shown_variants
+from ict_core.statistics import seed_range, series_name, shown_variants
 from ict_core.tables._comparison import compared, resolved, side_by_side
 from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._layout import by_row
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
@@ -25,14 +26,16 @@ TABLE = TableDeclaration(
 REFERENCE = "grpo"
 
 
-def fractions(variants: Sequence[str]) -> list[tuple[str, str, int]]:
-    """(variant, selector, percent) of those named <selector>-<percent>; selectors as they come, percents rising."""
-    rows = [(v, *parts) for v in variants if (parts := selector_and_percent(v))]
+def fractions(variants: Sequence[str], kept: Mapping[str, float]) -> list[tuple[str, str, float]]:
+    """(variant, series, percent) of those that keep a share; series as they come, percents rising."""
+    rows = [(v, series_name(v), kept[v]) for v in variants if v in kept]
     selectors = [selector for _, selector, _ in rows]
     return sorted(rows, key=lambda row: (selectors.index(row[1]), row[2]))
 
 
-def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+def threshold_numbers(
+    levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str], kept: Mapping[str, float]
+) -> pd.DataFrame:
     """The columns model, variant, selector and percent of every fraction of every selector, and those of `compared`.
 
     The reference, which keeps every token, is the first row of each model, at 100 percent.
@@ -40,7 +43,7 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
     rows = [
         (model, *row)
         for model in levels["model"].unique()
-        for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants))]
+        for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants), kept)]
     ]
     frame = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
     return compared(levels, contrasts, frame.assign(reference=REFERENCE)).drop(columns="reference")
@@ -48,11 +51,14 @@ def threshold_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, variants: S
 
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     """The readable ablation, pass@1 and pass@4 side by side."""
-    numbers = threshold_numbers(levels, contrasts, settings.variants)
+    numbers = threshold_numbers(levels, contrasts, settings.variants, settings.kept)
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on "
         f"new problems, and the difference (Δ) from `{REFERENCE}`, which keeps every token, in points ± half the 95 % "
         f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed. {resolved(numbers)}"
     )
-    shown = side_by_side(numbers, ["model", "selector", "percent"]).rename(columns={"percent": "kept %"})
+    percents = by_row(numbers, ["percent"], "{:g}".format)
+    shown = side_by_side(numbers.assign(percent=percents), ["model", "selector", "percent"]).rename(
+        columns={"percent": "kept %"}
+    )
     return Table("thresholds", numbers, shown, caption, keys=2)

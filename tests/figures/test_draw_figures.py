@@ -81,7 +81,14 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "update_prediction": ("quantities", "agreement", "agreement_means"),
     }
     assert all(entry.title and entry == import_module(f"ict_core.figures.{n}").FIGURE for n, entry in FIGURES.items())
-    assert {n for n, e in FIGURES.items() if e.settings} == {"forest", "ablations", "forks", "overlap", "bench"}
+    assert {n for n, e in FIGURES.items() if e.settings} == {
+        "forest",
+        "ablations",
+        "forks",
+        "overlap",
+        "bench",
+        "thresholds",
+    }
 
 
 class Study:
@@ -91,7 +98,7 @@ class Study:
         self.frame = frames.__getitem__
         shown = ("grpo", "ict-10")
         self.settings = SimpleNamespace(
-            shared=shown, variants=shown, margin=0.03, baselines=synthetic.BASELINES, arms={}
+            shared=shown, variants=shown, margin=0.03, baselines=synthetic.BASELINES, arms={}, kept=synthetic.KEPT
         )
 
 

@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import synthetic
 from matplotlib.colors import to_rgb
 
+from ict_core.config import load_methods
 from ict_core.figures._panels import handles, label, style
 
 
@@ -47,6 +50,14 @@ def test_labels():
         "Ict-loo 10 %",
         "plain",
     ]
+
+
+def test_a_percent_in_a_label_is_what_the_method_keeps():
+    for variant, method in load_methods(Path(__file__).resolve().parents[2] / "configs/methods").items():
+        if label(variant).endswith(" %"):
+            stated = method.model_dump(mode="json")
+            kept = method.percent_kept(stated) or 100 * stated["probability"]  # of a draw for each token
+            assert label(variant).endswith(f" {kept:g} %"), variant
 
 
 def test_legend_entries_carry_the_style():

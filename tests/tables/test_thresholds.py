@@ -1,21 +1,49 @@
+from pathlib import Path
+
 import pytest
 import synthetic
 import table_frames as made
 
+from ict_core.evidence import Stored
 from ict_core.tables.thresholds import fractions, threshold_numbers, thresholds_table
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 
-def test_fractions_are_read_from_the_names():
-    assert fractions(["grpo", "ict-20", "random-10", "ict-5", "ict-loo-10", "stapo"]) == [
+
+def test_the_share_kept_is_the_method_s_and_not_the_name_s():
+    kept = {"ict-20": 20, "random-10": 10, "ict-5": 5, "ict-10": 25, "gmts-20-code": 20, "fine": 2.5}
+    assert fractions(
+        ["grpo", "ict-20", "random-10", "ict-5", "ict-10", "mastered-99", "gmts-20-code", "fine"], kept
+    ) == [
         ("ict-5", "ict", 5),
         ("ict-20", "ict", 20),
+        ("ict-10", "ict", 25),
         ("random-10", "random", 10),
-        ("ict-loo-10", "ict-loo", 10),
+        ("gmts-20-code", "gmts-20-code", 20),
+        ("fine", "fine", 2.5),
     ]
 
 
+@pytest.mark.parametrize(
+    ("study", "absent"), [("rules", {"mastered-99", "nat-50"}), ("mini-ablations", {"ict-10-w20"})]
+)
+def test_a_stored_study_tells_the_share_of_the_rules_that_have_one(study, absent):
+    settings = Stored(REPOSITORY / "results" / "reference" / study).settings
+    kept = settings.kept
+    assert absent <= set(settings.variants) and not absent & set(kept)
+    shares = {
+        "rules": {"ict-10": 10, "random-50": 50},
+        "mini-ablations": {"ict-50": 50, "frequent-90": 90, "kl-10": 10},
+    }
+    assert {variant: kept[variant] for variant in shares[study]} == shares[study]
+    shadow = Stored(REPOSITORY / "results" / "reference" / study).frame("shadow")
+    for variant in set(kept) & set(shadow["rule"]):  # rounded up in a short response
+        own = shadow.loc[(shadow["rule"] == variant) & (shadow["variant"] == "grpo"), "kept_share"]
+        assert 100 * own.mean() == pytest.approx(kept[variant], abs=3), variant
+
+
 def test_the_reference_comes_first_and_has_no_difference(study):
-    numbers = threshold_numbers(study["levels"], study["contrasts"], synthetic.VARIANTS)
+    numbers = threshold_numbers(study["levels"], study["contrasts"], synthetic.VARIANTS, synthetic.KEPT)
     assert len(numbers) == 2 * 7 * 2
     reference = numbers[numbers["variant"] == "grpo"]
     assert reference.index.tolist() == [0, 1, 14, 15] and (reference["percent"] == 100).all()
@@ -24,7 +52,7 @@ def test_the_reference_comes_first_and_has_no_difference(study):
 
 
 def test_numbers_are_those_of_the_levels_and_contrasts(study):
-    numbers = threshold_numbers(study["levels"], study["contrasts"], synthetic.VARIANTS)
+    numbers = threshold_numbers(study["levels"], study["contrasts"], synthetic.VARIANTS, synthetic.KEPT)
     average = study["contrasts"][study["contrasts"]["benchmark"] == "average"]
     tests = average[average["baseline"] == "grpo"].set_index(["model", "variant", "metric"])
     levels = study["levels"][study["levels"]["benchmark"] == "average"].set_index(["model", "variant", "metric"])
@@ -46,7 +74,7 @@ def test_metrics_stand_side_by_side(study):
 
 def test_a_fraction_that_one_model_ran_is_shown_there_alone(study):
     levels = study["levels"][(study["levels"]["model"] == "tiny") | (study["levels"]["variant"] != "ict-5")]
-    numbers = threshold_numbers(levels, study["contrasts"], synthetic.VARIANTS)
+    numbers = threshold_numbers(levels, study["contrasts"], synthetic.VARIANTS, synthetic.KEPT)
     assert set(numbers.loc[numbers["variant"] == "ict-5", "model"]) == {"tiny"}
 
 
