@@ -111,10 +111,11 @@ class Settings:
         """
         percents: dict[str, float] = {}
         for variant in self.variants:
-            stated, arm = self.whole["methods"][variant], self.arms.get(variant)
+            stated = self.whole["methods"][variant]
             percent = selector_sections().get(stated["selector"], Method).percent_kept(stated)
-            if percent is not None and (arm is None or arm.factor in (None, "keep", "percent", "score")):
-                percents[variant] = percent
+            factor = (stated.get("ablation") or {}).get("factor")
+            if percent is not None and factor in (None, "keep", "percent", "score"):
+                percents[variant] = int(percent) if percent.is_integer() else percent
         return percents
 
     def reruns(self) -> dict[str, str]:
