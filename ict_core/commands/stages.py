@@ -26,7 +26,7 @@ from ict_core.commands.app import (
 )
 from ict_core.errors import UserError
 from ict_core.process import loading, numerics
-from ict_core.store import REPOSITORY, study_folder
+from ict_core.store import CLAIMS, REPOSITORY, study_folder
 
 
 def load_study(path: Path) -> "config.Study":
@@ -274,7 +274,7 @@ def collect(study: StudyFile, results: Results, cells: MaybeCells = None) -> Non
     loaded = study_to_run(study)
     from ict_core.evidence import NONE, collect, counted
 
-    collect(results, loaded, counted(loaded, cells) if cells else NONE)
+    collect(results, loaded, counted(loaded, cells) if cells else NONE, declaring=(CLAIMS, study))
 
 
 @command("shadow-study", writes="shadow")

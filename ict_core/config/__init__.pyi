@@ -44,3 +44,4 @@ from ._study_file import Grading as Grading
 from ._tuning import Tuning as Tuning
 from ._tuning import at_rate as at_rate
 from ._tuning import rate_of as rate_of
+from ._validity import Validity as Validity

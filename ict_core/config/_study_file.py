@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ict_core.config._section import Count, Name, Section, Seed, is_absent
 from ict_core.config._tuning import Tuning
+from ict_core.config._validity import Validity
 from ict_core.config.mistakes import Fault, closest, refused, repeated
 from ict_core.process.numerics import Numerics
 from ict_core.store import allowed_instead, base_number, cell_folder
@@ -103,6 +104,7 @@ class EvidenceBounds(Section):
 
     margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
     power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
+    validity: Validity | None = Field(default=None, exclude_if=is_absent)  # absent: whether it can tell is not asked
 
 
 class TokenStudy(Section):
@@ -178,6 +180,10 @@ class StudyFile(Section):
         yield from self._lacking_baselines()
         yield from self._seeds_that_tune_and_evaluate()
         variants = self.variants()
+        validity = self.evidence.validity
+        if validity and validity.baseline not in variants:
+            hint = closest(validity.baseline, variants)
+            yield Fault("evidence.validity.baseline", f"{validity.baseline!r} is not in the grid; {hint}")
         for index, variant in enumerate(self.shown or ()):
             if variant not in variants:
                 yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {closest(variant, variants)}")

@@ -28,6 +28,13 @@ from ._declarations import Shown as Shown
 from ._declarations import read_declarations as read_declarations
 from ._evaluated import benchmark_results as benchmark_results
 from ._evaluated import result_lines as result_lines
+from ._gates import FAILED as FAILED
+from ._gates import KEPT as KEPT
+from ._gates import NOT_MEASURED as NOT_MEASURED
+from ._gates import PASSED as PASSED
+from ._gates import Gate as Gate
+from ._gates import failed as failed
+from ._gates import gates as gates
 from ._ledger import LedgerFrames as LedgerFrames
 from ._ledger import as_json as as_json
 from ._ledger import describe as describe
@@ -56,6 +63,12 @@ from ._stored import words as words
 from ._tuning import best_rate as best_rate
 from ._tuning import last_reward as last_reward
 from ._tuning import mean_rewards as mean_rewards
+from ._validity import AFTER as AFTER
+from ._validity import DECLARED as DECLARED
+from ._validity import DETECTABLE as DETECTABLE
+from ._validity import RATE as RATE
+from ._validity import ledger_frames as ledger_frames
+from ._validity import validity_frame as validity_frame
 from ._values import benchmarks_of as benchmarks_of
 from ._values import searched as searched
 from ._values import values_of as values_of

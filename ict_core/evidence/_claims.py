@@ -71,6 +71,14 @@ class Claim(Section):
     test: Test | None = None  # absent where no study can test it yet
     needs: str | None = None  # what is then missing
 
+    @property
+    def guarded(self) -> bool:
+        """Whether the gates of a study's validity guard it: it compares trainings, or is about what a training does.
+
+        A claim on the tokens that a rule keeps does not need that anything is learned.
+        """
+        return not isinstance(self.test, Measure) or QUANTITIES[self.test.quantity].frame == "log"
+
 
 class ClaimsFile(Section):
     """The whole ledger."""

@@ -12,7 +12,7 @@ from ict_core.evidence._cells import NONE, Counted, all_cells, check_again, chec
 from ict_core.evidence._outcomes import MADE, LocalOutcome, Outcome, StoredOutcome
 from ict_core.evidence._tuning import tuning_frame
 from ict_core.statistics import BASE
-from ict_core.store import StudyFiles, base_number, cell_folder, read_manifest, records, write_manifest
+from ict_core.store import StudyFiles, base_number, cell_folder, declared, read_manifest, records, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 _APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
 
 
-def collect(results: Path, of: "Study", cells: Counted = NONE, regraded: Path | None = None) -> None:
+def collect(
+    results: Path,
+    of: "Study",
+    cells: Counted = NONE,
+    regraded: Path | None = None,
+    declaring: Sequence[Path] = (),
+) -> None:
     """Gather what a study's cells left into a few files, its manifest (:func:`merge_manifests`) among them.
 
     The scores of the cells at the shared learning rate stand apart, under their variants' names; log and tokens are of
@@ -32,6 +38,7 @@ def collect(results: Path, of: "Study", cells: Counted = NONE, regraded: Path | 
         of: the study.
         cells: those that are stored each on its own, and were not run here.
         regraded: a folder of other grades of the same cells, taken in place of the study's; it receives the files.
+        declaring: the files that declare outcome, gates and analysis; of regraded cells the study's own record counts.
 
     Raises:
         UserError: a cell's file is missing or not of its schema, its stages do not belong together, or a stored cell
@@ -69,7 +76,11 @@ def collect(results: Path, of: "Study", cells: Counted = NONE, regraded: Path | 
     records.write_frame(pd.concat(logs), graded.frame("log"), records.STUDY_LOG)
     records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
     records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
-    write_manifest(graded.manifest, merge_manifests(manifests))
+    merged = merge_manifests(manifests)
+    told = read_manifest(study.manifest).get("declared") if regraded is not None else None
+    if declaring:
+        told = declared(declaring, (source["commit"] for source in merged["sources"]))
+    write_manifest(graded.manifest, merged if told is None else merged | {"declared": told})
 
 
 def _manifests(study: StudyFiles, of: "Study", outcome: Callable[["Cell"], Outcome]) -> Iterable[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ict_core.statistics import (
     EQUIVALENT,
     NOT_CONFIRMED,
     NOT_RESOLVED,
+    NOT_TESTABLE,
     NOT_TESTED,
     Floats,
     Graded,
@@ -39,6 +40,8 @@ class LedgerFrames:
     quantities: pd.DataFrame  # `schemas.QUANTITIES`
     mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
     graded: Graded  # of the scores behind `runs`, for the remarks
+    failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> these, in words
+    outside: tuple[str, ...] = ()  # the paper's benchmarks whose stand-ins, left without headroom, `mirrors` lacks
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Entry:
     claim: Claim
     outcome: Outcome  # `NO_OUTCOME` where it was not tested
     by_model: dict[str, float]  # each tested model's mean
-    verdict: str  # supported, contradicted, not resolved or not tested in this study
+    verdict: str  # supported, contradicted, not resolved, not testable here or not tested in this study
     remark: str  # why it was not tested, or what else a reader must know; may be empty
     p_adjusted: float = math.nan  # corrected within the claim's family
     seeds_needed: float = math.nan
@@ -77,9 +80,20 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
     return [
         Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
         if result is None
-        else _entry(claim, result, corrections[claim.id], margin, power)
+        else _guarded(_entry(claim, result, corrections[claim.id], margin, power), frames.failed)
         for claim, result in zip(claims, tested, strict=True)
     ]
+
+
+def unfit(claim: Claim, models: Iterable[str], failed: Mapping[str, str]) -> str:
+    """Why a claim tested in these models is not testable, given the gates that failed; empty where it is."""
+    return "; ".join(failed[model] for model in models if model in failed) if claim.guarded else ""
+
+
+def _guarded(entry: Entry, failed: Mapping[str, str]) -> Entry:
+    """The entry with what the gates make of its verdict: no number of it changes."""
+    reason = unfit(entry.claim, entry.by_model, failed)
+    return replace(entry, verdict=NOT_TESTABLE, remark=_joined(reason, entry.remark)) if reason else entry
 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
@@ -177,6 +191,9 @@ def _absence(claim: Claim, frames: LedgerFrames) -> str:
     missing = [variant for variant in variants_of(claim.test) if variant not in ran]
     if missing:
         return f"without {', '.join(missing)}"
+    named = getattr(claim.test, "benchmarks", None)
+    if named and set(named) <= set(frames.outside):
+        return "its benchmarks leave the base model no headroom"
     if isinstance(claim.test, Measure):
         return "no run has the quantity of both arms, as where no forks are known"
     return "no model ran both arms on its benchmarks"

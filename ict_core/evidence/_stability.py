@@ -13,7 +13,7 @@ import pandas as pd
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest
 from ict_core.evidence._decide import found, verdict
 from ict_core.evidence._families import corrected
-from ict_core.evidence._ledger import LedgerFrames, decided
+from ict_core.evidence._ledger import LedgerFrames, decided, unfit
 from ict_core.evidence._values import searched, values_of
 from ict_core.statistics import CONTRADICTED, NOT_TESTED, STABILITY, SUPPORTED, Floats
 
@@ -31,6 +31,10 @@ class Drawable:
 
     claim: Claim
     over: Sequence[Runs]  # of the strongest baseline: over each; else one
+
+    def models(self) -> set[str]:
+        """The models whose runs are compared; of a searched largest the key is (model, ...)."""
+        return {key if isinstance(key, str) else key[0] for key in self.over[0]}
 
     def of(self, seeds: Floats) -> dict[Any, Floats]:
         """The values of these seeds; none of a model that ran none of them."""
@@ -96,12 +100,13 @@ def stability(
 
     The studies are drawn without replacement, with :data:`SIZES` seeds where the study has at least twice as many; each
     is decided as the ledger decides, its families corrected anew. A claim that a drawn study cannot test has another
-    verdict there. A frame of `STABILITY`.
+    verdict there. One that is not testable, as a gate failed, has no verdict, and no row. A frame of `STABILITY`.
     """
     known = [drawable(claim, frames) for claim in claims]
     ran = [own for of in known for runs in of.over for own, _ in runs.values()]
     seeds = np.unique(np.concatenate(ran)) if ran else np.array([])
-    whole = {name: drawn.verdict for name, drawn in of_seeds(known, seeds, margin).items()}
+    gated = {of.claim.id for of in known if unfit(of.claim, of.models(), frames.failed)}
+    whole = {name: drawn.verdict for name, drawn in of_seeds(known, seeds, margin).items() if name not in gated}
     rows = []
     for size in SIZES:
         if 2 * size > len(seeds):

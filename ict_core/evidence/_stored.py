@@ -1,5 +1,6 @@
 """What a results folder says of its study: the settings (`study.json`), the frames, and whether its jobs are alike."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ict_core.config import ABSENT, Method, selector_sections
+from ict_core.config import ABSENT, Method, Validity, selector_sections
 from ict_core.errors import UserError
 from ict_core.process import hardware_class
-from ict_core.statistics import BASE, STATISTICS, Design
+from ict_core.statistics import BASE, STATISTICS, Design, with_headroom
 from ict_core.store import StudyFiles, read_manifest, records
 
 MEASURED = {
@@ -79,6 +80,7 @@ class Settings:
     seeds_per_base: int | None  # training seeds that began with one base model; None: all of them
     design: Design  # what the scores must hold
     whole: Mapping[str, Any]  # everything else that was configured, as written in the file
+    validity: Validity | None = None  # the gates that tell whether it can tell; None: it declares none
 
     @property
     def scope(self) -> str:
@@ -127,6 +129,10 @@ def _counted(number: int, name: str) -> str:
     return f"one {name}" if number == 1 else f"{number} {name}s"
 
 
+def _validity(written: Mapping[str, Any] | None) -> Validity | None:
+    return None if written is None else Validity.model_validate_json(json.dumps(written))
+
+
 def _variation(written: Mapping[str, Any]) -> ArmVariation:
     different = tuple((key, of, value) for key, of, value in written["different"])
     return ArmVariation(written["of"], written["factor"], different, written["equal"])
@@ -162,6 +168,7 @@ class Stored:
                 seeds_per_base=whole.get("seeds_per_base"),  # absent of a study that was stored before it was a key
                 design=Design.of(whole),
                 whole=whole,
+                validity=_validity(whole["evidence"].get("validity")),
             )
         except KeyError as error:
             raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error
@@ -171,7 +178,21 @@ class Stored:
     @property
     def note(self) -> str:
         """What every table says of the study: its own note, what its intervals leave out, whether it is mixed."""
-        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.mixed]))
+        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, self.mixed]))
+
+    @cached_property
+    def averaged(self) -> list[str]:
+        """The benchmarks that the average is over: all, or by the rule that the study declares those with headroom."""
+        validity = self.settings.validity
+        if validity is None or validity.headroom_points is None:
+            return list(self.settings.mirrors)
+        return with_headroom(self.frame("scores"), validity.headroom_points / 100)
+
+    @property
+    def outside(self) -> str:
+        """A sentence that names the benchmarks outside of the average, if there are any, else an empty text."""
+        names = [name for name in self.settings.mirrors if name not in self.averaged]
+        return f"Outside of the average, as they leave the base model no headroom: {', '.join(names)}." if names else ""
 
     @cached_property
     def mixed(self) -> str:

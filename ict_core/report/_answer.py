@@ -5,7 +5,17 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence import OVER_BASELINE, OVER_CONTROLS, Settings, controls_of
+from ict_core.evidence import (
+    AFTER,
+    DECLARED,
+    FAILED,
+    NOT_MEASURED,
+    OVER_BASELINE,
+    OVER_CONTROLS,
+    PASSED,
+    Settings,
+    controls_of,
+)
 from ict_core.markdown import markdown_table
 from ict_core.report._claims import estimate_text
 from ict_core.statistics import (
@@ -18,11 +28,12 @@ from ict_core.statistics import (
     IDENTICAL,
     NONE_SEEN,
     NOT_CONFIRMED,
+    NOT_TESTABLE,
     SUPPORTED,
     WORSE,
     both_ways,
 )
-from ict_core.tables import NONE, percent, percent_interval
+from ict_core.tables import NONE, percent, percent_interval, value_text
 
 _METRICS = ("pass@1", "pass@4")
 
@@ -33,14 +44,22 @@ def main_figure(settings: Settings) -> str:
 
 
 def answer(
-    settings: Settings, claims: Sequence[Mapping[str, Any]], levels: pd.DataFrame, contrasts: pd.DataFrame
+    settings: Settings,
+    claims: Sequence[Mapping[str, Any]],
+    levels: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    validity: pd.DataFrame,
+    averaged: Sequence[str],
 ) -> str:
-    """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS` and `CONTRASTS`.
+    """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS`, `CONTRASTS` and `VALIDITY`.
 
-    The first claim that the study tests, or the count of a bench's verdicts, in a sentence; then every variant's level
-    and what is known of its difference from the first baseline, a table a model; a bench's controls have none.
+    Whether the study can tell, where it declares gates; the first claim that it tests, or the count of a bench's
+    verdicts, in a sentence; then every variant's level on the average over the benchmarks `averaged` and what is known
+    of its difference from the first baseline, a table a model; a bench's controls have none.
     """
     reference, controls, rows = settings.baselines[0], controls_of(settings.arms), []
+    v, unfit = settings.validity, set(validity.loc[validity["outcome"] == FAILED, "model"])
+    gated = {v.baseline, v.replica, v.random, v.oracle, v.oracle_control} if v else set()
     pairs = both_ways(contrasts)
     level, contrast = (
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
@@ -53,6 +72,8 @@ def answer(
             shown = [_interval(level[model, variant, metric], "mean") for metric in _METRICS]
             found = contrast.get((model, variant, _METRICS[1]))
             against = [_interval(found, "difference"), in_words(found, settings.margin)] if found else [NONE, NONE]
+            if found and model in unfit and variant not in gated:
+                against[1] = NOT_TESTABLE
             rows.append([model, f"`{variant}`", *shown, *against])
     heads = ["model", "method", *_METRICS, f"Δ {_METRICS[1]}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrl")
@@ -60,12 +81,41 @@ def answer(
     shared = f" ({each} with each base model)" if (each := settings.seeds_per_base or 1) > 1 else ""
     return "\n".join(
         [
+            *can_tell(validity),
             *(_bench(claims, reference) if controls else _first_claim(claims)),
-            f"Average over {len(settings.mirrors)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
+            f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
             f"{' or '.join(map(str, seeds))} training seeds{shared}.\n",
             table,
         ]
     )
+
+
+def can_tell(validity: pd.DataFrame) -> list[str]:
+    """Whether the study can tell, in a sentence, and its gates as a table; nothing of a study that declares none."""
+    if validity.empty:
+        return []
+    gates = validity[validity["outcome"].isin([PASSED, FAILED, NOT_MEASURED])].to_dict("records")
+    values = [value_text(*(row[key] for key in ("gate", "value", "low", "high"))) for row in gates]
+    faults = [
+        f"{row['because']} ({row['of']} on {row['model']}: {value}; asked: {row['asked']})"
+        for row, value in zip(gates, values, strict=True)
+        if row["outcome"] == FAILED
+    ]
+    missing = [f"{row['gate']} ({row['because']})" for row in gates if row["outcome"] == NOT_MEASURED]
+    if faults:
+        told = f"**This study cannot tell, because** {'; '.join(faults)}. Its comparisons of rules are {NOT_TESTABLE}."
+    elif missing:
+        told = "**Whether this study can tell is not measured in full.**"
+    else:
+        told = "**This study can tell: every gate of its validity is passed.**"
+    told += f" Not measured: {', '.join(missing)}." if missing else ""
+    late = validity[(validity["gate"] == DECLARED) & (validity["outcome"] == AFTER)]
+    told += "".join(f" **{AFTER.capitalize()}**: {because}." for because in late["because"])
+    rows = [
+        [row["gate"], row["model"] or NONE, row["of"], value, row["asked"], row["outcome"]]
+        for row, value in zip(gates, values, strict=True)
+    ]
+    return [f"{told}\n", markdown_table(["gate", "model", "of", "value", "asked", "outcome"], rows)]
 
 
 def _bench(claims: Sequence[Mapping[str, Any]], reference: str) -> list[str]:
@@ -75,9 +125,13 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str) -> list[str]:
         own = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
         better = [claim["id"] for claim in own if claim["verdict"] == SUPPORTED]
         worse = [c for c in own if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
+        gated = sum(claim["verdict"] == NOT_TESTABLE for claim in own)
         rules = dict.fromkeys(f"`{claim.split('-over-')[0]}`" for claim in better)
         names = f" ({', '.join(rules)})" if better else ""
-        told.append(f"**{len(own)} {of}: {len(better)} found better{names}, {len(worse)} found worse.**")
+        told.append(
+            f"**{len(own)} {of}: {len(better)} found better{names}, {len(worse)} found worse"
+            f"{f', {gated} {NOT_TESTABLE}' if gated else ''}.**"
+        )
     return [f"{' '.join(told)} The rest is undecided, or equivalent within the margin.\n"]
 
 

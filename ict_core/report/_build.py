@@ -241,7 +241,8 @@ def write_report(stored: Path, results: Path) -> None:
     manifest = read_manifest(StudyFiles(stored).manifest)
     made = Stored(stored, results)
     claims = _claims(files.claims)
-    answered = answer(settings, claims, made.frame("levels"), made.frame("contrasts"))
+    levels, contrasts, validity = (made.frame(name) for name in ("levels", "contrasts", "validity"))
+    answered = answer(settings, claims, levels, contrasts, validity, study.averaged)
     first = overview(settings, claims, study.frame("compute"), manifest, answered)
     main = files.figure(main_figure(settings), "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}

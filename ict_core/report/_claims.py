@@ -10,7 +10,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from ict_core.markdown import markdown_table
-from ict_core.statistics import CONTRADICTED, NOT_TESTED, SUPPORTED
+from ict_core.statistics import CONTRADICTED, NOT_TESTABLE, NOT_TESTED, SUPPORTED
 from ict_core.tables import NONE, p_value
 
 STYLE = """\
@@ -84,6 +84,8 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
         (claim["statement"], claim["test"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED
     ]
     rest = folded(f"{len(absent)} not tested in this study", markdown_table(("claim", "test", "why not"), absent))
+    gated = sum(claim["verdict"] == NOT_TESTABLE for claim in claims)
+    guard = f"{gated} claims are `{NOT_TESTABLE}`: gates of the study's validity failed, as the table of it shows.\n"
     tested = sum(1 for claim in claims if claim["seeds"])
     heads = ("claim", "family", "the paper", "this study", "p", "adjusted p", "seeds", "seeds needed", "verdict")
     return "\n".join(
@@ -102,6 +104,7 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here; in "
             "parentheses, to find an effect as large as was seen.\n",
+            *([guard] if gated else []),
             markdown_table(heads, rows, "llllrrrrl"),
             rest if absent else "",
             *_at_shared_rate(claims),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.errors import Damaged, UserError
-from ict_core.evidence import LedgerFrames, Measure, Stored, as_json, claims_of, ledger
+from ict_core.evidence import Measure, Stored, as_json, claims_of, ledger, ledger_frames
 from ict_core.report import claims_beside, claims_page, page
 from ict_core.statistics import SHARED_RATE, Graded, by_base
 from ict_core.store import REPOSITORY, StudyFiles, stored_folder, write_json, write_text
@@ -22,15 +22,13 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     """
     study = Stored(stored, results)
     settings = study.settings
-    graded = Graded(study.frame("scores"))
-    per_base = settings.seeds_per_base
-    runs, quantities = (by_base(study.frame(name), per_base) for name in ("runs", "quantities"))
-    frames = LedgerFrames(runs, quantities, settings.mirrors, graded)
+    frames = ledger_frames(study, *(study.frame(name) for name in ("runs", "quantities", "scores")))
     ledger_claims = claims_of(claims, settings)
     tested = as_json(ledger(ledger_claims, frames, settings.margin, settings.power))
     again = study.frame("shared_rate_scores")
     if len(again):
-        shared = replace(frames, runs=by_base(study.frame(f"{SHARED_RATE}runs"), per_base), graded=Graded(again))
+        runs = by_base(study.frame(f"{SHARED_RATE}runs"), settings.seeds_per_base)
+        shared = replace(frames, runs=runs, graded=Graded(again, study.averaged))
         of_scores = [claim for claim in ledger_claims if not isinstance(claim.test, Measure)]
         other = {entry["id"]: entry for entry in as_json(ledger(of_scores, shared, settings.margin, settings.power))}
         for entry in tested:

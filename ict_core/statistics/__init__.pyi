@@ -10,6 +10,7 @@ from ._deciding import IDENTICAL as IDENTICAL
 from ._deciding import NONE_SEEN as NONE_SEEN
 from ._deciding import NOT_CONFIRMED as NOT_CONFIRMED
 from ._deciding import NOT_RESOLVED as NOT_RESOLVED
+from ._deciding import NOT_TESTABLE as NOT_TESTABLE
 from ._deciding import NOT_TESTED as NOT_TESTED
 from ._deciding import PREDICTED as PREDICTED
 from ._deciding import SIGN_FLIP_FROM as SIGN_FLIP_FROM
@@ -28,12 +29,15 @@ from ._design import check_scores as check_scores
 from ._elbow import POINTS as POINTS
 from ._elbow import elbow as elbow
 from ._elbow import mean_sorted_curve as mean_sorted_curve
+from ._headroom import HEADROOM_METRIC as HEADROOM_METRIC
+from ._headroom import with_headroom as with_headroom
 from ._intervals import LEVEL as LEVEL
 from ._intervals import Estimate as Estimate
 from ._intervals import Floats as Floats
 from ._intervals import over_problems as over_problems
 from ._intervals import over_runs as over_runs
 from ._intervals import over_seeds as over_seeds
+from ._intervals import ratio_of_means as ratio_of_means
 from ._intervals import stratified_t as stratified_t
 from ._intervals import two_way as two_way
 from ._intervals import two_way_level as two_way_level
@@ -71,6 +75,7 @@ from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS
 from ._schemas import SOURCES_OF_VARIANCE as SOURCES_OF_VARIANCE
 from ._schemas import STABILITY as STABILITY
 from ._schemas import STATISTICS as STATISTICS
+from ._schemas import VALIDITY as VALIDITY
 from ._schemas import VARIANTS as VARIANTS
 from ._views import Bootstrapped as Bootstrapped
 from ._views import crossed_bootstrap as crossed_bootstrap

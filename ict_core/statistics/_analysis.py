@@ -1,6 +1,6 @@
 """The statistics stage: from a study's scores to the frames that tables, figures and claims read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -53,6 +53,7 @@ def analyse(
     generator: np.random.Generator,
     reruns: Mapping[str, str] | None = None,
     seeds_per_base: int | None = None,
+    averaged: Collection[str] | None = None,
 ) -> Analysis:
     """All statistics of a study, from a frame of `records.SCORES`.
 
@@ -60,6 +61,7 @@ def analyse(
         variants: the study's trained variants, in the order in which they are shown; each was run by some model.
         reruns: variant -> the same trained again with the same random numbers, if any.
         seeds_per_base: as in the study's file. Levels and contrasts are then over base models (:meth:`Arm.by_base`).
+        averaged: the benchmarks that the average is over; None: all.
 
     Raises:
         UserError: scores that are not complete, with too few samples for a declared metric, or without a variant; a
@@ -78,7 +80,7 @@ def analyse(
     comparisons = replace(comparisons, declared=declared)
     metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
     check_samples(scores, metrics)
-    arms = {metric: arms_of(counts, metric) for metric in metrics}
+    arms = {metric: arms_of(counts, metric, averaged) for metric in metrics}
     over_bases = {
         metric: {key: arm.by_base(seeds_per_base) for key, arm in of_metric.items()}
         for metric, of_metric in arms.items()

@@ -1,7 +1,7 @@
 """Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -76,6 +76,7 @@ class Arm:
     name: str  # model/variant, for messages
     seeds: tuple[int, ...]  # of the runs, ascending
     blocks: Mapping[str, NDArray[np.float64]]  # of each benchmark, shape (seeds, problems of the benchmark), shares
+    averaged: Collection[str] | None = None  # the benchmarks that their average is over; None: all
 
     @property
     def benchmarks(self) -> list[str]:
@@ -96,11 +97,17 @@ class Arm:
             name: np.stack([block[numbers == base].mean(axis=0) for base in bases])
             for name, block in self.blocks.items()
         }
-        return Arm(self.name, tuple(map(int, bases)), blocks)
+        return replace(self, seeds=tuple(map(int, bases)), blocks=blocks)
+
+    def names_of(self, benchmark: str) -> list[str]:
+        """The benchmarks that a benchmark's mean is over: itself, or those of the average."""
+        if benchmark != AVERAGE:
+            return [benchmark]
+        return [name for name in self.blocks if self.averaged is None or name in self.averaged]
 
     def of(self, benchmark: str) -> list[NDArray[np.float64]]:
-        """The blocks that a benchmark's mean is over: its own, or all for the average."""
-        return list(self.blocks.values()) if benchmark == AVERAGE else [self.blocks[benchmark]]
+        """The blocks of :meth:`names_of`."""
+        return [self.blocks[name] for name in self.names_of(benchmark)]
 
     def runs(self, benchmark: str) -> NDArray[np.float64]:
         """The mean of each run, shape (seeds,): over problems, then over benchmarks for the average."""
@@ -119,14 +126,16 @@ def each_arm(arms: Mapping[str, Arms], shown: Shown) -> Iterator[tuple[str, str,
                 yield model, variant, metric, by_variant[model, variant]
 
 
-def arms_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> Arms:
+def arms_of(
+    counts: Mapping[tuple[str, str, str], Counts], metric: str, averaged: Collection[str] | None = None
+) -> Arms:
     """The arms of every (model, variant) under one metric, in the order of `counts`; errors as of `metric_values`."""
     blocks: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
     seeds: dict[tuple[str, str], tuple[int, ...]] = {}
     for (model, variant, benchmark), matrix in counts.items():
         blocks.setdefault((model, variant), {})[benchmark] = metric_values(metric, matrix.n, matrix.correct)
         seeds[model, variant] = matrix.seeds
-    return {key: Arm("/".join(key), seeds[key], by_benchmark) for key, by_benchmark in blocks.items()}
+    return {key: Arm("/".join(key), seeds[key], by_benchmark, averaged) for key, by_benchmark in blocks.items()}
 
 
 def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
@@ -143,7 +152,7 @@ def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
 
     def only(arm: Arm) -> Arm:
         rows = [arm.seeds.index(seed) for seed in shared]
-        return Arm(arm.name, shared, {name: block[rows] for name, block in arm.blocks.items()})
+        return replace(arm, seeds=shared, blocks={name: block[rows] for name, block in arm.blocks.items()})
 
     return only(ours), only(theirs)
 
@@ -151,7 +160,7 @@ def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
 def difference(ours: Arm, theirs: Arm) -> Arm:
     """ours - theirs, paired by seed and problem; both are arms of one model and metric with :func:`common_seeds`."""
     blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
-    return Arm(f"{ours.name} - {theirs.name}", ours.seeds, blocks)
+    return replace(ours, name=f"{ours.name} - {theirs.name}", blocks=blocks)
 
 
 def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
@@ -182,7 +191,9 @@ def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(RUNS))
 
 
-def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+def run_frame(
+    scores: pd.DataFrame, metrics: Sequence[str] | None = None, averaged: Collection[str] | None = None
+) -> pd.DataFrame:
     """Every metric of every run on every benchmark and on their macro-average.
 
     Problems are averaged within a benchmark, then benchmarks within a run. Only graded samples count (`n`): an
@@ -190,9 +201,9 @@ def run_frame(scores: pd.DataFrame, metrics: Sequence[str] | None = None) -> pd.
 
     From a frame of `records.SCORES` (errors as of :func:`count_matrices` and :func:`check_samples`) and metrics, by
     default all of `metrics_of`, one of `RUNS`; models, variants and benchmarks in the order of `scores`, the average
-    last.
+    last; that is over the benchmarks `averaged`, by default over all.
     """
     counts = count_matrices(scores)
     wanted = list(metrics) if metrics is not None else metrics_of(scores)
     check_samples(scores, wanted)
-    return frame_of_arms({metric: arms_of(counts, metric) for metric in wanted})
+    return frame_of_arms({metric: arms_of(counts, metric, averaged) for metric in wanted})

@@ -32,6 +32,7 @@ VERDICTS = (BETTER, WORSE, EQUIVALENT, NOT_CONFIRMED, NONE_SEEN, NO_SPREAD, IDEN
 
 SUPPORTED, CONTRADICTED = "supported", "contradicted"
 NOT_RESOLVED, NOT_TESTED = "not resolved", "not tested in this study"
+NOT_TESTABLE = "not testable here"  # a gate of the study's validity failed
 PREDICTED = {"higher": BETTER, "lower": WORSE, "equal": EQUIVALENT}
 """What a claim that names this direction predicts that a test finds."""
 

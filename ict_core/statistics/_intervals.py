@@ -132,6 +132,34 @@ def welch(ours: Floats, theirs: Floats, level: float = LEVEL) -> Estimate:
     return student(mean, variance, satterthwaite(variance, first**2 / free[0] + second**2 / free[1]), level)
 
 
+def ratio_of_means(ours: ArrayLike, theirs: ArrayLike, level: float = LEVEL) -> Estimate:
+    """The mean of ours over the mean of theirs, one pair a training run, shape (runs,), with Fieller's (1954) limits.
+
+    They are the ratios r at which the paired t-test of ours - r theirs, whose mean is 0 at the true ratio, is not
+    significant: exact for pairs of a normal distribution, however few. A ratio's own distribution is skewed and its
+    variance does not exist, and a bootstrap of six runs draws too narrow limits (docs/statistics.md). There are none
+    (NaN) where the mean of theirs does not differ from 0 at this level, as any ratio may then be true, with one run, or
+    where ours - r theirs is the same in all. The standard error is the delta method's. Arrays that do not fit, or a
+    value that is not finite, are a ValueError.
+    """
+    x, y = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or x.size == 0 or not np.isfinite([x, y]).all():
+        raise ValueError(f"a ratio needs a finite value of both arms for each run, not {ours!r} and {theirs!r}")
+    runs, means = x.size, (x.mean(), y.mean())
+    ratio = np.float64(means[0] / means[1]) if means[1] else np.float64(np.nan)
+    none = student(ratio, np.nan, np.nan, level)
+    if runs == 1 or np.isnan(ratio) or without_spread(x - ratio * y):
+        return none
+    (v_ours, covariance), (_, v_theirs) = np.cov(x, y, ddof=1) / runs
+    t2 = special.stdtrit(runs - 1, (1 + level) / 2) ** 2
+    a, b, c = means[1] ** 2 - t2 * v_theirs, means[0] * means[1] - t2 * covariance, means[0] ** 2 - t2 * v_ours
+    if a <= 0:
+        return none
+    half = np.sqrt(max(0.0, b * b - a * c))
+    se = np.sqrt(v_ours - 2 * ratio * covariance + ratio**2 * v_theirs) / abs(means[1])
+    return Estimate(*(np.asarray(x) for x in (ratio, se, runs - 1.0, (b - half) / a, (b + half) / a)))
+
+
 def mean_of_means(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
     """The mean over independent strata, shape (..., n) each, of their means; every one weighs the same, whatever its n.
 

@@ -147,8 +147,7 @@ def component_frame(
         rerun = arms[metric].get((model, reruns.get(variant, "")))
         for benchmark in arm.benchmarks:
             key = (model, variant, benchmark, metric)
-            averaged = list(arm.blocks) if benchmark == AVERAGE else [benchmark]
-            drawn = [sampling[metric][model, variant, name] for name in averaged]
+            drawn = [sampling[metric][model, variant, name] for name in arm.names_of(benchmark)]
             sds, contributions = components(arm.of(benchmark), drawn, per_base)
             rows += [(*key, *row) for row in zip(sources, sds, contributions, strict=True)]
             if rerun is not None:

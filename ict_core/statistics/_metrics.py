@@ -4,7 +4,7 @@ Also notices for numbers that rest on fewer samples than were drawn, because som
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -133,8 +133,9 @@ class _Block(NamedTuple):
 class Graded:
     """How many samples of each arm were graded, all its seeds together, by a frame of `records.SCORES`."""
 
-    def __init__(self, scores: pd.DataFrame) -> None:
+    def __init__(self, scores: pd.DataFrame, averaged: Collection[str] | None = None) -> None:
         self._scores = scores
+        self._averaged = averaged  # the benchmarks that the average is over; None: all
         self._arms: dict[tuple[str, str], dict[str, _Block]] = {}
         if (scores["n"] < scores["sampled"]).any():
             for (model, variant, benchmark), rows in scores.groupby(["model", "variant", "benchmark"], sort=False):
@@ -144,14 +145,14 @@ class Graded:
     def notice(self, model: str, variants: Iterable[str], benchmarks: Sequence[str], metrics: Sequence[str]) -> str:
         """What must be known of a number, made from metrics, of one variant or of those that it compares.
 
-        It is a mean over the benchmarks; the average is all. A variant without scores says nothing. Told are the
+        It is a mean over the benchmarks. A variant without scores says nothing. Told are the
         samples graded of each arm, and by how many percent points a metric may be too low because pass@n stood in;
         nothing where every sample was graded.
         """
         arms = []
         for name in dict.fromkeys(variants):
             by_benchmark = self._arms.get((model, name), {}).items()
-            arms.append((name, [block for of, block in by_benchmark if AVERAGE in benchmarks or of in benchmarks]))
+            arms.append((name, [block for of, block in by_benchmark if self._counts(of, benchmarks)]))
         counts = [(name, sum(b.graded for b in blocks), sum(b.sampled for b in blocks)) for name, blocks in arms]
         if all(graded == sampled for _, graded, sampled in counts):
             return ""
@@ -160,6 +161,10 @@ class Graded:
             lacking = ((metric, _missing(blocks, metric)) for metric in metrics)
             told += [f"{metric} of {name} at most {100 * m:.2g} points too low" for metric, m in lacking if m]
         return "; ".join(told)
+
+    def _counts(self, name: str, benchmarks: Sequence[str]) -> bool:
+        """Whether a benchmark enters a mean over these."""
+        return name in benchmarks or (AVERAGE in benchmarks and (self._averaged is None or name in self._averaged))
 
     def sentence(self) -> str:
         """For all numbers of the study together, arms in backquotes; empty where every sample was graded."""
@@ -173,7 +178,8 @@ class Graded:
             f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
         )
         metrics = metrics_of(self._scores)
-        most = max(_missing([*blocks.values()], metric) for blocks in self._arms.values() for metric in metrics)
+        averaged = [[b for of, b in arm.items() if self._counts(of, [AVERAGE])] for arm in self._arms.values()]
+        most = max(_missing(arm, metric) for arm in averaged for metric in metrics)
         if most:
             text += (
                 " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "

@@ -73,6 +73,12 @@ STABILITY = {
     **_columns("int", "all_seeds", "seeds", "draws"),  # of the study, of each smaller one, and how many were drawn
     **_columns("float", "same", "other", "opposite"),  # shares of the drawn studies by their verdict
 }
+VALIDITY = {
+    **_columns("str", "gate", "model", "of"),  # of evidence.gates; what the value is of, in words
+    **_columns("float", "value", "low", "high", "p"),  # shares; of the kept share a ratio
+    "seeds": "int",
+    **_columns("str", "asked", "outcome", "because"),
+}
 SHARED_RATE = "shared_rate_"
 """Before the name of a frame: of the variants again, all at the recipe's learning rate; empty without a tuning."""
 STATISTICS = {
@@ -86,6 +92,7 @@ STATISTICS = {
     f"{SHARED_RATE}levels": LEVELS,
     f"{SHARED_RATE}contrasts": CONTRASTS,
     "stability": STABILITY,
+    "validity": VALIDITY,
     "quantities": QUANTITIES,
     "quantity_means": QUANTITY_MEANS,
     "curves": CURVES,

@@ -1,5 +1,6 @@
 from ._code import edited as edited
 from ._code import fingerprint as fingerprint
+from ._declared import declared as declared
 from ._files import appearing as appearing
 from ._files import hash_file as hash_file
 from ._files import hash_tree as hash_tree

@@ -88,8 +88,8 @@ def cost(started: float, tokens: int) -> dict[str, Any]:
 
 def git_state(folder: Path) -> dict[str, Any]:
     """`commit` and `dirty` (changed or untracked files) of a folder; both None outside of git."""
-    commit = _git(folder, "rev-parse", "HEAD")
-    status = _git(folder, "status", "--porcelain", "--", ".")
+    commit = git(folder, "rev-parse", "HEAD")
+    status = git(folder, "status", "--porcelain", "--", ".")
     return {"commit": commit, "dirty": None if commit is None or status is None else bool(status)}
 
 
@@ -153,7 +153,8 @@ def check_output(output: Path, part: Path, since: float = 0.0) -> dict[str, Any]
     return stated
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
+def git(folder: Path, *arguments: str) -> str | None:
+    """What a git command prints in a folder; None where it fails, as outside of git."""
     command = ["git", "-C", str(folder), *arguments]
     try:
         return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=_GIT_SECONDS).strip()

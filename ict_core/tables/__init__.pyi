@@ -17,3 +17,4 @@ from ._token_study import token_texts_table as token_texts_table
 from ._write import csv as csv
 from ._write import markdown as markdown
 from ._write import write as write
+from .validity import value_text as value_text

@@ -16,7 +16,7 @@ from ict_core.tables.thresholds import REFERENCE
 def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
     """The tables of :data:`TABLES`, in order; one with numbers from samples not all of which were graded says so."""
     shown = restricted(frames, settings.variants)
-    graded, tables = Graded(shown["scores"]), []
+    graded, tables = Graded(shown["scores"], settings.averaged), []
     for name, declared in TABLES.items():
         maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
         table: Table = maker(*(shown[frame] for frame in declared.inputs), settings)

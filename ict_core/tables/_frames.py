@@ -110,6 +110,7 @@ class TableSettings:
     arms: Mapping[str, ArmVariation]
     recipe_rate: float  # the learning rate of the recipe
     kept: Mapping[str, float]  # variant -> the percent of the tokens that it keeps by its own parameter, if it has one
+    averaged: Sequence[str] | None = None  # the benchmarks that the average is over; None: all
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from ict_core.evidence import FAILED
 from ict_core.tables._frames import Table, TableSettings, wide
 from ict_core.tables._layout import by_row, percent
 from ict_core.tables._registry import TableDeclaration
@@ -9,7 +10,7 @@ from ict_core.tables._registry import TableDeclaration
 TABLE = TableDeclaration(
     place=19,
     title="Stability of the verdicts",
-    inputs=("stability",),
+    inputs=("stability", "validity"),
     keys=("claim", "seeds"),
     made="the ledger's decision in every smaller study that is drawn from the study's own seeds",
     module="evidence/_stability.py",
@@ -19,8 +20,10 @@ TABLE = TableDeclaration(
 )
 
 
-def stability_table(stability: pd.DataFrame, settings: TableSettings) -> Table:
+def stability_table(stability: pd.DataFrame, validity: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a claim, two columns a size of the smaller studies."""
+    some_failed = FAILED in set(validity["outcome"])
+    gated = " Claims that are not testable, as a gate failed, are left out." if some_failed else ""
     if stability.empty:
         caption = "The study has too few seeds for smaller ones to be drawn from it: at least twice as many are needed."
         return Table("stability", stability, stability, caption, keys=0)
@@ -35,5 +38,6 @@ def stability_table(stability: pd.DataFrame, settings: TableSettings) -> Table:
         f"{stability['draws'].max()} of each size) and decided as the ledger decides, how many percent reach the "
         f"verdict of all {number} seeds, and how many the opposite one (`same / opposite`); the rest has another "
         "verdict, mostly `not resolved`. Drawn studies share seeds: other seeds would differ a little more."
+        f"{gated}"
     )
     return Table("stability", stability, shown, caption, keys=0)

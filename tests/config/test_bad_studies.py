@@ -20,6 +20,11 @@ HARDWARE = (
     "hardware:\n  accelerate: ddp\n  gpus: 2\n  micro_batch_sequences: 16\n  gradient_checkpointing: true\n"
     "  memory_gib: 16\n  train_hours: 1\n  generate_hours: 0.5\n"
 )
+VALIDITY = (
+    "  power: 0.8\n  validity: {baseline: grpo, replica: grpo-replica, random: random-10, oracle: oracle-decisions,\n"
+    "    oracle_control: oracle-decisions-permuted, gain_points: 15, gain_lower_points: 10, ceiling_percent: 100,\n"
+    "    below_ceiling_points: 10, kept_share: 0.7, kept_share_lower: 0.5, compared: pass@4, headroom_points: 5}"
+)
 BLOCK_2 = "models: [mini-s]\n    methods: [ict-5, ict-20, ict-30]\n    seeds: [0, 1, 2]"
 
 CASES = {
@@ -47,6 +52,11 @@ CASES = {
     "another factor": (ICT20, "factor: percent", "factor: score", ["ablation", "['percent'] differ", "'score', its factor, alone"]),
     "varies nothing known": (ICT20, "of: ict-10", "of: ict-11", ["ablation.of", "'ict-11'", "did you mean 'ict-10'"]),
     "margin 0": (MINI, "margin_points: 2.0", "margin_points: 0.0", ["evidence.margin_points", "0.0", "a number > 0"]),
+    "gates without a baseline": (MINI, "  power: 0.8", VALIDITY.replace("baseline: grpo,", "baseline: grpp,"), ["evidence.validity.baseline", "'grpp' is not in the grid", "did you mean 'grpo'"]),
+    "a lower limit above its bound": (MINI, "  power: 0.8", VALIDITY.replace("gain_lower_points: 10", "gain_lower_points: 16"), ["evidence.validity.gain_lower_points", "16", "at most gain_points, 15"]),
+    "no room below the ceiling": (MINI, "  power: 0.8", VALIDITY.replace("ceiling_percent: 100", "ceiling_percent: 10"), ["evidence.validity.below_ceiling_points", "10", "less than ceiling_percent, 10"]),
+    "a share above 1": (MINI, "  power: 0.8", VALIDITY.replace("kept_share: 0.7", "kept_share: 70"), ["evidence.validity.kept_share", "70", "<= 1"]),
+    "a gate that is not declared": (MINI, "  power: 0.8", VALIDITY.replace("compared: pass@4", "compare: pass@4"), ["evidence.validity.compare", "did you mean 'compared'"]),
     "n < k": (MINI, "samples: 8", "samples: 2", ["evaluation.samples", "2", "at least 4", "n < k"]),
     "unknown engine": (MINI, "engine: vllm", "engine: sglang", ["evaluation.engine", "'sglang'", "vllm, transformers"]),
     "typo in a key": (MINI, "  samples: 8", "  sampels: 8", ["evaluation.sampels", "8", "unknown key", "did you mean 'samples'"]),

@@ -40,6 +40,8 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.statistics._deciding": {"BETTER", "IDENTICAL", "WORSE"},
     "ict_core.evidence._bench": {"MEAN_ONE", "SAME_SIGN", "controls_of"},
     "ict_core.evidence._declarations": ALL,
+    "ict_core.evidence._gates": {"FAILED", "KEPT"},
+    "ict_core.evidence._validity": {"DETECTABLE", "RATE"},
     "ict_core.evidence._stored": ALL,
     "ict_core.evidence._measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},
     "ict_core.theory._single_logit": {"DRAWS", "LEAST", "RANDOM", "RATIOS", "SIZES", "turning_shift"},

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from ict_core.config import Validity
 from ict_core.evidence import ArmVariation, Settings
 from ict_core.evidence._stored import ONE_BASE
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
-from ict_core.report._answer import answer, in_words, main_figure
+from ict_core.report._answer import answer, can_tell, in_words, main_figure
 from ict_core.report._build import manifest_page, overview
 from ict_core.report._claims import estimate_text, folded
-from ict_core.statistics import Design
+from ict_core.statistics import NOT_TESTABLE, VALIDITY, Design
 from ict_core.statistics._schemas import CONTRASTS
 from ict_core.store.records import COMPUTE
 
@@ -70,6 +71,9 @@ WHOLE = {
     "evidence": {"margin_points": 2.0, "power": 0.8},
     "grid": [{"models": ["tiny"], "methods": ["grpo"], "seeds": [0, 1, 2]}],
 }
+
+
+NO_GATES = pd.DataFrame(columns=list(VALIDITY))
 
 
 def settings(**changes) -> Settings:
@@ -236,7 +240,8 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
     contrasts = pd.DataFrame([dict.fromkeys(CONTRASTS, float("nan")) | row | limits])
     untested = CLAIM | {"statement": "Untested.", "seeds": 0}
     study = replace(settings(), variants=("grpo", "ict-10"))
-    lines = answer(study, [untested, CLAIM | {"verdict": "contradicted"}], levels, contrasts).splitlines()
+    text = answer(study, [untested, CLAIM | {"verdict": "contradicted"}], levels, contrasts, NO_GATES, ["mini-word"])
+    lines = text.splitlines()
     assert lines[0].startswith("**A gain.** Here: **contradicted**, −17.3") and lines[0].endswith(
         "the paper has +4.58."
     )
@@ -245,6 +250,63 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
         "| tiny | `grpo` | 50.0 ± 10.0 | 50.0 ± 10.0 | — | — |",
         "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
     ]
+
+
+GATES = pd.DataFrame(
+    [
+        ("declared", "all", "s.yaml", *[float("nan")] * 4, 0, "", "declared after the runs", "changed later: s.yaml"),
+        ("gain", "tiny", "grpo − base, pass@1", 0.2, 0.15, 0.25, float("nan"), 6, "at least 15 points", "passed", ""),
+        ("oracle", "tiny", "o − p, pass@4", 0.01, -0.02, 0.04, 0.3, 6, "above 0", "failed", "it cannot"),
+        ("replica", "", "r − grpo, pass@4", *[float("nan")] * 4, 0, "within", "not measured", "without r"),
+    ],
+    columns=list(VALIDITY),
+)
+
+
+def test_the_first_line_says_that_the_study_cannot_tell_and_why():
+    key = {"model": "tiny", "benchmark": "average"}
+    levels = pd.DataFrame(
+        [
+            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6}
+            for v in ("base", "grpo", "random-10", "ict-10")
+            for m in ("pass@1", "pass@4")
+        ]
+    )
+    row = {**key, "baseline": "grpo", "metric": "pass@4", "verdict": "worse", **CONTRAST}
+    limits = dict.fromkeys(("two_way_low", "two_way_high"), 0.0)
+    nothing = dict.fromkeys(CONTRASTS, float("nan"))
+    contrasts = pd.DataFrame([nothing | row | limits | {"variant": v} for v in ("random-10", "ict-10")])
+    arms = dict(
+        zip(("baseline", "replica", "random", "oracle", "oracle_control"), ("grpo", "r", "random-10", "o", "p"))
+    )
+    validity = Validity.model_construct(**arms)
+    study = replace(settings(), variants=("grpo", "random-10", "ict-10"), validity=validity)
+    claims = [CLAIM | {"verdict": NOT_TESTABLE}]
+    lines = answer(study, claims, levels, contrasts, GATES, ["mini-word"]).splitlines()
+    assert lines[0].startswith(
+        "**This study cannot tell, because** it cannot (o − p, pass@4 on tiny: 1.0 [−2.0 to 4.0];"
+    )
+    assert "not measured: replica (without r)" in lines[0].lower() and "declared after the runs" in lines[0].lower()
+    assert [line for line in lines if line.startswith(("| gain", "| replica"))] == [
+        "| gain | tiny | grpo − base, pass@1 | 20.0 [15.0 to 25.0] | at least 15 points | passed |",
+        "| replica | — | r − grpo, pass@4 | — | within | not measured |",
+    ]
+    against = {line.split("|")[2].strip(): line.split("|")[-2].strip() for line in lines if line.startswith("| tiny")}
+    assert against["`ict-10`"] == NOT_TESTABLE and against["`random-10`"].startswith("worse")  # a gate's own arm
+    assert f"Here: **{NOT_TESTABLE}**" in "\n".join(lines)
+
+
+def test_a_study_whose_gates_are_passed_can_tell():
+    passed = can_tell(GATES[GATES["outcome"] == "passed"])
+    assert passed[0].startswith("**This study can tell")
+    part = can_tell(GATES[GATES["outcome"].isin(["passed", "not measured"])])
+    assert "not measured in full" in part[0] and "cannot tell" not in part[0] and can_tell(NO_GATES) == []
+
+
+def test_claims_that_are_not_testable_are_counted_where_they_stand():
+    text = claims_page("mini", NOTE, [CLAIM, CLAIM | {"verdict": NOT_TESTABLE}], 0.02, 0.8)
+    assert "1 claims are `not testable here`" in text and "**not testable here**" in text
+    assert "claims are `not testable" not in claims_page("mini", NOTE, [CLAIM], 0.02, 0.8)
 
 
 def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls():
@@ -268,7 +330,10 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
         CLAIM | over | {"id": "nsr-over-grpo", "verdict": "contradicted", "estimate": -0.1, "p_adjusted": 0.01},
         CLAIM | controls | {"id": "stare-over-it", "verdict": "contradicted", "estimate": -0.001, "p_adjusted": 0.9},
     ]
-    text = answer(study, claims, levels, pd.DataFrame(columns=list(CONTRASTS)))
+    text = answer(study, claims, levels, pd.DataFrame(columns=list(CONTRASTS)), NO_GATES, [])
+    gated = [claim | {"verdict": NOT_TESTABLE} for claim in claims]
+    told = answer(study, gated, levels, pd.DataFrame(columns=list(CONTRASTS)), NO_GATES, [])
+    assert "0 found better, 0 found worse, 2 not testable here." in told
     assert text.startswith(
         "**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.** "
         "**1 comparisons with a control: 0 found better, 0 found worse.** The rest is"

@@ -8,7 +8,7 @@ import synthetic
 
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.seeding import generator
-from ict_core.statistics import SHARED_RATE, STABILITY, Analysis, Comparisons, analyse, rank_frame
+from ict_core.statistics import SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, rank_frame
 from ict_core.statistics._schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
 from ict_core.tables import INPUTS, TableSettings, read_paper
@@ -111,7 +111,7 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     measured["contamination"] = contamination(scores["benchmark"].unique())
     at_shared_rate = {SHARED_RATE + name: getattr(Analysis.empty(), name) for name in ("levels", "contrasts")}
     measured |= {"log": log, "ranks": rank_frame(found.runs, variants)}
-    measured["stability"] = pd.DataFrame(columns=list(STABILITY))
+    measured |= {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in ("stability", "validity")}
     measured["tuning"] = pd.DataFrame(columns=list(TUNING))
     frames = {**vars(found), **at_shared_rate, **of_tokens, **measured}
     return {name: frames[name] for name in INPUTS}

@@ -24,7 +24,9 @@ rule statistics:
         log=MEASURED.frame("log"),
         tokens=MEASURED.frame("tokens"),
         shadow=MEASURED.frame("shadow"),
+        tuning=MEASURED.frame("tuning"),
         settings=MEASURED.settings,
+        manifest=MEASURED.manifest,
         claims=own("configs/claims.yaml"),
     output:
         STATISTICS,
@@ -102,7 +104,7 @@ for figure in FIGURES:
 # The paper's own figures and tables, by its numbers, of every study that has their arms.
 rule paper_figures:
     input:
-        frames(["log", "levels", "quantities", "quantity_means", "curves"]),
+        frames(["scores", "log", "levels", "quantities", "quantity_means", "curves"]),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
         paper=own("configs/paper.yaml"),
@@ -196,7 +198,10 @@ rule report:
         settings=MEASURED.settings,
         compute=MEASURED.frame("compute"),
         manifest=MEASURED.manifest,
-        statistics=[SHOWN.statistics(name) for name in ("levels", "contrasts")],
+        scores=MEASURED.frame("scores"),
+        statistics=[
+            SHOWN.statistics(name) for name in ("levels", "contrasts", "validity")
+        ],
         claims=[SHOWN.claims, SHOWN.claims_text],
         tables=TABLE_FILES,
         figures=FIGURE_FILES,

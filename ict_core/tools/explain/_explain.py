@@ -10,6 +10,7 @@ from tabulate import tabulate
 
 from ict_core.config import BASE_VARIANT, Cell
 from ict_core.errors import Damaged, UserError
+from ict_core.evidence import Stored
 from ict_core.jobs import lost
 from ict_core.jobs.outputs import Stage, base_job, cell_jobs, study_jobs
 from ict_core.statistics import AVERAGE, STATISTICS
@@ -60,7 +61,8 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     if is_claim:
         origin, runs, numbers = trace(row, table, scores, ledger)
     else:
-        runs = entering(origin, row, scores)
+        averaged = Stored(results).averaged if "metric" in row else None
+        runs = entering(origin, row, scores, averaged)
         numbers = recomputed(origin, row, runs)
     lines = [*_number(table, row), *_made(results, origin, row), *_runs(runs, numbers), *_question(results, problem)]
     walks = []

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import pandas as pd
 
 from ict_core import evidence
 from ict_core.errors import Damaged, UserError
-from ict_core.statistics import AVERAGE, Graded, by_base, run_frame, shared_seeds
+from ict_core.statistics import AVERAGE, run_frame, shared_seeds
 from ict_core.tables import DECLARED, Origin
 
 _LISTED = 12
@@ -89,8 +89,13 @@ class Checked(NamedTuple):
     equal: bool
 
 
-def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> list[Entering]:
-    """The runs behind a row of a table, those of the compared variant last, from the whole study's scores."""
+def entering(
+    origin: Origin, row: Mapping[str, str], scores: pd.DataFrame, averaged: Sequence[str] | None = None
+) -> list[Entering]:
+    """The runs behind a row of a table, those of the compared variant last, from the whole study's scores.
+
+    The average is over the benchmarks `averaged`, by default over all.
+    """
     model = row.get("model") or row.get("states") or ""
     if row.get("source") == "paper":  # of the table `paper`
         return []
@@ -107,15 +112,15 @@ def entering(origin: Origin, row: Mapping[str, str], scores: pd.DataFrame) -> li
     if len(frames) > 1 and len(origin.runs) > 1:  # paired: the runs of the seeds that both have
         seeds = [shared_seeds(seeds[0], seeds[1])] * 2
         frames = [frame[frame["seed"].isin(seeds[0])] for frame in frames]
-    values = [_values(row, frame) for frame in frames]
+    values = [_values(row, frame, averaged) for frame in frames]
     return [Entering(model, *runs) for runs in zip(variants, map(tuple, seeds), values, strict=True)]
 
 
-def _values(row: Mapping[str, str], scores: pd.DataFrame) -> tuple[float, ...] | None:
+def _values(row: Mapping[str, str], scores: pd.DataFrame, averaged: Sequence[str] | None) -> tuple[float, ...] | None:
     """Of each run, by ascending seed, the row's metric on its benchmark."""
     if "metric" not in row or scores.empty:
         return None
-    runs = run_frame(scores, [row["metric"]])
+    runs = run_frame(scores, [row["metric"]], averaged)
     runs = runs[runs["benchmark"] == row.get("benchmark", AVERAGE)].sort_values("seed")
     return tuple(runs["value"].tolist()) or None
 
@@ -200,8 +205,7 @@ def trace(
         raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
     log, tokens = study.frame("log"), study.frame("tokens")
     quantities = evidence.run_quantities(list(evidence.QUANTITIES), settings.variants, log, tokens)
-    runs, quantities = (by_base(frame, settings.seeds_per_base) for frame in (run_frame(scores), quantities))
-    frames = evidence.LedgerFrames(runs, quantities, settings.mirrors, Graded(scores))
+    frames = evidence.ledger_frames(study, run_frame(scores, averaged=study.averaged), quantities, scores)
     entries = evidence.as_json(evidence.ledger(claims, frames, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:

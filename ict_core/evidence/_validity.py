@@ -1,0 +1,113 @@
+"""What a study says of its own validity: the gates, and beside them headroom, rates at an edge, and power."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence._claims import Measure
+from ict_core.evidence._gates import failed, gates
+from ict_core.evidence._ledger import Entry, LedgerFrames
+from ict_core.evidence._stored import Settings, Stored
+from ict_core.statistics import AVERAGE, BASE, HEADROOM_METRIC, VALIDITY, Graded, by_base, over_runs
+
+DECLARED, HEADROOM, RATE, DETECTABLE = "declared", "headroom", "rate", "detectable"
+BEFORE, AFTER, UNKNOWN = "before the runs", "declared after the runs", "not known"
+INSIDE, OUTSIDE = "in the average", "outside of the average"
+_ALL = "all"  # in the place of a model
+
+Row = tuple[Any, ...]  # of `schemas.VALIDITY`
+
+
+def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame, scores: pd.DataFrame) -> LedgerFrames:
+    """What a study's claims are tested on: one value a base model, the benchmarks that count, the gates that failed."""
+    settings = study.settings
+    runs, quantities = (by_base(frame, settings.seeds_per_base) for frame in (runs, quantities))
+    mirrors = {name: paper for name, paper in settings.mirrors.items() if name in study.averaged}
+    outside = tuple(paper for name, paper in settings.mirrors.items() if name not in mirrors)
+    found = gates(settings.validity, runs, settings.margin) if settings.validity else []
+    return LedgerFrames(runs, quantities, mirrors, Graded(scores, study.averaged), failed(found), outside)
+
+
+def validity_frame(
+    study: Stored, runs: pd.DataFrame, entries: Sequence[Entry], declared: Mapping[str, Any] | None
+) -> pd.DataFrame:
+    """`schemas.VALIDITY`; empty of a study that declares no gates.
+
+    Args:
+        study: the study; its scores and tuning are read.
+        runs: `schemas.RUNS`, a row a base model.
+        entries: the ledger's, for the differences that would have been found.
+        declared: of the study's manifest, what `store.declared` recorded; None where nothing is.
+    """
+    settings = study.settings
+    rows: list[Row] = []
+    if settings.validity is not None:
+        rows = [
+            _declared(declared),
+            *(astuple(gate) for gate in gates(settings.validity, runs, settings.margin)),
+            *_headroom(settings, runs, study.averaged),
+            *_rates(study.frame("tuning")),
+            *_detectable(settings, entries),
+        ]
+    return pd.DataFrame(rows, columns=list(VALIDITY)).astype({n: kind for n, kind in VALIDITY.items() if kind != "str"})
+
+
+def _row(gate: str, model: object, of: str, outcome: str, **more: Any) -> Row:
+    nothing = {"value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": 0, "asked": "", "because": ""}
+    row = nothing | {"gate": gate, "model": model, "of": of, "outcome": outcome} | more
+    return tuple(row[column] for column in VALIDITY)
+
+
+def _declared(record: Mapping[str, Any] | None) -> Row:
+    """Whether gates, claims and analysis were committed before the runs."""
+    record = record or {}
+    of, after = ", ".join(record.get("files", {})), record.get("after")
+    if after:
+        return _row(DECLARED, _ALL, of, AFTER, because=f"changed after a run began: {', '.join(after)}")
+    if after is None:
+        because = "a run's commit is not in the repository" if record else "the manifest does not record it"
+        return _row(DECLARED, _ALL, of, UNKNOWN, because=because)
+    return _row(DECLARED, _ALL, of, BEFORE, because=f"commit {record['commit'][:12]}")
+
+
+def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Row]:
+    """The base models' pass@1 and pass@4 on every benchmark, and whether it counts in the average."""
+    assert settings.validity is not None
+    room = settings.validity.headroom_points
+    bases = runs[(runs["variant"] == BASE) & (runs["benchmark"] != AVERAGE)]
+    for (model, benchmark, metric), rows in bases.groupby(["model", "benchmark", "metric"], sort=False):
+        if metric not in ("pass@1", HEADROOM_METRIC):
+            continue
+        value = over_runs(rows["value"].to_numpy(np.float64)).of_share()
+        limits = {"value": float(value.mean), "low": float(value.low), "high": float(value.high), "seeds": len(rows)}
+        asked = f"at most {100 - room:g} on every model" if room is not None and metric == HEADROOM_METRIC else ""
+        outcome = INSIDE if benchmark in averaged else OUTSIDE
+        yield _row(HEADROOM, model, f"{benchmark}, {metric} of {BASE}", outcome, asked=asked, **limits)
+
+
+def _rates(tuning: pd.DataFrame) -> Iterator[Row]:
+    """The arms whose chosen learning rate is the lowest or the highest of those that they tried."""
+    for (model, variant), rows in tuning.groupby(["model", "variant"], sort=False):
+        chosen = float(rows.loc[rows["chosen"], "rate"].iloc[0])
+        for edge, rate in (("lowest", rows["rate"].min()), ("highest", rows["rate"].max())):
+            if chosen == rate:
+                seeds = rows["seed"].nunique()
+                yield _row(RATE, model, f"learning rate of {variant}", f"the {edge} tried", value=chosen, seeds=seeds)
+
+
+def _detectable(settings: Settings, entries: Sequence[Entry]) -> Iterator[Row]:
+    """Of each family the smallest difference in points that its claims' runs would have found after the correction."""
+    families: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if not isinstance(entry.claim.test, Measure) and not np.isnan(entry.detectable):
+            families.setdefault(entry.claim.family, []).append(entry)
+    for family, members in families.items():
+        sizes = [entry.detectable for entry in members]
+        told = f"smallest difference found in the family {family}"
+        limits = {"value": float(np.median(sizes)), "low": min(sizes), "high": max(sizes)}
+        seeds = min(entry.outcome.seeds for entry in members)
+        outcome = f"with power {settings.power:g}, median and range of {len(sizes)} claims"
+        yield _row(DETECTABLE, _ALL, told, outcome, seeds=seeds, **limits)

@@ -1,0 +1,64 @@
+"""Can this study tell? Its gates with what they found, and beside them headroom, rates at an edge, and power."""
+
+import math
+
+import pandas as pd
+
+from ict_core.evidence import DETECTABLE, KEPT, RATE
+from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._layout import NONE, by_row, number, p_value, percent
+from ict_core.tables._registry import TableDeclaration
+
+TABLE = TableDeclaration(
+    place=0,
+    title="Validity: can this study tell?",
+    inputs=("validity",),
+    keys=("gate", "model", "of"),
+    made="the gates that the study declares, on base, baseline, its replica, random tokens and the oracle alone",
+    module="evidence/_gates.py",
+    doc="docs/statistics.md#can-the-study-tell",
+    statistics=None,
+    runs=(),
+)
+
+
+def value_text(gate: str, value: float, low: float, high: float) -> str:
+    """A value with its limits: percent (points), of the kept share a ratio, of a learning rate the rate itself."""
+    if math.isnan(value):
+        return NONE
+    if gate == RATE:
+        return f"{value:g}"
+
+    def shown(share: float) -> str:
+        return number(share, 2) if gate == KEPT else percent(share)
+
+    limits = f"{shown(low)} to {shown(high)}"
+    if math.isnan(low):
+        return shown(value)
+    return f"{shown(value)} ({limits})" if gate == DETECTABLE else f"{shown(value)} [{limits}]"
+
+
+def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
+    """A row a gate and model, then what is reported beside them."""
+    values = by_row(validity, ["gate", "value", "low", "high"], value_text)
+    shown = pd.DataFrame(
+        {
+            **validity[["gate", "model", "of"]],
+            "value": values,
+            "p": by_row(validity, ["p"], p_value),
+            "seeds": by_row(validity, ["seeds"], lambda seeds: str(seeds) if seeds else NONE),
+            **validity[["asked", "outcome", "because"]].replace("", NONE),
+        }
+    )
+    shown["model"] = shown["model"].replace("", NONE)
+    caption = (
+        "The study declares no gates (`evidence.validity` in its file): whether it can tell rules of selection apart "
+        "was not measured."
+        if validity.empty
+        else "Values are percent or percent points with the 95 % interval over training runs (over base models where "
+        "these are several); the kept share is a ratio with Fieller's interval. `gain` to `oracle` are gates: where "
+        "one fails, no comparison of rules on that model is testable. `headroom`: the level of the untrained model. "
+        "`rate`: arms whose learning rate lies at the edge of those tried. `detectable`: the smallest difference that "
+        "the claims of a family would have found, after their correction."
+    )
+    return Table("validity", validity, shown, caption, keys=1)

@@ -1,0 +1,62 @@
+"""The ratio of two means of paired runs: Fieller's limits against the paired t-test that they invert, and coverage."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from ict_core.statistics import ratio_of_means
+
+OURS = np.array([0.28, 0.31, 0.25, 0.30, 0.27, 0.33])
+THEIRS = np.array([0.40, 0.44, 0.37, 0.41, 0.42, 0.45])
+
+
+def inverted(ours, theirs, level=0.95):
+    """The ratios at which scipy's t-test of ours - r theirs has p = 1 - level, on either side of the estimate."""
+    ratio = ours.mean() / theirs.mean()
+
+    def excess(r):
+        return stats.ttest_1samp(ours - r * theirs, 0).pvalue - (1 - level)
+
+    return optimize.brentq(excess, ratio - 5, ratio), optimize.brentq(excess, ratio, ratio + 5)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_the_limits_are_the_ratios_that_a_paired_t_test_does_not_refuse(level):
+    found = ratio_of_means(OURS, THEIRS, level)
+    assert found.mean == pytest.approx(1.74 / 2.49) and found.df == 5
+    assert (found.low, found.high) == pytest.approx(inverted(OURS, THEIRS, level), rel=1e-9)
+
+
+def test_arms_that_lose_what_the_other_gains_have_a_ratio_below_zero():
+    found = ratio_of_means(-OURS, THEIRS)
+    assert (found.low, found.high) == pytest.approx(inverted(-OURS, THEIRS), rel=1e-9) and found.high < 0
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (OURS, THEIRS - THEIRS.mean() + 0.01),  # the gain below is not told from 0
+        (OURS[:1], THEIRS[:1]),
+        (0.5 * THEIRS, THEIRS),  # nothing varies but the gain itself
+        (OURS, np.zeros(6)),
+    ],
+)
+def test_a_ratio_without_a_bounded_interval_has_no_limits(ours, theirs):
+    found = ratio_of_means(ours, theirs)
+    assert np.isnan(found.low) and np.isnan(found.high)
+
+
+def test_values_that_are_not_paired_are_refused():
+    for bad in (OURS[:5], np.full(6, np.nan), OURS[:, None]):
+        with pytest.raises(ValueError, match="a finite value of both arms for each run"):
+            ratio_of_means(bad, THEIRS)
+
+
+def test_the_interval_covers_the_true_ratio_in_95_of_100_studies_of_six_seeds():
+    """Gains of 40 ± 8 points of which 0.7 ± noise is kept: the spread between seeds of the pilots."""
+    rng, studies, inside = np.random.default_rng(5), 2000, 0
+    for _ in range(studies):
+        gain = rng.normal(0.40, 0.08, 6)
+        found = ratio_of_means(0.7 * gain + rng.normal(0, 0.06, 6), gain)
+        inside += bool(found.low <= 0.7 <= found.high)
+    assert 0.935 < inside / studies < 0.965

@@ -1,0 +1,65 @@
+"""What a study declares was committed before its runs, or the file that was not is named."""
+
+import hashlib
+import subprocess
+
+import pytest
+
+from ict_core.store import declared
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A commit with two declaring files, then one that changes another file: the runs'."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    study, claims = tmp_path / "configs" / "studies" / "s.yaml", tmp_path / "configs" / "claims.yaml"
+    study.parent.mkdir(parents=True)
+    study.write_text("gates: 1\n")
+    first = commit(tmp_path, claims, "claims: 1\n")
+    return tmp_path, study, claims, first, commit(tmp_path, tmp_path / "code.py", "x = 1\n")
+
+
+def commit(folder, file, text):
+    file.write_text(text)
+    git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "a change"], check=True)
+    return subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+
+
+def test_an_earlier_commit_holds_what_was_declared(repository):
+    _, study, claims, first, runs = repository
+    told = declared([claims, study], [runs, runs])
+    assert told["commit"] == first and told["after"] == []
+    sha256 = hashlib.sha256(b"gates: 1\n").hexdigest()
+    assert told["files"]["configs/studies/s.yaml"] == {"sha256": sha256, "commit": first}
+    assert declared([claims, study], [first])["after"] == []  # the commit itself
+
+
+def test_a_file_that_changed_after_the_runs_is_named(repository):
+    folder, study, claims, _, runs = repository
+    last = commit(folder, study, "gates: 2\n")
+    told = declared([claims, study], [runs])
+    assert told["after"] == ["configs/studies/s.yaml"] and told["commit"] == last
+    assert declared([claims, study], [last])["after"] == []
+    assert declared([claims, study], [last, runs])["after"] == ["configs/studies/s.yaml"]  # one run was earlier
+
+
+def test_a_change_that_no_commit_holds_is_named(repository):
+    _, study, claims, _, runs = repository
+    claims.write_text("claims: 2\n")
+    assert declared([claims, study], [runs])["after"] == ["configs/claims.yaml"]
+
+
+def test_a_run_of_an_unknown_commit_leaves_it_unknown(repository, tmp_path_factory):
+    _, study, claims, first, _ = repository
+    for commits in (["f" * 40], [None], [first, "f" * 40]):
+        assert declared([claims, study], commits)["after"] is None
+    outside = tmp_path_factory.mktemp("outside") / "s.yaml"
+    outside.write_text("gates: 1\n")
+    assert declared([outside], [first]) == {
+        "commit": None,
+        "files": {"s.yaml": {"sha256": hashlib.sha256(b"gates: 1\n").hexdigest(), "commit": None}},
+        "after": None,
+    }
+    assert declared([claims, outside], [first])["after"] == ["s.yaml"]  # not where the runs' code is
