@@ -29,8 +29,9 @@ class Validity(Section):
     kept_share: Annotated[float, Field(ge=0, le=1)]  # of the baseline's gain that random tokens keep: at least
     kept_share_lower: Annotated[float, Field(ge=0, le=1)]  # and the lower limit of its interval above
     compared: Literal["pass@1", "pass@4"]  # of replica and oracle, the metric in which rules are compared
-    headroom_points: Points | None = Field(default=None, exclude_if=is_absent)
-    """A benchmark that leaves a base model less room in pass@4 is outside of the average; absent: all are inside."""
+    headroom_points: Points | None = Field(  # room in pass@4 that a base model leaves on every benchmark of the average
+        default=None, exclude_if=is_absent
+    )
 
     def faults(self) -> Iterator[Fault]:
         for key, of in (("gain_lower_points", "gain_points"), ("kept_share_lower", "kept_share")):

@@ -276,9 +276,7 @@ def test_the_first_line_says_that_the_study_cannot_tell_and_why():
     limits = dict.fromkeys(("two_way_low", "two_way_high"), 0.0)
     nothing = dict.fromkeys(CONTRASTS, float("nan"))
     contrasts = pd.DataFrame([nothing | row | limits | {"variant": v} for v in ("random-10", "ict-10")])
-    arms = dict(
-        zip(("baseline", "replica", "random", "oracle", "oracle_control"), ("grpo", "r", "random-10", "o", "p"))
-    )
+    arms = {"baseline": "grpo", "replica": "r", "random": "random-10", "oracle": "o", "oracle_control": "p"}
     validity = Validity.model_construct(**arms)
     study = replace(settings(), variants=("grpo", "random-10", "ict-10"), validity=validity)
     claims = [CLAIM | {"verdict": NOT_TESTABLE}]

@@ -119,6 +119,28 @@ def test_every_output_is_there_and_a_second_run_does_nothing(finished):
 
 
 @pytest.mark.slow
+def test_a_study_that_cannot_tell_says_so_before_all_else(finished):
+    """Two seeds of a few steps: GRPO learns nothing that could be seen, and neither oracle nor replica ran."""
+    results = finished.folder / "results/smoke"
+    first = (results / "answer.md").read_text().splitlines()[0]
+    assert first.startswith(
+        "**This study cannot tell, because** grpo is not shown to learn enough (grpo − base, pass@1 "
+    )
+    assert "oracle (without oracle-decisions, oracle-decisions-permuted)" in first
+    for page in ("overview.html", "report.md"):
+        assert (results / page).read_text().index("This study cannot tell") < 5000
+    outcomes = pd.read_csv(results / "tables/validity.csv").set_index("gate")["outcome"]
+    assert outcomes["gain"] == "failed" and outcomes["ceiling"] == "passed" and outcomes["oracle"] == "not measured"
+    claims = {claim["id"]: claim for claim in json.loads((results / "claims.json").read_text())["claims"]}
+    assert claims["gain-over-grpo"]["verdict"] == "not testable here" and claims["gain-over-grpo"]["seeds"] == 2
+    assert claims["probability-of-kept"]["verdict"] not in ("not testable here", "not tested in this study")
+    declared = read_manifest(results / "manifest.json")["declared"]
+    assert [Path(file).name for file in declared["files"]] == ["claims.yaml", "smoke.yaml"]
+    explained = finished.run("ict", "explain", "results/smoke/claims.json", "--cell", "gain-over-grpo")
+    assert explained.returncode == 0 and "not testable here, as printed" in explained.stdout.replace(": as", ", as")
+
+
+@pytest.mark.slow
 def test_no_manifest_names_a_place_a_machine_or_a_user(finished, uninterrupted):
     names = ("manifest", "generation", "grading", "study", "settings")
     files = [file for name in names for file in (finished.folder / "results").rglob(f"{name}.json")]
