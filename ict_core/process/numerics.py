@@ -12,12 +12,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from ict_core.errors import UserError
+from ict_core.process._products import held_products, products_are_held
 from ict_core.process._roots import hold_roots, release_roots, roots_are_exact
 
 Numerics = Literal["portable", "native"]
@@ -42,8 +44,8 @@ _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_sup
 _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
 _ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
-_WANTED = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell",
-           "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
+_WANTED = {"torch": "AVX2", "roots": "IEEE 754", "products": "OpenBLAS", "mkl": "COMPATIBLE",
+           "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
 
 _chosen: Numerics | None = None
 _before: dict[str, str | None] = {}  # what `use` has replaced
@@ -98,6 +100,17 @@ def check() -> None:
 def in_force() -> dict[str, str]:
     """What each imported library says that it uses; one that is not imported, or does not tell, has no entry."""
     return {name: used for name, tell in _TELL.items() if (used := tell()) is not None}
+
+
+@contextmanager
+def products() -> Iterator[None]:
+    """Around a training: with portable numerics its matrix products are OpenBLAS's (`ict_core.process._products`)."""
+    if _chosen != "portable":
+        yield
+        return
+    importlib.import_module("numpy")  # which loads the library
+    with held_products(_set_openblas_threads):
+        yield
 
 
 def limit_vllm() -> None:
@@ -172,11 +185,25 @@ def _numpy() -> str | None:
     return next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
 
 
+def _products() -> str | None:
+    return "OpenBLAS" if products_are_held() else None
+
+
+def _loaded_openblas() -> list[ctypes.CDLL]:
+    return [ctypes.CDLL(str(library)) for library in _mapped(r"/(libscipy_openblas[^/]*\.so)$")]
+
+
+def _set_openblas_threads(number: int) -> None:
+    for library in _loaded_openblas():
+        for name in ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads"):
+            if (setter := getattr(library, name, None)) is not None:
+                setter(number)
+
+
 def _openblas() -> str | None:
     """The kernels of the OpenBLAS libraries of numpy and SciPy; None where none is loaded."""
     kernels = set()
-    for library in _mapped(r"/(libscipy_openblas[^/]*\.so)$"):
-        loaded = ctypes.CDLL(str(library))
+    for loaded in _loaded_openblas():
         for name in ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename"):
             if (corename := getattr(loaded, name, None)) is not None:
                 corename.restype = ctypes.c_char_p
@@ -200,5 +227,7 @@ def _mapped(pattern: str) -> list[Path]:
     return [Path("/" + path) for path in sorted(paths)]
 
 
-_TELL: dict[str, Callable[[], str | None]] = {"torch": _torch, "roots": _roots, "mkl": _mkl, "numpy": _numpy,
-                                              "openblas": _openblas, "arrow": _arrow, "vllm": _vllm}  # fmt: skip
+_TELL: dict[str, Callable[[], str | None]] = {
+    "torch": _torch, "roots": _roots, "products": _products, "mkl": _mkl, "numpy": _numpy, "openblas": _openblas,
+    "arrow": _arrow, "vllm": _vllm,
+}  # fmt: skip

@@ -26,7 +26,7 @@ from ict_core.grading import GradingPool
 from ict_core.models import read_model, read_tokenizer
 from ict_core.problems import templated
 from ict_core.problems.mini import decision_tokens, fork_tokens
-from ict_core.process import Progress, loading, vllm_environment
+from ict_core.process import Progress, loading, numerics, vllm_environment
 from ict_core.seeding import derive_seed
 from ict_core.store import (
     MANIFEST,
@@ -78,6 +78,7 @@ class TrainingRun:
     tracking: Tracking | None = None  # where the run is reported to; None: nowhere
 
 
+@numerics.products()
 def train_run(
     run: TrainingRun, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None
 ) -> None:

@@ -15,7 +15,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config,
 
 from ict_core.config import Architecture, Pretraining
 from ict_core.problems.mini import pretraining_documents, train_tokenizer
-from ict_core.process import Progress
+from ict_core.process import Progress, numerics
 from ict_core.seeding import derive_seed
 from ict_core.store import MANIFEST, appearing, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.training._memory import reuse_freed_memory
@@ -45,6 +45,7 @@ def build_model(architecture: Architecture, tokenizer: PreTrainedTokenizerFast, 
     return Qwen2ForCausalLM(config)
 
 
+@numerics.products()
 def pretrain(
     architecture: Architecture, rule: Pretraining, held_out: set[str], resolved: dict[str, Any], out: Path
 ) -> list[float]:

@@ -18,6 +18,7 @@ from trl import SFTConfig, SFTTrainer
 
 from ict_core.config import Dtype, SupervisedStart, Training
 from ict_core.models import read_model, read_tokenizer
+from ict_core.process import numerics
 from ict_core.seeding import derive_seed, generator
 from ict_core.store import MANIFEST, appearing, cost, file_hashes, hash_weights, manifest, write_manifest
 from ict_core.training._memory import reuse_freed_memory
@@ -28,6 +29,7 @@ _WARMUP = 10  # parts of the steps, of which the first warms the learning rate u
 _GENERATION = "generation_config.json"  # which has the stop ids
 
 
+@numerics.products()
 def start_from_solutions(
     checkpoint: Path,
     solved: pd.DataFrame,
