@@ -60,9 +60,13 @@ from ._stored import Stored as Stored
 from ._stored import kinds as kinds
 from ._stored import mixture_note as mixture_note
 from ._stored import words as words
+from ._tuning import BASE_RATE as BASE_RATE
 from ._tuning import best_rate as best_rate
+from ._tuning import first_reward as first_reward
 from ._tuning import last_reward as last_reward
 from ._tuning import mean_rewards as mean_rewards
+from ._tuning import remarks as remarks
+from ._tuning import tuned_as as tuned_as
 from ._validity import AFTER as AFTER
 from ._validity import DECLARED as DECLARED
 from ._validity import DETECTABLE as DETECTABLE

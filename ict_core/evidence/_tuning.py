@@ -7,15 +7,24 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
+from ict_core.evidence._stored import ArmVariation
 from ict_core.store import records
 
 _LAST_PART = 4  # a quarter of the steps: over these the reward is a mean
+BASE_RATE = 0.0
+"""In a frame of ``records.TUNING`` the rate of the base model itself, whose reward is that of the first step."""
+LOWEST, HIGHEST, NO_GAIN = "the lowest tried", "the highest tried", "gains at no rate"
 
 
 def last_reward(log: pd.DataFrame) -> float:
     """The mean reward over the last quarter of the steps, rounded up, of a frame of ``records.LOG``."""
     steps = math.ceil(len(log) / _LAST_PART)
     return float(log.sort_values("step")["reward"].iloc[-steps:].mean())
+
+
+def first_reward(log: pd.DataFrame) -> float:
+    """The reward of the first step, in which the base model answers, of a frame of ``records.LOG``."""
+    return float(log.sort_values("step")["reward"].iloc[0])
 
 
 def mean_rewards(rewards: Mapping[str, Mapping[str, float]]) -> dict[float, float]:
@@ -40,7 +49,34 @@ def tuning_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
         (job["model"], job["variant"], float(rate), int(seed), reward, float(rate) == job["learning_rate"])
         for job in manifests
         if job["stage"] == "tune"
-        for rate, of_rate in job["rewards"].items()
+        for rate, of_rate in {BASE_RATE: job["base_rewards"], **job["rewards"]}.items()
         for seed, reward in of_rate.items()
     ]
     return pd.DataFrame(rows, columns=list(records.TUNING)).astype({"rate": "float64", "reward": "float64"})
+
+
+def tuned_as(variant: str, arms: Mapping[str, ArmVariation]) -> str:
+    """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
+    arm = arms.get(variant)
+    return arm.of if arm and arm.factor == "replica" else variant
+
+
+def remarks(tuning: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """What must be said of the rate of each (model, variant) of a frame of ``records.TUNING``; empty if nothing.
+
+    Whether it lies at an edge of the rates tried, so that one beyond might suit the variant better; and whether the
+    variant gains at no rate: at none is the mean over the seeds of the reward less the base model's above its standard
+    error (above 0 with one seed).
+    """
+    said = {}
+    for arm, rows in tuning.groupby(["model", "variant"], sort=False):
+        rewards = rows.pivot(index="seed", columns="rate", values="reward")
+        tried = rewards.drop(columns=BASE_RATE, errors="ignore")
+        chosen = rows.loc[rows["chosen"], "rate"].iloc[0]
+        words = [{tried.columns.min(): LOWEST, tried.columns.max(): HIGHEST}.get(chosen)]
+        if BASE_RATE in rewards:
+            gain = tried.sub(rewards[BASE_RATE], axis="index")
+            if not (gain.mean(skipna=False) > gain.sem(skipna=False).fillna(0)).any():
+                words.append(NO_GAIN)
+        said[str(arm[0]), str(arm[1])] = "; ".join(filter(None, words))
+    return said

@@ -15,6 +15,7 @@ from ict_core.evidence import (
     PASSED,
     Settings,
     controls_of,
+    remarks,
 )
 from ict_core.markdown import markdown_table
 from ict_core.report._claims import estimate_text
@@ -25,6 +26,7 @@ from ict_core.statistics import (
     BETTER,
     CONTRADICTED,
     EQUIVALENT,
+    GAIN,
     IDENTICAL,
     NONE_SEEN,
     NOT_CONFIRMED,
@@ -48,10 +50,11 @@ def answer(
     claims: Sequence[Mapping[str, Any]],
     levels: pd.DataFrame,
     contrasts: pd.DataFrame,
+    tuning: pd.DataFrame,
     validity: pd.DataFrame,
     averaged: Sequence[str],
 ) -> str:
-    """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS`, `CONTRASTS` and `VALIDITY`.
+    """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS`, `CONTRASTS`, `TUNING`, `VALIDITY`.
 
     Whether the study can tell, where it declares gates; the first claim that it tests, or the count of a bench's
     verdicts, in a sentence; then every variant's level on the average over the benchmarks `averaged` and what is known
@@ -71,12 +74,13 @@ def answer(
                 continue
             shown = [_interval(level[model, variant, metric], "mean") for metric in _METRICS]
             found = contrast.get((model, variant, _METRICS[1]))
+            gain, low, high = (level[model, variant, _METRICS[1]][limit] for limit in GAIN)
             against = [_interval(found, "difference"), in_words(found, settings.margin)] if found else [NONE, NONE]
             if found and model in unfit and variant not in gated:
                 against[1] = NOT_TESTABLE
-            rows.append([model, f"`{variant}`", *shown, *against])
-    heads = ["model", "method", *_METRICS, f"Δ {_METRICS[1]}", f"against `{reference}`"]
-    table = markdown_table(heads, rows, "llrrrl")
+            rows.append([model, f"`{variant}`", *shown, percent_interval(gain, low, high, signed=True), *against])
+    heads = ["model", "method", *_METRICS, f"{_METRICS[1]} less base", f"Δ {_METRICS[1]}", f"against `{reference}`"]
+    table = markdown_table(heads, rows, "llrrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
     shared = f" ({each} with each base model)" if (each := settings.seeds_per_base or 1) > 1 else ""
     return "\n".join(
@@ -86,6 +90,7 @@ def answer(
             f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
             f"{' or '.join(map(str, seeds))} training seeds{shared}.\n",
             table,
+            *_of_rates(tuning),
         ]
     )
 
@@ -116,6 +121,16 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
         for row, value in zip(gates, values, strict=True)
     ]
     return [f"{told}\n", markdown_table(["gate", "model", "of", "value", "asked", "outcome"], rows)]
+
+
+def _of_rates(tuning: pd.DataFrame) -> list[str]:
+    """What must be said of the learning rates that were chosen."""
+    said: dict[str, list[str]] = {}
+    for (model, variant), remark in remarks(tuning).items():
+        if remark:
+            said.setdefault(remark, []).append(f"`{variant}` ({model})")
+    told = "; ".join(f"{remark}: {', '.join(arms)}" for remark, arms in said.items())
+    return [f"Own learning rates: {told}.\n"] if told else []
 
 
 def _bench(claims: Sequence[Mapping[str, Any]], reference: str) -> list[str]:

@@ -242,7 +242,7 @@ def write_report(stored: Path, results: Path) -> None:
     made = Stored(stored, results)
     claims = _claims(files.claims)
     levels, contrasts, validity = (made.frame(name) for name in ("levels", "contrasts", "validity"))
-    answered = answer(settings, claims, levels, contrasts, validity, study.averaged)
+    answered = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
     first = overview(settings, claims, study.frame("compute"), manifest, answered)
     main = files.figure(main_figure(settings), "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}

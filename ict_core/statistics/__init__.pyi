@@ -67,6 +67,7 @@ from ._schemas import CELL as CELL
 from ._schemas import CURVES as CURVES
 from ._schemas import FACTORS as FACTORS
 from ._schemas import FAMILIES as FAMILIES
+from ._schemas import GAIN as GAIN
 from ._schemas import RANKS as RANKS
 from ._schemas import RERUN as RERUN
 from ._schemas import SHARED_RATE as SHARED_RATE

@@ -17,7 +17,7 @@ from ict_core.statistics._intervals import (
     wilson,
 )
 from ict_core.statistics._metrics import sampling_variance
-from ict_core.statistics._schemas import AVERAGE, BASE, BASE_MODEL, COMPONENTS, LEVELS, RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics._schemas import AVERAGE, BASE, BASE_MODEL, COMPONENTS, GAIN, LEVELS, RERUN, SOURCES_OF_VARIANCE
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
@@ -32,21 +32,44 @@ def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str
     return level, "none" if np.isnan(level.low) else name
 
 
+def _over_base(arm: Arm, base: Arm | None) -> Arm | None:
+    """A trained arm less the base models with which its runs began; None of a base model, or without one.
+
+    Both are :meth:`Arm.by_base`. A single base model stands against every run.
+    """
+    if base is None or arm is base:
+        return None
+    numbers = [0] * len(arm.seeds) if len(base.seeds) == 1 else [base.seeds.index(seed) for seed in arm.seeds]
+    paired = {name: block[numbers] for name, block in base.blocks.items()}
+    return difference(arm, Arm(base.name, arm.seeds, paired))
+
+
+def _gain(over_base: Arm | None, benchmark: str) -> tuple[float, ...]:
+    """The columns `GAIN`."""
+    if over_base is None:
+        return (float("nan"),) * len(GAIN)
+    gain = over_runs(over_base.runs(benchmark)).of_difference()
+    return float(gain.mean), float(gain.low), float(gain.high)
+
+
 def level_frame(arms: Mapping[str, Arms], shown: Shown, one_sample: frozenset[tuple[str, str, str]]) -> pd.DataFrame:
     """A frame of `LEVELS`: those of every shown variant on every benchmark and their average, from each metric's arms.
 
     With several runs the interval is :func:`two_way_level`, with one run it is over problems, or Wilson's where every
-    problem of a (model, variant, benchmark) has one graded sample, as in `one_sample`; "none" without spread.
+    problem of a (model, variant, benchmark) has one graded sample, as in `one_sample`; "none" without spread. The gain
+    is the difference from the base model, paired by it.
     """
     rows = []
     for model, variant, metric, arm in each_arm(arms, shown):
+        over_base = _over_base(arm, arms[metric].get((model, BASE)))
         for benchmark in arm.benchmarks:
             level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
             seeds = over_runs(arm.runs(benchmark)).of_share()
             limits = map(float, (level.mean, level.low, level.high, level.df))
             problems = sum(block.shape[1] for block in arm.of(benchmark))
             of_runs = (float(seeds.low), float(seeds.high), len(arm.seeds))
-            rows.append((model, variant, benchmark, metric, *limits, interval, *of_runs, problems))
+            gain = _gain(over_base, benchmark)
+            rows.append((model, variant, benchmark, metric, *limits, interval, *of_runs, problems, *gain))
     return pd.DataFrame(rows, columns=list(LEVELS))
 
 

@@ -16,6 +16,7 @@ _LEVEL = _columns("str", "model", "variant", "benchmark", "metric")
 _OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # of intervals.over_seeds
 
 RUNS = {**_CELL, "benchmark": "str", "metric": "str", "value": "float"}
+GAIN = ("gain", "gain_low", "gain_high")  # variant - base model with t over seeds: described, in no test's family
 INTERVALS = ("two-way", "problems", "wilson", "none")  # how a level's interval was made
 LEVELS = {
     **_LEVEL,
@@ -23,6 +24,7 @@ LEVELS = {
     "interval": "str",
     **_columns("float", "seeds_low", "seeds_high"),  # for new runs on these problems: t over seeds
     **_columns("int", "seeds", "problems"),
+    **_columns("float", *GAIN),
 }
 FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
 CONTRASTS = {

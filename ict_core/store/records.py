@@ -61,7 +61,7 @@ ANSWERS = (
 
 TUNING = _texts("model variant") | _floats("rate") | _whole("seed") | _floats("reward") | _flags("chosen")
 """A row a training that a variant's learning rate was chosen by, ``reward``: its mean over the last quarter of the
-steps."""
+steps; and at rate 0 a row a seed, the reward of the base model, where it was recorded."""
 
 SCORES = _CELL | _PROBLEM | _whole(f"sampled n {' '.join(STATUSES)} truncated tokens")
 

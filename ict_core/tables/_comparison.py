@@ -5,8 +5,8 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, both_ways
-from ict_core.tables._frames import PASS_METRICS
+from ict_core.statistics import AVERAGE, GAIN, both_ways
+from ict_core.tables._frames import OVER_BASE, PASS_METRICS, gains
 from ict_core.tables._layout import NONE, by_row, percent_interval
 
 _LIMITS = ["difference", "difference_low", "difference_high"]
@@ -16,12 +16,12 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
     """The levels of some variants and their differences from a reference each, on the average; shares.
 
     `rows` has the columns model, variant, reference (itself: it is one) and any others; they come back for pass@1 and
-    pass@4 with metric, mean, low, high (the level's two-way interval), seeds, difference (variant - reference) with
-    difference_low and difference_high (t over seeds), family, p_adjusted and verdict. Where there is no level, as a
-    variant need not have been run, or no difference, the numbers are NaN and the verdict says why.
+    pass@4 with metric, mean, low, high (the level's two-way interval), seeds, `GAIN`, difference (variant - reference)
+    with difference_low and difference_high (t over seeds), family, p_adjusted and verdict. Where there is no level, as
+    a variant need not have been run, or no difference, the numbers are NaN and the verdict says why.
     """
     key = ["model", "variant", "metric"]
-    average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds"]]
+    average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds", *GAIN]]
     names = {"baseline": "reference", "low": "difference_low", "high": "difference_high"}
     pairs = both_ways(contrasts).rename(columns=names)
     pairs = pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "verdict"]]
@@ -52,6 +52,7 @@ def side_by_side(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     for metric, rows in by_metric.items():
         shown[metric] = by_row(rows, ["mean", "low", "high"], percent_interval)
         shown[f"Δ {metric}"] = by_row(rows, _LIMITS, partial(percent_interval, signed=True))
+        shown[f"{OVER_BASE}, {metric}"] = gains(rows)
         shown[f"{metric} verdict"] = rows["verdict"]
     return shown
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,8 @@ from ict_core.config import Name, Section, read_section
 from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
 from ict_core.evidence import ArmVariation
-from ict_core.statistics import AVERAGE, BASE, IDENTICAL
-from ict_core.tables._layout import NONE
+from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL
+from ict_core.tables._layout import NONE, by_row, percent_interval
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 _NUMERIC = re.compile(r"[+−<]?\d.*|—")
@@ -140,6 +141,26 @@ def same_arms(contrasts: pd.DataFrame) -> str:
     rows = contrasts[(contrasts["benchmark"] == AVERAGE) & (contrasts["verdict"] == IDENTICAL)]
     pairs = dict.fromkeys(f"`{row.variant}` and `{row.baseline}` on {row.model}" for row in rows.itertuples())
     return f" Identical in every run: {'; '.join(pairs)}." if pairs else ""
+
+
+OVER_BASE = "Δ base"
+"""The heading of :func:`gains`."""
+OF_BASE = (
+    f" {OVER_BASE}: the difference from the base models that the runs began with, in points ± half its 95 % "
+    "t-interval, paired; described, not tested."
+)
+"""What a caption says of it."""
+
+
+REMARK = (
+    "Remark: an own rate at the edge of those tried, beyond which another might be better; or that the variant gains "
+    "at no rate, as at none its reward less the base model's (of the first step) is above its standard error."
+)
+
+
+def gains(rows: pd.DataFrame) -> list[str]:
+    """What each row of levels gains over the base model, in points with its interval."""
+    return by_row(rows, GAIN, partial(percent_interval, signed=True))
 
 
 def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[str]) -> pd.DataFrame:

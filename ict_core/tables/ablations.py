@@ -7,7 +7,7 @@ import pandas as pd
 from ict_core.evidence import ArmVariation, words
 from ict_core.statistics import FACTORS, seed_range
 from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._frames import OF_BASE, Table, TableSettings
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
@@ -50,7 +50,8 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
         "Each variant differs from its reference in one factor alone, which its configuration declares and the loader "
         "checks. Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
         "difference (Δ) variant − reference in points ± half the 95 % t-interval over "
-        f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant. {resolved(numbers)}"
+        f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant.{OF_BASE} "
+        f"{resolved(numbers)}"
     )
     changes = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
     changes.loc[changes["factor"] == "", "change"] = ""

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
-from ict_core.statistics import AVERAGE, BASE, IDENTICAL, both_ways, seed_range
-from ict_core.tables._frames import Table, TableSettings, in_order
+from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of, tuned_as
+from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL, both_ways, seed_range
+from ict_core.tables._frames import OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order
 from ict_core.tables._layout import NONE, SIGNIFICANCE, number, percent, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
@@ -31,7 +31,7 @@ _NOT_OF_THE_WEIGHTS = ("normaliser", "surrogate")  # factors: a variant by one k
 _COLUMNS = [
     *_KEY,
     *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "verdict", "seeds"),
-    *("rate", "level", "level_low", "level_high", "effective_share", "positive_share", "h1_change"),
+    *("rate", "level", "level_low", "level_high", *GAIN, "effective_share", "positive_share", "h1_change"),
     *("rank", "rank_low", "rank_high", "ranked"),
 ]
 
@@ -88,23 +88,23 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     levels, log, tuning = frames["levels"], frames["log"], frames["tuning"]
     level = levels[(levels["benchmark"] == AVERAGE) & (levels["metric"] == METRIC) & (levels["variant"] != BASE)]
     level = level.rename(columns={"mean": "level", "low": "level_low", "high": "level_high"})
-    arms = level[[*_KEY, "level", "level_low", "level_high"]]
+    arms = level[[*_KEY, "level", "level_low", "level_high", *GAIN]]
     ranks = frames["ranks"]
     ranks = ranks[ranks["metric"] == METRIC].rename(columns={"low": "rank_low", "high": "rank_high", "arms": "ranked"})
-    rate = tuning[tuning["chosen"].astype(bool)].groupby(_KEY, as_index=False)["rate"].first()
+    rate = tuning[tuning["chosen"].astype(bool)].groupby(_KEY)["rate"].first()
     share = log[log["selecting"]].groupby(_KEY)["kept_share"].mean().rename("effective_share").reset_index()
     change = _quantity(frames["quantity_means"], "h1_change")
     positive = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
     positive = _of_all_arms(positive, settings.arms)
     for frame in (
         ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]],
-        rate,
         share,
         change,
         positive,
     ):
         arms = arms.merge(frame, on=_KEY, how="left")
-    return arms.assign(rate=arms["rate"].fillna(settings.recipe_rate))
+    tuned = [(m, tuned_as(v, settings.arms)) for m, v in zip(arms["model"], arms["variant"], strict=True)]
+    return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned])
 
 
 def _found(row: Mapping[Any, Any]) -> str:
@@ -163,12 +163,13 @@ def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
         rows.append(
             [model, variant, f"{first['rate']:g}"]
             + [percent_interval(first["level"], first["level_low"], first["level_high"])]
+            + gains(of_rule.iloc[[0]])
             + [found.get(key, NONE) for key in heads]
             + [ranks, percent(first["effective_share"]), percent(first["positive_share"])]
             + [number(100 * first["h1_change"], 0, signed=True)]
         )
     own = ["rank", "effective share", "A > 0", "ΔH1 (%)"]
-    return pd.DataFrame(rows, columns=["model", "rule", "own rate", METRIC, *heads.values(), *own])
+    return pd.DataFrame(rows, columns=["model", "rule", "own rate", METRIC, OVER_BASE, *heads.values(), *own])
 
 
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
@@ -180,7 +181,8 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
     return (
         f"Each rule at its own learning rate: pass@4 on the average over the benchmarks in percent, its difference (Δ) "
         f"from `{baseline}` and from its controls in points ± half the 95 % t-interval over "
-        f"{seed_range(numbers['seeds'])}, paired by seed. Random: the same weights in random order over the sequence, "
+        f"{seed_range(numbers['seeds'])}, paired by seed.{OF_BASE} "
+        f"Random: the same weights in random order over the sequence, "
         f"the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their mean. ↑ ↓: "
         f"better or worse after Holm's correction over all rules against `{baseline}`, or over all against their "
         f"controls (adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points. Rank{of} by pass@4, "

@@ -4,15 +4,25 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, FAMILIES, seed_range
-from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, same_arms
+from ict_core.statistics import AVERAGE, FAMILIES, GAIN, seed_range
+from ict_core.tables._frames import (
+    LABELS,
+    METRICS,
+    OF_BASE,
+    OVER_BASE,
+    Table,
+    TableSettings,
+    gains,
+    in_order,
+    same_arms,
+)
 from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
     place=2,
     title="Contrasts",
-    inputs=("contrasts",),
+    inputs=("contrasts", "levels"),
     keys=("model", "variant", "baseline", "benchmark", "metric"),
     made="variant - baseline",
     compared=True,
@@ -31,10 +41,11 @@ _CORRECTIONS = {
 }
 
 
-def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
+def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
     """The contrasts of the average, declared ones first; the CSV has every benchmark."""
+    key = ["model", "variant", "benchmark", "metric"]
     numbers = in_order(
-        contrasts,
+        contrasts.merge(levels[[*key, *GAIN]], on=key, how="left"),
         family=FAMILIES,
         model=list(contrasts["model"]),
         metric=METRICS,
@@ -46,6 +57,7 @@ def contrasts_table(contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].replace(LABELS))
     shown["family"] = shown["family"].where(rows["question"] == "", rows["question"])
     shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
+    shown[OVER_BASE] = gains(rows)
     shown["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
     shown[["verdict", "test"]] = rows[["verdict", "test"]]
     shown["p"] = by_row(rows, ["p"], p_value)
@@ -80,8 +92,9 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
     no_spread = no_spread if "no spread" in set(numbers["verdict"]) else ""
     return (
         "Difference variant − baseline of the average over the benchmarks, in percent points ± half the 95 % "
-        f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems. Two-way "
-        "interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the family. "
+        f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems.{OF_BASE} "
+        "Two-way interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the "
+        "family. "
         f"{families} (adjusted p < {SIGNIFICANCE}).{named}{same_arms(rows)} The rows of the "
         "single benchmarks are in the CSV. r: correlation of the paired run means. Detectable: the smallest true "
         "difference that these seeds would find with power "

@@ -6,7 +6,18 @@ from string import ascii_lowercase
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, BASE, seed_range
-from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, same_arms, wide
+from ict_core.tables._frames import (
+    LABELS,
+    METRICS,
+    OF_BASE,
+    OVER_BASE,
+    Table,
+    TableSettings,
+    gains,
+    in_order,
+    same_arms,
+    wide,
+)
 from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
@@ -67,7 +78,9 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
         text=by_row(numbers, ["model", "variant", "benchmark", "metric", "mean", "low", "high"], text),
         seeds=numbers["seeds"].astype(str).mask((numbers["variant"] == BASE) & (numbers["seeds"] == 1), NONE),
     )
-    present = [benchmark for benchmark in benchmarks if benchmark in set(numbers["benchmark"])]
+    average = cells[cells["benchmark"] == AVERAGE]
+    cells = pd.concat([cells, average.assign(benchmark=OVER_BASE, text=gains(average))])
+    present = [name for name in (AVERAGE, OVER_BASE, *settings.mirrors) if name in set(cells["benchmark"])]
     shown = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
     shown = shown.replace({"metric": LABELS})
     caption = _caption(numbers, settings, letters, bool(marks)) + same_arms(contrasts)
@@ -88,7 +101,7 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
-        f"weighs the same. {_of_base(numbers)} An interval whose sides differ by more than half a point is "
+        f"weighs the same.{OF_BASE} {_of_base(numbers)} An interval whose sides differ by more than half a point is "
         f"printed from low to high, in whole percents; {NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""

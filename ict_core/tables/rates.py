@@ -4,8 +4,9 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, BASE, both_ways
-from ict_core.tables._frames import PASS_METRICS, Table, TableSettings, in_order
+from ict_core.evidence import remarks, tuned_as
+from ict_core.statistics import AVERAGE, BASE, GAIN, both_ways
+from ict_core.tables._frames import OF_BASE, OVER_BASE, PASS_METRICS, REMARK, Table, TableSettings, gains, in_order
 from ict_core.tables._layout import NONE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
@@ -34,7 +35,7 @@ def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, reference: str) -> p
     average = levels[
         (levels["benchmark"] == AVERAGE) & levels["metric"].isin(PASS_METRICS) & (levels["variant"] != BASE)
     ]
-    numbers = average[[*_KEY, "mean", "low", "high", "seeds"]].merge(pairs, on=_KEY, how="left")
+    numbers = average[[*_KEY, "mean", "low", "high", "seeds", *GAIN]].merge(pairs, on=_KEY, how="left")
     return numbers.assign(verdict=numbers["verdict"].fillna("reference"))
 
 
@@ -49,25 +50,29 @@ def rates_table(
     """A row a model, metric and variant: level and difference from the first baseline at both rates."""
     reference = settings.baselines[0]
     views = {OWN: (levels, contrasts), SHARED: (shared_levels, shared_contrasts)}
-    columns = [*_KEY, "rates", "rate", "mean", "low", "high", "seeds"]
-    columns += ["difference", "difference_low", "difference_high", "p_adjusted", "verdict"]
+    columns = [*_KEY, "rates", "rate", "remark", "mean", "low", "high", "seeds"]
+    columns += ["difference", "difference_low", "difference_high", "p_adjusted", "verdict", *GAIN]
     if tuning.empty:
         caption = "The study chooses no learning rate: there is one comparison, at the recipe's."
         empty = pd.DataFrame(columns=columns)
         return Table("rates", empty, empty, caption, keys=0)
-    chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first().reset_index()
+    chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first()
     frames = [_numbers(*frames, reference).assign(rates=name) for name, frames in views.items()]
-    numbers = pd.concat(frames, ignore_index=True).merge(chosen, on=["model", "variant"], how="left")
-    numbers.loc[numbers["rates"] == SHARED, "rate"] = settings.recipe_rate
+    numbers, said = pd.concat(frames, ignore_index=True), remarks(tuning)
+    arms = [(m, tuned_as(v, settings.arms)) for m, v in zip(numbers["model"], numbers["variant"], strict=True)]
+    numbers = numbers.assign(rate=[chosen[arm] for arm in arms], remark=[said[arm] for arm in arms])
+    numbers.loc[numbers["rates"] == SHARED, ["rate", "remark"]] = settings.recipe_rate, ""
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[columns]
     by_view = {name: numbers[numbers["rates"] == name].reset_index(drop=True) for name in (OWN, SHARED)}
     shown = by_view[OWN][["model", "metric", "variant"]].astype(str)
     shown["own rate"] = by_view[OWN]["rate"].map("{:g}".format)
+    shown["remark"] = by_view[OWN]["remark"].replace("", NONE)
     for name, rows in by_view.items():
         limits = ["difference", "difference_low", "difference_high"]
         shown[name] = by_row(rows, ["mean", "low", "high"], percent_interval)
         shown[f"Δ {name}"] = by_row(rows, limits, partial(percent_interval, signed=True))
+        shown[f"{OVER_BASE}, {name}"] = gains(rows)
         shown[f"{name} verdict"] = rows["verdict"]
     same = (by_view[OWN]["verdict"] == by_view[SHARED]["verdict"]).map({True: NONE, False: "another verdict"})
     shown["changed"] = same
@@ -76,5 +81,6 @@ def rates_table(
         f"difference (Δ) from `{reference}` in points ± half the 95 % t-interval, paired by seed: every variant at its "
         f"own learning rate (the primary comparison), and all at the recipe's, {settings.recipe_rate:g}. The same "
         "seeds and base models in both; the tests and their correction are those of the contrasts."
+        f"{OF_BASE} {REMARK}"
     )
     return Table("rates", numbers, shown, caption, keys=2)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ict_core.statistics import seed_range, series_name, shown_variants
 from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._frames import Table, TableSettings
+from ict_core.tables._frames import OF_BASE, Table, TableSettings
 from ict_core.tables._layout import by_row
 from ict_core.tables._registry import TableDeclaration
 
@@ -55,7 +55,7 @@ def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Ta
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on "
         f"new problems, and the difference (Δ) from `{REFERENCE}`, which keeps every token, in points ± half the 95 % "
-        f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed. {resolved(numbers)}"
+        f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed.{OF_BASE} {resolved(numbers)}"
     )
     percents = by_row(numbers, ["percent"], "{:g}".format)
     shown = side_by_side(numbers.assign(percent=percents), ["model", "selector", "percent"]).rename(

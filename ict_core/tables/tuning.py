@@ -1,8 +1,11 @@
 """The learning rate that each variant was given, and the trainings by which it was chosen."""
 
+import math
+
 import pandas as pd
 
-from ict_core.tables._frames import Table, TableSettings, in_order
+from ict_core.evidence import BASE_RATE, remarks
+from ict_core.tables._frames import REMARK, Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, by_row, number
 from ict_core.tables._registry import TableDeclaration
 
@@ -23,19 +26,22 @@ def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a model and variant, a column a rate, and the rate that was chosen."""
     numbers = in_order(tuning, model=list(tuning["model"]), variant=settings.variants)
     rates = sorted(numbers["rate"].unique())
-    rows = []
-    for arm, of_arm in numbers.groupby(["model", "variant"], sort=False):
+    rows, said = [], remarks(tuning)
+    for arm in dict.fromkeys(zip(numbers["model"], numbers["variant"], strict=True)):
+        of_arm = numbers[(numbers["model"] == arm[0]) & (numbers["variant"] == arm[1])]
         means = of_arm.groupby("rate")["reward"].mean()
         chosen = of_arm.loc[of_arm["chosen"], "rate"].iloc[0]
-        edge = "the lowest tried" if chosen == rates[0] else "the highest tried" if chosen == rates[-1] else NONE
-        rows.append((*arm, *(number(float(means[rate]), 3) for rate in rates), f"{chosen:g}", edge))
-    columns = ["model", "variant", *(f"reward at {rate:g}" for rate in rates), "own rate", "at the edge"]
+        texts = [number(float(means.get(rate, math.nan)), 3) for rate in rates]
+        rows.append((*arm, *texts, f"{chosen:g}", said[arm] or NONE))
+    heads = ["base" if rate == BASE_RATE else f"reward at {rate:g}" for rate in rates]
+    columns = ["model", "variant", *heads, "own rate", "remark"]
     shown = pd.DataFrame(rows, columns=columns)
     seeds = by_row(numbers.drop_duplicates("seed"), ["seed"], str)
     caption = (
         "Learning rates: every variant trained at each rate with the same seeds and base models, which no evaluated "
         f"run has ({', '.join(seeds)}), and without evaluation. Its own rate is that of the highest mean reward on the "
-        "training problems over the last quarter of the steps; every arm of the primary comparison trains at its own."
+        "training problems over the last quarter of the steps; every arm of the primary comparison trains at its own. "
+        f"{REMARK}"
         if len(numbers)
         else "The study chooses no learning rate: every variant trains at the recipe's."
     )

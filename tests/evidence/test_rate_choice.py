@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, last_reward, mean_rewards
+from ict_core.evidence import best_rate, first_reward, last_reward, mean_rewards, remarks
 from ict_core.evidence._tuning import tuning_frame
 from ict_core.store import records
 
@@ -42,11 +42,51 @@ def test_rates_at_which_nothing_trains_are_refused():
         best_rate({1e-4: math.nan, 3e-4: math.nan}, 3e-4)
 
 
+@pytest.mark.parametrize(
+    ("rewards", "chosen", "said"),  # a row a rate, of three seeds; the base model's first
+    [
+        (([0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.3, 0.4, 0.5], [0.2, 0.3, 0.4]), 3e-4, ""),
+        (([0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.1, 0.2, 0.3], [0.1, 0.2, 0.3]), 1e-4, "the lowest tried"),
+        (([0.1, 0.2, 0.3], [0.1, 0.1, 0.1], [0.0, 0.0, 0.0], [0.2, 0.3, 0.4]), 9e-4, "the highest tried"),
+        # the best is above its base by 0.1 on average, with a standard error of 0.1; then of a little less
+        (([0.3, 0.3, 0.3], [0.0, 0.0, 0.0], [0.6, 0.3, 0.3], [0.0, 0.0, 0.0]), 3e-4, "gains at no rate"),
+        (([0.3, 0.3, 0.3], [0.0, 0.0, 0.0], [0.6, 0.31, 0.3], [0.0, 0.0, 0.0]), 3e-4, ""),
+        (
+            ([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], [0.1, 0.1, 0.1], [math.nan, 0.9, 0.9]),
+            1e-4,
+            "the lowest tried; gains at no rate",
+        ),
+    ],
+)
+def test_what_is_said_of_a_rate(rewards, chosen, said):
+    rates = zip((0.0, 1e-4, 3e-4, 9e-4), rewards, strict=True)
+    rows = [
+        ("m", "a", rate, 900 + seed, reward, rate == chosen) for rate, of in rates for seed, reward in enumerate(of)
+    ]
+    frame = pd.DataFrame(rows, columns=list(records.TUNING))
+    assert remarks(frame) == {("m", "a"): said}
+    without = frame[frame["rate"] > 0]  # where the base model's reward was not recorded
+    assert remarks(without) == {("m", "a"): said.split("gains")[0].rstrip("; ")}
+
+
+def test_one_seed_gains_where_it_is_above_its_base():
+    rows = [("m", "a", 0.0, 900, 0.2, False), ("m", "a", 1e-4, 900, 0.1, False), ("m", "a", 3e-4, 900, 0.2, True)]
+    flat = pd.DataFrame(rows, columns=list(records.TUNING))
+    assert remarks(flat) == {("m", "a"): "the highest tried; gains at no rate"}
+    assert remarks(flat.assign(reward=[0.2, 0.1, 0.21])) == {("m", "a"): "the highest tried"}
+
+
+def test_the_base_model_s_reward_is_that_of_the_first_step():
+    assert first_reward(pd.DataFrame({"step": [3, 0, 1], "reward": [0.8, 0.1, 0.2]})) == 0.1
+
+
 def test_a_row_a_training(tmp_path):
     rewards = {"0.0001": {"900": 0.1, "901": 0.3}, "0.0003": {"900": 0.2, "901": 0.0}}
     job = {"model": "m", "variant": "grpo", "seed": 900, "stage": "tune", "rewards": rewards, "learning_rate": 1e-4}
-    frame = tuning_frame([job, {"stage": "train"}])
+    frame = tuning_frame([job | {"base_rewards": {"900": 0.0, "901": 0.1}}, {"stage": "train"}])
     assert frame.values.tolist() == [
+        ["m", "grpo", 0.0, 900, 0.0, False],
+        ["m", "grpo", 0.0, 901, 0.1, False],
         ["m", "grpo", 1e-4, 900, 0.1, True],
         ["m", "grpo", 1e-4, 901, 0.3, True],
         ["m", "grpo", 3e-4, 900, 0.2, False],

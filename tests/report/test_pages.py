@@ -1,5 +1,6 @@
 """The pages: Markdown to HTML, the overview, the claims, the manifests."""
 
+import math
 from dataclasses import replace
 
 import pandas as pd
@@ -13,9 +14,9 @@ from ict_core.report import claims_page, page
 from ict_core.report._answer import answer, can_tell, in_words, main_figure
 from ict_core.report._build import manifest_page, overview
 from ict_core.report._claims import estimate_text, folded
-from ict_core.statistics import NOT_TESTABLE, VALIDITY, Design
+from ict_core.statistics import GAIN, NOT_TESTABLE, VALIDITY, Design
 from ict_core.statistics._schemas import CONTRASTS
-from ict_core.store.records import COMPUTE
+from ict_core.store.records import COMPUTE, TUNING
 
 NOTE = "A study in miniature."
 SHARE = {"unit": "share", "estimate": -0.1734, "low": -0.27, "high": 0.076}
@@ -73,7 +74,8 @@ WHOLE = {
 }
 
 
-NO_GATES = pd.DataFrame(columns=list(VALIDITY))
+NO_UNTUNED = pd.DataFrame(columns=list(TUNING))
+GATES = pd.DataFrame(columns=list(VALIDITY))
 
 
 def settings(**changes) -> Settings:
@@ -226,11 +228,15 @@ def test_a_study_of_models_from_elsewhere_says_how_many_models_and_runs_it_speak
     assert replace(told, seeds_per_base=None).scope == scope
 
 
+def gain(mean):
+    return {"gain": mean, "gain_low": mean - 0.05, "gain_high": mean + 0.05} if mean else dict.fromkeys(GAIN, math.nan)
+
+
 def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
     key = {"model": "tiny", "benchmark": "average"}
     levels = pd.DataFrame(
         [
-            key | {"variant": v, "metric": m, "mean": mean, "low": mean - 0.1, "high": mean + 0.1}
+            key | {"variant": v, "metric": m, "mean": mean, "low": mean - 0.1, "high": mean + 0.1} | gain(mean - 0.2)
             for v, mean in (("base", 0.2), ("grpo", 0.5), ("ict-10", 0.3))
             for m in ("pass@1", "pass@4", "total")
         ]
@@ -240,16 +246,19 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
     contrasts = pd.DataFrame([dict.fromkeys(CONTRASTS, float("nan")) | row | limits])
     untested = CLAIM | {"statement": "Untested.", "seeds": 0}
     study = replace(settings(), variants=("grpo", "ict-10"))
-    text = answer(study, [untested, CLAIM | {"verdict": "contradicted"}], levels, contrasts, NO_GATES, ["mini-word"])
-    lines = text.splitlines()
+    tried = [("tiny", "ict-10", rate, 900, 0.1, rate == 1e-4) for rate in (1e-4, 3e-4)]
+    tuning = pd.DataFrame([*tried, *(("tiny", "grpo", *row[2:]) for row in tried)], columns=list(TUNING))
+    told = [untested, CLAIM | {"verdict": "contradicted"}]
+    lines = answer(study, told, levels, contrasts, tuning, NO_GATES, ["mini-word"]).splitlines()
     assert lines[0].startswith("**A gain.** Here: **contradicted**, −17.3") and lines[0].endswith(
         "the paper has +4.58."
     )
     assert [line for line in lines if line.startswith("| tiny")] == [
-        "| tiny | `base` | 20.0 ± 10.0 | 20.0 ± 10.0 | — | — |",
-        "| tiny | `grpo` | 50.0 ± 10.0 | 50.0 ± 10.0 | — | — |",
-        "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
+        "| tiny | `base` | 20.0 ± 10.0 | 20.0 ± 10.0 | — | — | — |",
+        "| tiny | `grpo` | 50.0 ± 10.0 | 50.0 ± 10.0 | +30.0 ± 5.0 | — | — |",
+        "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | +10.0 ± 5.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
     ]
+    assert lines[-1] == "Own learning rates: the lowest tried: `ict-10` (tiny), `grpo` (tiny)."
 
 
 GATES = pd.DataFrame(
@@ -280,7 +289,7 @@ def test_the_first_line_says_that_the_study_cannot_tell_and_why():
     validity = Validity.model_construct(**arms)
     study = replace(settings(), variants=("grpo", "random-10", "ict-10"), validity=validity)
     claims = [CLAIM | {"verdict": NOT_TESTABLE}]
-    lines = answer(study, claims, levels, contrasts, GATES, ["mini-word"]).splitlines()
+    lines = answer(study, claims, levels, contrasts, UNTUNED, GATES, ["mini-word"]).splitlines()
     assert lines[0].startswith(
         "**This study cannot tell, because** it cannot (o − p, pass@4 on tiny: 1.0 [−2.0 to 4.0];"
     )
@@ -311,7 +320,7 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
     key = {"model": "tiny", "benchmark": "average"}
     levels = pd.DataFrame(
         [
-            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6}
+            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6} | gain(0.0)
             for v in ("base", "grpo", "stare", "nsr", "stare-permuted")
             for m in ("pass@1", "pass@4")
         ]
@@ -328,9 +337,9 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
         CLAIM | over | {"id": "nsr-over-grpo", "verdict": "contradicted", "estimate": -0.1, "p_adjusted": 0.01},
         CLAIM | controls | {"id": "stare-over-it", "verdict": "contradicted", "estimate": -0.001, "p_adjusted": 0.9},
     ]
-    text = answer(study, claims, levels, pd.DataFrame(columns=list(CONTRASTS)), NO_GATES, [])
+    text = answer(study, claims, levels, pd.DataFrame(columns=list(CONTRASTS)), UNTUNED, NO_GATES, [])
     gated = [claim | {"verdict": NOT_TESTABLE} for claim in claims]
-    told = answer(study, gated, levels, pd.DataFrame(columns=list(CONTRASTS)), NO_GATES, [])
+    told = answer(study, gated, levels, pd.DataFrame(columns=list(CONTRASTS)), UNTUNED, NO_GATES, [])
     assert "0 found better, 0 found worse, 2 not testable here." in told
     assert text.startswith(
         "**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.** "

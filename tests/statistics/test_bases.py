@@ -74,14 +74,20 @@ def test_an_analysis_is_over_base_models():
     measured = scores(MODELS[:1], ["grpo", "ict-10"], seeds=range(6))
     trained = measured["variant"] != "base"
     untrained = measured[~trained]
-    measured = pd.concat([measured[trained], *(untrained.assign(seed=number) for number in range(3))])
+    bases = [untrained.assign(seed=number, correct=untrained["correct"] // (number + 1)) for number in range(3)]
+    measured = pd.concat([measured[trained], *bases])
     comparisons = Comparisons(["grpo"], {("ict-10", "grpo", "pass@4"): "baselines"}, [], 0.02, 0.8)
     analysis = analyse(measured, ["grpo", "ict-10"], comparisons, generator(0, "x"), seeds_per_base=2)
     assert set(analysis.levels["seeds"]) == {3} and set(analysis.contrasts["seeds"]) == {3}
     runs = analysis.runs[(analysis.runs["benchmark"] == "average") & (analysis.runs["metric"] == "pass@4")]
     assert len(runs[runs["variant"] == "grpo"]) == 6
-    values = runs.pivot(index="seed", columns="variant", values="value")
+    values = runs[runs["variant"] != "base"].pivot(index="seed", columns="variant", values="value")
     gaps = (values["ict-10"] - values["grpo"]).to_numpy().reshape(3, 2).mean(axis=1)
     row = analysis.contrasts.query("benchmark == 'average' and metric == 'pass@4'").iloc[0]
     assert row["p_t"] == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
+    bases = runs[runs["variant"] == "base"].sort_values("seed")["value"].to_numpy()
+    gains = values["ict-10"].to_numpy().reshape(3, 2).mean(axis=1) - bases
+    shown = analysis.levels.query("benchmark == 'average' and metric == 'pass@4' and variant == 'ict-10'").iloc[0]
+    limits = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
+    assert shown[["gain", "gain_low", "gain_high"]].tolist() == pytest.approx([gains.mean(), *limits])
     assert BASE_MODEL in set(analysis.components["source"])

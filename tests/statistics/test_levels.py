@@ -5,7 +5,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from ict_core.statistics import over_problems, over_runs, two_way_level, wilson
+from ict_core.statistics import GAIN, over_problems, over_runs, two_way_level, wilson
 from ict_core.statistics._arms import Arm
 from ict_core.statistics._levels import level_frame
 from ict_core.statistics._schemas import LEVELS
@@ -56,6 +56,14 @@ def test_one_run_has_an_interval_over_problems(levels):
         oracle = over_problems([b[0] for b in blocks]).of_share()
         assert (found["low"], found["high"]) == pytest.approx((float(oracle.low), float(oracle.high)))
         assert isnan(found["seeds_low"]) and isnan(found["seeds_high"])
+
+
+def test_a_run_s_gain_is_over_the_one_base_model(levels):
+    found = row(levels, "grpo", "average")
+    gain = over_runs(GRPO.runs("average") - BASE.runs("average")[0])
+    assert found[list(GAIN)].tolist() == pytest.approx([float(v) for v in (gain.mean, gain.low, gain.high)])
+    assert found["gain"] == pytest.approx(found["mean"] - row(levels, "base", "average")["mean"])
+    assert row(levels, "base", "average")[list(GAIN)].isna().all()
 
 
 def test_values_without_spread_have_none(levels):

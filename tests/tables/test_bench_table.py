@@ -4,7 +4,7 @@ import pandas as pd
 import table_frames as made
 
 from ict_core.evidence import ArmVariation
-from ict_core.statistics import RANKS
+from ict_core.statistics import GAIN, RANKS
 from ict_core.statistics._schemas import QUANTITY_MEANS, RULE_MEANS
 from ict_core.store.records import TUNING
 from ict_core.tables.bench import bench_table
@@ -30,6 +30,7 @@ def pair(variant, baseline, difference, verdict, half=0.02):
     return made.contrast(variant, baseline, "pass@4", verdict=verdict, p_adjusted=0.01, **limits)
 
 
+LEVELS.loc[LEVELS["variant"] == "stare", GAIN] = 0.04, 0.03, 0.05
 TESTS = made.contrasts(
     pair("stare", "grpo", -0.10, "worse"),
     pair("stare-permuted", "stare", -0.05, "worse"),  # turned: the rule is better than its control
@@ -65,13 +66,13 @@ SETTINGS = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARM
 def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
     table = bench_table(**FRAMES, settings=SETTINGS)
     assert table.shown.columns.tolist() == [
-        *("model", "rule", "own rate", "pass@4", "Δ grpo", "Δ random", "Δ mean one", "Δ grpo, shared rate"),
-        *("rank", "effective share", "A > 0", "ΔH1 (%)"),
+        *("model", "rule", "own rate", "pass@4", "Δ base", "Δ grpo", "Δ random", "Δ mean one"),
+        *("Δ grpo, shared rate", "rank", "effective share", "A > 0", "ΔH1 (%)"),
     ]
     assert table.shown.to_numpy().tolist() == [
-        ["tiny", "nsr", "0.0003", "45.0 ± 3.0", "−5.0 ± 6.0", "—", "—", "identical", "2 (1–2)", "—", "—", "—"],
+        ["tiny", "nsr", "0.0003", "45.0 ± 3.0", "—", "−5.0 ± 6.0", "—", "—", "identical", "2 (1–2)", "—", "—", "—"],
         [
-            *("tiny", "stare", "0.0001", "40.0 ± 3.0", "−10.0 ± 2.0 ↓", "+5.0 ± 2.0 ↑", "−2.0 ± 2.0"),
+            *("tiny", "stare", "0.0001", "40.0 ± 3.0", "+4.0 ± 1.0", "−10.0 ± 2.0 ↓", "+5.0 ± 2.0 ↑", "−2.0 ± 2.0"),
             *("−30.0 ± 2.0 ↓", "3 (3–3)", "30.0", "60.0", "−25"),
         ],
     ]
@@ -95,7 +96,7 @@ def test_a_control_of_one_sign_has_a_column_of_its_own():
     tests = pd.concat([TESTS, made.contrasts(pair("nsr", "nsr-same-sign", 0.01, "better"))])
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
     table = bench_table(**FRAMES | {"contrasts": tests}, settings=settings)
-    assert table.shown.columns.tolist()[5:8] == ["Δ random", "Δ random, same sign", "Δ mean one"]
+    assert table.shown.columns.tolist()[6:9] == ["Δ random", "Δ random, same sign", "Δ mean one"]
     assert table.shown["Δ random, same sign"].tolist() == ["+1.0 ± 2.0 ↑", "—"]
     assert "same sign: among its tokens with A > 0" in table.caption
     assert "same sign" not in bench_table(**FRAMES, settings=SETTINGS).caption

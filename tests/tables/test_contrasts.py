@@ -2,9 +2,13 @@ import numpy as np
 import pandas as pd
 import table_frames as made
 
+from ict_core.statistics import GAIN
 from ict_core.statistics._schemas import CONTRASTS
 from ict_core.tables.contrasts import contrasts_table
 
+LEVELS = made.levels(("tiny", "ict-10", "average", "total", 0.3, 0.2, 0.4)).assign(
+    gain=0.1, gain_low=0.08, gain_high=0.12
+)
 SETTINGS = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
 ROW = made.contrast(
     "ict-10",
@@ -29,7 +33,7 @@ ROW = made.contrast(
 
 
 def test_a_row_by_hand():
-    shown = contrasts_table(made.contrasts(ROW), SETTINGS).shown
+    shown = contrasts_table(made.contrasts(ROW), LEVELS, SETTINGS).shown
     assert shown.iloc[0].to_dict() == {
         "family": "declared",
         "model": "tiny",
@@ -37,6 +41,7 @@ def test_a_row_by_hand():
         "variant": "ict-10",
         "baseline": "grpo",
         "difference": "−2.1 ± 1.0",
+        "Δ base": "+10.0 ± 2.0",
         "two-way interval": "−4.5 to +0.3",
         "test": "paired t",
         "p": "0.012",
@@ -57,29 +62,30 @@ def test_declared_rows_come_first_and_single_benchmarks_are_in_the_csv_alone():
         made.contrast("ict-10", "grpo", metric="pass@4", family="declared"),
         made.contrast("ict-10", "grpo"),
     ]
-    table = contrasts_table(made.contrasts(*rows), SETTINGS)
+    table = contrasts_table(made.contrasts(*rows), LEVELS, SETTINGS)
     key = ["family", "metric", "variant", "baseline"]
     assert table.shown[key].to_numpy().tolist() == [
         ["declared", "pass@4", "ict-10", "grpo"],
         ["exploratory", "pass@1", "stapo", "grpo"],
         ["exploratory", "pass@1", "ict-10", "grpo"],
     ]
-    assert len(table.numbers) == 4 and list(table.numbers.columns) == list(CONTRASTS)
+    assert len(table.numbers) == 4 and list(table.numbers.columns) == [*CONTRASTS, *GAIN]
 
 
 def test_equal_differences_have_their_own_word_which_the_caption_explains_where_it_stands():
     row = made.contrast("ict-10", "grpo", difference=0.1, sd=0.0, verdict="no spread")
-    table = contrasts_table(made.contrasts(row), SETTINGS)
+    table = contrasts_table(made.contrasts(row), LEVELS, SETTINGS)
     assert table.shown["verdict"].item() == "no spread"
     assert "No spread: the paired differences are equal and not 0" in table.caption
-    assert "No spread" not in contrasts_table(made.contrasts(ROW), SETTINGS).caption
+    assert "No spread" not in contrasts_table(made.contrasts(ROW), LEVELS, SETTINGS).caption
 
 
 def test_every_contrast_of_the_study_is_there_once(study):
-    table = contrasts_table(study["contrasts"], made.settings())
+    table = contrasts_table(study["contrasts"], study["levels"], made.settings())
     key = ["model", "variant", "baseline", "benchmark", "metric"]
     pd.testing.assert_frame_equal(
-        table.numbers.sort_values(key, ignore_index=True), study["contrasts"].sort_values(key, ignore_index=True)
+        table.numbers[list(CONTRASTS)].sort_values(key, ignore_index=True),
+        study["contrasts"].sort_values(key, ignore_index=True),
     )
     assert len(table.shown) == (study["contrasts"]["benchmark"] == "average").sum()
     assert table.shown["family"].unique().tolist() == ["question", "exploratory"]
@@ -87,7 +93,7 @@ def test_every_contrast_of_the_study_is_there_once(study):
 
 def test_arms_that_are_the_same_in_every_run_are_named_in_the_caption():
     rows = [{**ROW, "question": "baselines"}, made.contrast("stapo", "grpo", difference=0.0, verdict="identical")]
-    table = contrasts_table(made.contrasts(*rows), SETTINGS)
+    table = contrasts_table(made.contrasts(*rows), LEVELS, SETTINGS)
     assert "Identical in every run: `stapo` and `grpo` on tiny." in table.caption
     assert "Declared are the questions baselines; the same runs count once." in table.caption
     assert table.shown["family"].tolist() == ["baselines", "exploratory"]
@@ -95,7 +101,7 @@ def test_arms_that_are_the_same_in_every_run_are_named_in_the_caption():
 
 def test_one_seed_has_no_test():
     row = made.contrast("ict-10", "grpo", seeds=1, difference=0.02, verdict="one seed")
-    table = contrasts_table(made.contrasts(row), SETTINGS)
+    table = contrasts_table(made.contrasts(row), LEVELS, SETTINGS)
     assert (
         table.shown[["two-way interval", "p", "adjusted p", "r", "detectable", "seeds needed"]].eq("—").all(axis=None)
     )
@@ -105,7 +111,7 @@ def test_one_seed_has_no_test():
 
 def test_the_caption_counts_both_families():
     rows = [ROW, made.contrast("ict-10", "stapo", p=0.2), made.contrast("ict-10", "stapo", benchmark="mini-word")]
-    caption = contrasts_table(made.contrasts(*rows), SETTINGS).caption
+    caption = contrasts_table(made.contrasts(*rows), LEVELS, SETTINGS).caption
     assert "Declared (Holm over those of one question): 1 tests, 1 could be made, 1 is resolved" in caption
     assert "Exploratory (Benjamini-Hochberg): 2 tests, 1 could be made, 0 are resolved" in caption
     assert "one of 2.0 points" in caption and "power 0.80" in caption
@@ -113,10 +119,12 @@ def test_the_caption_counts_both_families():
 
 def test_very_many_seeds_are_not_counted_out():
     row = made.contrast("ict-10", "grpo", seeds_needed=np.inf)
-    shown = contrasts_table(made.contrasts(row, {**row, "metric": "total", "seeds_needed": 1001.0}), SETTINGS).shown
+    shown = contrasts_table(
+        made.contrasts(row, {**row, "metric": "total", "seeds_needed": 1001.0}), LEVELS, SETTINGS
+    ).shown
     assert shown["seeds needed"].tolist() == [">1000", ">1000"]
 
 
 def test_without_contrasts_the_table_is_empty():
-    table = contrasts_table(made.contrasts(), SETTINGS)
+    table = contrasts_table(made.contrasts(), LEVELS, SETTINGS)
     assert table.shown.empty and "0 tests" in table.caption

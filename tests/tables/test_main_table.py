@@ -34,7 +34,7 @@ def test_numbers_are_the_levels_in_order(study):
 
 def test_blocks_are_metrics_with_a_row_a_model_and_variant(study):
     table = main_table(study["levels"], study["contrasts"], made.settings())
-    assert list(table.shown.columns) == ["metric", "model", "variant", "seeds", *BENCHMARKS]
+    assert list(table.shown.columns) == ["metric", "model", "variant", "seeds", "average", "Δ base", *BENCHMARKS[1:]]
     variants = ["base", *synthetic.VARIANTS]
     order = [(metric, m, v) for metric in METRICS.values() for m in synthetic.MODELS for v in variants]
     assert list(table.shown[["metric", "model", "variant"]].itertuples(index=False, name=None)) == order

@@ -66,7 +66,7 @@ def test_numbers_are_those_of_the_levels_and_contrasts(study):
 
 def test_metrics_stand_side_by_side(study):
     table = thresholds_table(study["levels"], study["contrasts"], made.settings(synthetic.VARIANTS))
-    sides = [c for m in ("pass@1", "pass@4") for c in (m, f"Δ {m}", f"{m} verdict")]
+    sides = [c for m in ("pass@1", "pass@4") for c in (m, f"Δ {m}", f"Δ base, {m}", f"{m} verdict")]
     assert list(table.shown.columns) == ["model", "selector", "kept %", "seeds", *sides]
     assert table.shown["kept %"].tolist()[:7] == ["100", "20", "5", "10", "20", "30", "10"]
     assert table.shown["Δ pass@1"].iloc[0] == "—" and "±" in table.shown["Δ pass@4"].iloc[1]

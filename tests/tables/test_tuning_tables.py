@@ -15,6 +15,8 @@ TUNED = pd.DataFrame(
         ("tiny", "ict-10", 1e-4, 901, 0.4, True),
         ("tiny", "ict-10", 3e-4, 900, 0.1, False),
         ("tiny", "ict-10", 3e-4, 901, 0.2, False),
+        ("tiny", "grpo", 0.0, 900, 0.6, False),
+        ("tiny", "grpo", 0.0, 901, 0.6, False),
         ("tiny", "grpo", 1e-4, 900, 0.5, False),
         ("tiny", "grpo", 1e-4, 901, 0.5, False),
         ("tiny", "grpo", 3e-4, 900, 0.6, True),
@@ -28,8 +30,8 @@ SETTINGS = made.settings(variants=("grpo", "ict-10"), baselines=("grpo",))
 def test_the_mean_reward_at_each_rate_and_the_rate_chosen_by_hand():
     table = tuning_table(TUNED, SETTINGS)
     assert table.shown.values.tolist() == [
-        ["tiny", "grpo", "0.500", "0.650", "0.0003", "the highest tried"],
-        ["tiny", "ict-10", "0.300", "0.150", "0.0001", "the lowest tried"],
+        ["tiny", "grpo", "0.600", "0.500", "0.650", "0.0003", "the highest tried; gains at no rate"],
+        ["tiny", "ict-10", "—", "0.300", "0.150", "0.0001", "the lowest tried"],
     ]
     assert "(900, 901)" in table.caption and len(table.numbers) == len(TUNED)
 
@@ -51,7 +53,12 @@ def test_both_rates_stand_side_by_side_and_another_verdict_is_named():
     table = rates_table(TUNED, *own, *shared, SETTINGS)
     first, second = table.shown.to_dict("records")
     assert first["variant"] == "grpo" and first["own verdict"] == first["shared verdict"] == "reference"
-    assert second["own rate"] == "0.0001" and second["changed"] == "another verdict" and first["changed"] == "—"
+    assert (
+        second["own rate"] == "0.0001"
+        and second["remark"] == "the lowest tried"
+        and second["changed"] == "another verdict"
+        and first["changed"] == "—"
+    )
     assert (second["own"], second["Δ own"]) == ("35.0 ± 10.0", "−5.0 ± 5.0")
     assert (second["shared"], second["Δ shared"], second["shared verdict"]) == ("10.0 ± 10.0", "−30.0 ± 5.0", "worse")
     assert table.numbers.query("rates == 'shared'")["rate"].unique().tolist() == [SETTINGS.recipe_rate]

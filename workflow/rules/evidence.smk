@@ -197,6 +197,7 @@ rule report:
     input:
         settings=MEASURED.settings,
         compute=MEASURED.frame("compute"),
+        tuning=MEASURED.frame("tuning"),
         manifest=MEASURED.manifest,
         scores=MEASURED.frame("scores"),
         statistics=[
