@@ -68,13 +68,15 @@ tokens: env  ## a stored study of a real model's tokens: its tables, figures and
 	$(WITH) ict token-pages --stored "results/reference/$$STUDY" \
 	    --results "results/rebuilt/$$STUDY" --claims configs/claims.yaml
 
-reference:  ## store the finished run in results/mini (STUDY=mini), for `make figures` and its test
-	@$(named) "results/$$STUDY/answer.md" && rm -rf "results/reference/$$STUDY"
-	cd results && mkdir -p "reference/$$STUDY"/{tables,figures}
-	cd results && cp "$$STUDY"/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} "reference/$$STUDY/"
-	cd results && cp "$$STUDY"/figures/{forest,bench}.png "reference/$$STUDY/figures/"
-	cd results && cp "$$STUDY"/tables/*.{csv,md,tex} "reference/$$STUDY/tables/"
-	$(WITH) python scripts/fewer_tokens.py "results/reference/$$STUDY"
+reference:  ## store the finished run in results/mini, for `make figures` and its test (STUDY=mini), or rates (STUDY=mini-rates)
+	@[ -e "results/$$STUDY/answer.md" ] || [ ! -e "results/$$STUDY/rates/rates.json" ] || FILE=rates/rates.json; \
+	    $(named) "results/$$STUDY/$${FILE:-answer.md}" && rm -rf "results/reference/$$STUDY"
+	cd results && if [ ! -e "$$STUDY/answer.md" ]; then cp -r "$$STUDY/rates" "reference/$$STUDY"; else \
+	    mkdir -p "reference/$$STUDY"/{tables,figures} && \
+	    cp "$$STUDY"/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} "reference/$$STUDY/" && \
+	    cp "$$STUDY"/figures/{forest,bench}.png "reference/$$STUDY/figures/" && \
+	    cp "$$STUDY"/tables/*.{csv,md,tex} "reference/$$STUDY/tables/"; fi
+	[ ! -e "results/$$STUDY/answer.md" ] || $(WITH) python scripts/fewer_tokens.py "results/reference/$$STUDY"
 
 # in three processes, as some tests only wait; hundreds of jobs share bytecode
 PYTEST = $(WITH) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \

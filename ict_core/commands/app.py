@@ -76,7 +76,7 @@ class OneCell:
         from ict_core.config import Cell
 
         cell = Cell(self.model, self.variant, self.seed)
-        known = loaded.trained_cells() if trained else loaded.evaluated_cells()
+        known = [*loaded.trained_cells(), *loaded.later_cells()] if trained else loaded.evaluated_cells()
         if cell not in known:
             seeds = [c.seed for c in known if c[:2] == cell[:2]]
             hint = f"its seeds there: {seeds}" if seeds else "see the study's grid"

@@ -66,7 +66,9 @@ def check(study: AnyStudy) -> None:
     config.check_sources(loaded, root, root / study_folder(loaded.name))
     trained = loaded.trained_cells()
     tuned = f", {len(loaded.tuning_cells())} of them to choose learning rates by" if loaded.tuning else ""
-    print(f"{loaded.name}: {len(trained)} cells to train{tuned}, {len(loaded.base_cells(trained))} base model(s)")
+    print(f"{loaded.name}: {len(trained)} cells to train{tuned}, {len(loaded.all_bases())} base model(s)")
+    if more := loaded.later_in_words():
+        print(f"{loaded.name}: {more}")
 
 
 @command("data", writes="held_out")
@@ -194,12 +196,29 @@ def train(
 
 
 @command("tune")
-def tune(study: StudyFile, model: Name, variant: Name, results: Results, out: Given, cells: MaybeCells = None) -> None:
+def tune(
+    study: StudyFile,
+    model: Name,
+    variant: Name,
+    results: Results,
+    out: Given,
+    cells: MaybeCells = None,
+    before: Annotated[Path | None, Option(help="what the round before wrote (default: this is the first)")] = None,
+) -> None:
     """Choose the learning rate of a variant."""
     loaded = study_to_run(study)
     from ict_core.stages import tune
 
-    tune.run(loaded, model, variant, results, cells, out)
+    tune.run(loaded, model, variant, results, cells, before, out)
+
+
+@command("rates")
+def rates(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
+    """Gather the learning rates that a study chose, for other studies (`rates_of`)."""
+    loaded = study_to_run(study)
+    from ict_core.stages import rates
+
+    rates.run(loaded, results, cells)
 
 
 def unused_in_training(training: "config.Training") -> tuple[str, ...]:

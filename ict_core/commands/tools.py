@@ -220,7 +220,8 @@ def status(
     marked = begun(root) if has_run(root / ".snakemake") else frozenset()
     faults = damaged(root, outputs.all_jobs(folder, loaded, stored))
     statuses = []
-    for cell in [*loaded.evaluated_cells(), *loaded.tuning_cells()]:
+    later = [cell for cell in loaded.later_cells() if cell in stored or (folder / cell.folder).exists()]
+    for cell in [*loaded.evaluated_cells(), *loaded.tuning_cells(), *later]:
         if cell in stored:
             runs = StoredOutcome(stored[cell]).record["runs"]
             statuses.append(Status(cell, "stored", note=machine(runs[-1])))
@@ -238,6 +239,8 @@ def status(
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
     print(missing_cost(loaded, folder, stored), end="")
+    if more := loaded.later_in_words():
+        print(f"not counted: {more}")
 
 
 @command("cells")
@@ -360,10 +363,10 @@ def verify(
     place = tool.place_of(cell)
     file = study or study_file(place.results.name)
     loaded = study_to_run(file)
-    if place.cell not in {*loaded.evaluated_cells(), *loaded.trained_cells()}:
+    if place.cell not in {*loaded.evaluated_cells(), *loaded.trained_cells(), *loaded.later_cells()}:
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
     if loaded.is_tuned(place.cell):
-        rate = StudyFiles(place.results).chosen_rate(place.cell.model, place.cell.variant)
+        rate = loaded.rate_file(StudyFiles(place.results), place.cell)
         loaded = loaded.with_rate(place.cell, read_manifest(rate)["learning_rate"])
     place = replace(place, base_number=loaded.base_of(place.cell).seed)
     chosen = tool.chosen_stages(place, loaded, stages, steps)

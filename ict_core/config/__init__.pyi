@@ -38,9 +38,12 @@ from ._selectors import method_schema as method_schema
 from ._selectors import selector_sections as selector_sections
 from ._study import BASE_VARIANT as BASE_VARIANT
 from ._study import Study as Study
+from ._study import trials as trials
 from ._study_file import Cell as Cell
 from ._study_file import Data as Data
 from ._study_file import Grading as Grading
+from ._tuning import StoredRates as StoredRates
+from ._tuning import Trial as Trial
 from ._tuning import Tuning as Tuning
 from ._tuning import at_rate as at_rate
 from ._tuning import rate_of as rate_of

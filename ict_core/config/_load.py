@@ -3,21 +3,26 @@
 What is wrong within one section its `faults` say; here the files are held against each other.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ict_core.config._comparison import compare
 from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training
 from ict_core.config._section import read_section
 from ict_core.config._selectors import method_schema
 from ict_core.config._study import Study
 from ict_core.config._study_file import Data, StudyFile
-from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository
+from ict_core.config._tuning import StoredRates
+from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository, show_value
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
-from ict_core.store import BASE_VARIANT, StudyFiles, stored_folder
+from ict_core.store import BASE_VARIANT, StudyFiles, base_number, read_manifest, stored_folder
 
 # what a file of each folder of `configs` holds that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
@@ -87,7 +92,7 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_bases(file, models))
     mistakes.add_all(path, _check_starts(file, models))
-    mistakes.add_all(path, _check_tuning(file, models, training))
+    mistakes.add_all(path, _check_tuning(file, models, methods, training))
     mistakes.add_all(path, _check_train_problems(file.data, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
@@ -95,9 +100,12 @@ def load_study(path: Path) -> Study:
         number = (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
         if number is not None:  # a published one has no more than its rows
             benchmarks[name] = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+    of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
+    mistakes.raise_if_any()
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
-    return Study(
+    study = Study(
         name=file.study,
+        rates_of=of_rates,
         training=folders["training"].sections()[file.training],
         models=models,
         methods={variant: methods[variant] for variant in file.variants()},
@@ -107,6 +115,12 @@ def load_study(path: Path) -> Study:
         trackers=file.trackers,
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
+    if of_rates is None:
+        return study
+    mistakes.add_all(path, _check_rates(study, of_rates))
+    mistakes.raise_if_any()
+    chosen = of_rates.choices(study.rated_arms())
+    return replace(study, tuned={(choice["model"], choice["variant"]): choice["learning_rate"] for choice in chosen})
 
 
 def load_methods(folder: Path) -> dict[str, Method]:
@@ -197,13 +211,51 @@ def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
             yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {closest(name, known)}")
 
 
-def _check_tuning(file: StudyFile, models: Mapping[str, Model], training: Training | None) -> Iterator[Fault]:
-    """The recipe's rate is tried too, and base models that are pretrained here are others than those evaluated."""
+def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None:
+    """The rates that a stored study chose; None where a problem was noted."""
+    file = StudyFiles(repository(path) / stored_folder(name)).rates
+    if file.is_file():
+        return StoredRates(name, hashlib.sha256(file.read_bytes()).hexdigest(), read_manifest(file))
+    known = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
+    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {closest(name, known)}")
+    return None
+
+
+def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
+    """Stored rates were chosen for the same trainings, and what tuned there evaluates nothing here."""
+    stored = rates.content
+    for model, variant in study.rated_arms():
+        arm = stored["arms"].get(f"{model}/{variant}")
+        if arm is None:
+            known = ", ".join(stored["arms"])
+            yield Fault("rates_of", f"{rates.study!r} has no rate of {model}/{variant}; allowed: a study of {known}")
+            continue
+        here = json.loads(json.dumps(study.tuned_config(model, variant)))
+        for key, then, now in compare(arm["config"], here).different[:1]:
+            told = f"{rates.study!r} chose the rate of {model}/{variant} with {key} {show_value(then)}"
+            yield Fault("rates_of", f"{told}, here it is {show_value(now)}; allowed: the same in both")
+    tuned = {(seed, base_number(seed, stored["seeds_per_base"] or 1)) for seed in stored["tuning"]["seeds"]}
+    own = {(cell.seed, base_number(cell.seed, study.seeds_per_base or 1)) for cell in study.cells()}
+    for seed in sorted(
+        {seed for seed, base in own if {seed} & {s for s, _ in tuned} or {base} & {b for _, b in tuned}}
+    ):
+        yield Fault("grid", f"seed {seed} or its base model tuned in {rates.study!r}; allowed: seeds that did not")
+
+
+def _check_tuning(
+    file: StudyFile, models: Mapping[str, Model], methods: Mapping[str, Method], recipe: Any
+) -> Iterator[Fault]:
+    """A shortened training is one, and base models that are pretrained here are others than those evaluated."""
     if file.tuning is None:
         return
-    if training is not None and training.learning_rate not in file.tuning.rates:
-        allowed = f"a list with {training.learning_rate:g}, the rate of the training {file.training!r}"
-        yield refused("tuning.rates", list(file.tuning.rates), allowed)
+    steps = file.tuning.steps
+    if recipe is not None and steps is not None:
+        warmup = max((method.warmup_steps or 0 for method in methods.values()), default=0)
+        least = max(warmup, recipe.lr_warmup_steps) + 1
+        if not least <= steps < recipe.steps:
+            yield refused(
+                "tuning.steps", steps, f"{least} (after the warm-ups) to {recipe.steps - 1}, below the recipe's"
+            )
     scratch = [name for name, model in models.items() if isinstance(model, ScratchModel)]
     if scratch and file.seeds_per_base is None:
         text = f"missing; allowed: a whole number >= 1, so that {', '.join(scratch)} is tuned on base models of its own"

@@ -10,7 +10,7 @@ from ict_core.config._comparison import Comparison, compare
 from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training
 from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceBounds, Grading, TokenStudy, Tracker
-from ict_core.config._tuning import Tuning, at_rate, rate_of
+from ict_core.config._tuning import StoredRates, Trial, Tuning, at_rate, rate_of
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 from ict_core.store import BASE_VARIANT, StudyFiles, base_number
@@ -56,7 +56,8 @@ class Study:
     grid: tuple[Block, ...]  # as written
     baselines: tuple[str, ...]  # the variants that every other one is compared with
     seeds_per_base: int | None  # training seeds that begin with one base model; None: all of them
-    tuning: Tuning | None  # None: every variant trains at the recipe's learning rate
+    tuning: Tuning | None  # by which the study chooses every variant's learning rate
+    rates_of: StoredRates | None  # or a stored study that chose them; None of both: all train at the recipe's rate
     token_study: TokenStudy  # of the untrained models' tokens
     numerics: Numerics  # what the CPU's libraries are held to
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
@@ -71,40 +72,64 @@ class Study:
         return [cell for block in self.grid for cell in block.cells()]
 
     def shared_rate_cells(self) -> list[Cell]:
-        """Where there is a tuning, every cell of the grid again at the recipe's rate: trained and evaluated too."""
-        return [self.at_shared_rate(cell) for cell in self.cells()] if self.tuning else []
+        """Where variants have rates of their own, each cell of the grid at the recipe's: trained and evaluated."""
+        return [self.at_shared_rate(cell) for cell in self.cells() if self.at_own_rate(cell)]
 
     def at_shared_rate(self, cell: Cell) -> Cell:
         """A cell of the grid at the learning rate of the recipe, which all variants share."""
         return cell._replace(variant=at_rate(cell.variant, self.training.learning_rate))
 
-    def tuning_cells(self, model: str | None = None, variant: str | None = None) -> list[Cell]:
-        """The trainings that a variant's rate is chosen by: of all variants of all models, or of these alone."""
-        if self.tuning is None:
-            return []
-        return [
-            Cell(arm[0], at_rate(arm[1], rate), seed)
-            for arm in self.tuned_arms()
-            if arm == (model or arm[0], variant or arm[1])
-            for rate in self.tuning.rates
-            for seed in self.tuning.seeds
-        ]
+    def tuning_cells(self) -> list[Cell]:
+        """The trainings that every variant's rate is chosen by, those of the first round."""
+        return [cell for arm in self.tuned_arms() for cell in trials(*arm, self.tuning.first() if self.tuning else ())]
+
+    def later_cells(self) -> list[Cell]:
+        """Those that a later round may ask for."""
+        return [cell for arm in self.tuned_arms() for cell in trials(*arm, self.tuning.later() if self.tuning else ())]
+
+    def later_in_words(self) -> str:
+        """How many of these there may be, and why; empty if none."""
+        return self.tuning.more(len(self.tuned_arms())) if self.tuning else ""
 
     def tuned_arms(self) -> list[tuple[str, str]]:
         """The (model, variant) whose learning rate the study chooses."""
-        return list(dict.fromkeys((cell.model, cell.variant) for cell in self.cells())) if self.tuning else []
+        return self.rated_arms() if self.tuning else []
+
+    def rated_arms(self) -> list[tuple[str, str]]:
+        """The (model, variant) that have a learning rate of their own: no replica, which has that of its method."""
+        return list(dict.fromkeys((cell.model, self.tuned_as(cell.variant)) for cell in self.cells()))
+
+    def tuned_as(self, variant: str) -> str:
+        """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
+        varied = self.methods[variant].ablation
+        return varied.of if varied and varied.factor == "replica" and varied.of in self.methods else variant
 
     def trained_cells(self) -> list[Cell]:
-        """Every cell that is trained."""
+        """Every cell that is trained, but for :meth:`later_cells`."""
         return [*self.cells(), *self.shared_rate_cells(), *self.tuning_cells()]
 
+    def at_own_rate(self, cell: Cell) -> bool:
+        """Whether a cell trains at a rate that was chosen for its variant, here or by a stored study."""
+        chosen = self.tuning or self.rates_of
+        return chosen is not None and cell.variant != BASE_VARIANT and rate_of(cell.variant)[1] is None
+
     def is_tuned(self, cell: Cell) -> bool:
-        """Whether a cell trains at a rate that the study chooses."""
-        return self.tuning is not None and cell.variant != BASE_VARIANT and rate_of(cell.variant)[1] is None
+        """Whether a cell trains at a rate that the study itself chooses."""
+        return self.tuning is not None and self.at_own_rate(cell)
+
+    def rate_file(self, files: StudyFiles, cell: Cell) -> Path:
+        """Where the rate of a cell that :meth:`is_tuned` is written."""
+        return files.chosen_rate(cell.model, self.tuned_as(cell.variant))
 
     def with_rate(self, cell: Cell, rate: float) -> "Study":
         """The study with the learning rate that was chosen for a cell's variant."""
-        return replace(self, tuned={**self.tuned, (cell.model, cell.variant): rate})
+        return replace(self, tuned={**self.tuned, (cell.model, self.tuned_as(cell.variant)): rate})
+
+    def tuned_config(self, model: str, variant: str) -> dict[str, Any]:
+        """All that determines the trainings by which a variant's rate is chosen, but their rates and seeds."""
+        resolved = replace(self, rates_of=None).resolve(Cell(model, at_rate(variant, self.training.learning_rate), 0))
+        del resolved["seed"], resolved["method"]["name"], resolved["training"]["learning_rate"]
+        return resolved
 
     def method_of(self, variant: str) -> Method:
         """The method of a variant of the grid, at whatever rate."""
@@ -127,7 +152,11 @@ class Study:
 
     def first_base(self, model: str) -> Cell:
         """The base model of the lowest number: what is asked of a model's untrained state is asked of it."""
-        return next(base for base in self.base_cells(self.trained_cells()) if base.model == model)
+        return next(base for base in self.all_bases() if base.model == model)
+
+    def all_bases(self) -> list[Cell]:
+        """The untrained models that any training begins with."""
+        return self.base_cells([*self.trained_cells(), *self.later_cells()])
 
     def base_model(self, base: Cell) -> Model:
         """The model of one of :meth:`base_cells`: where it is pretrained, with the seed of that base model."""
@@ -163,12 +192,19 @@ class Study:
         if variant is None:
             return training.changed(**changed)
         name, rate = rate_of(variant)
-        if rate := rate or self.tuned.get((model, name)):
+        if rate := rate or self.tuned.get((model, self.tuned_as(name))):
             changed["learning_rate"] = rate
         size = self.methods[name].group_size
         if size is not None:
             changed |= {"group_size": size, "prompts_per_step": training.sequences_per_step // size}
         return training.changed(**changed)
+
+    def training_for(self, cell: Cell) -> Training:
+        """The recipe of one cell: :meth:`training_of`, and the fewer steps of a training that tunes."""
+        training = self.training_of(cell.model, cell.variant)
+        if self.tuning and self.tuning.steps and cell.seed in self.tuning.seeds:
+            return training.changed(steps=self.tuning.steps)
+        return training
 
     def training_seed(self, cell: Cell) -> int:
         """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
@@ -194,10 +230,14 @@ class Study:
         this. Nothing of the evaluation is in it, so that a change there retrains nothing. A learning rate that is not
         yet chosen is None.
         """
-        training = self.training_of(cell.model, cell.variant).dump()
-        tuning = self.tuning if self.is_tuned(cell) else None
-        if tuning and (cell.model, cell.variant) not in self.tuned:
-            training["learning_rate"] = None  # known once it is chosen
+        training, own = self.training_for(cell).dump(), {}
+        tuned_as = self.tuned_as(rate_of(cell.variant)[0])
+        if self.at_own_rate(cell) and self.rates_of:
+            own = {"rates_of": self.rates_of.stated()}
+        elif self.at_own_rate(cell) and self.tuning:
+            own = {"tuning": self.tuning.dump() | ({"variant": tuned_as} if tuned_as != cell.variant else {})}
+            if (cell.model, tuned_as) not in self.tuned:
+                training["learning_rate"] = None  # known once it is chosen
         return {
             "seed": cell.seed,
             "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
@@ -206,13 +246,14 @@ class Study:
             "data": self._train_data() | (self._reach() if self.data.within_reach else {}),
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
-            **({"tuning": tuning.dump()} if tuning else {}),
+            **own,
         }
 
     def compare(self, first: str, second: str) -> Comparison:
         """What the trainings of two variants differ in beside their names, on one model with one seed."""
         cell = self.cells()[0]
-        one, other = (self.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
+        plain = replace(self, rates_of=None, tuned={})
+        one, other = (plain.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
         different, equal = compare(one, other)
         return Comparison([pair for pair in different if pair[0] != "method.name"], equal)
 
@@ -336,8 +377,14 @@ class Study:
             "seeds_per_base": self.seeds_per_base,
             "beside": list(self.beside),
             "tuning": self.tuning and self.tuning.dump(),
+            **({"rates_of": self.rates_of.stated()} if self.rates_of else {}),
             "shown": self.shared_methods(),
         }
+
+
+def trials(model: str, variant: str, tried: Iterable[Trial]) -> list[Cell]:
+    """The cells of trainings that tune a variant."""
+    return [Cell(model, at_rate(variant, rate), seed) for rate, seed in tried]
 
 
 def _stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:

@@ -153,7 +153,8 @@ class StudyFile(Section):
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
     seeds_per_base: Count | None = None  # training seeds that begin with one base model; absent: all of them
-    tuning: Tuning | None = None  # absent: every variant trains at the recipe's learning rate
+    tuning: Tuning | None = None  # by which every variant's learning rate is chosen before it trains
+    rates_of: Name | None = None  # or a stored study that chose them; without both all train at the recipe's rate
     token_study: TokenStudy = TokenStudy(gradient_prompts=8)
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
@@ -165,6 +166,8 @@ class StudyFile(Section):
         if allowed := allowed_instead(self.study):
             yield refused("study", self.study, allowed)
         yield from repeated("beside", self.beside)
+        if self.tuning is not None and self.rates_of is not None:
+            yield refused("rates_of", self.rates_of, "absent, as the study has a tuning of its own")
         yield from repeated("benchmarks", self.benchmarks)
         yield from repeated("baselines", self.baselines)
         numbers = {"evaluation.samples_of": self.evaluation.samples_of, "data.problems_of": self.data.problems_of}

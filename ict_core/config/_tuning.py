@@ -1,26 +1,33 @@
 """Equal tuning: every variant tries the same learning rates with the same seeds before it trains."""
 
-from collections.abc import Iterator
-from typing import Annotated
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from ict_core.config._section import Section, Seed
+from ict_core.config._section import Count, Section, Seed, is_absent
 from ict_core.config.mistakes import Fault, refused, repeated
 
 Rate = Annotated[float, Field(gt=0)]
+Trial = tuple[float, int]  # a training that tunes: its learning rate and seed
 _MARK = "@"  # between a variant and a rate; no name of a file has it
 
 
 class Tuning(Section):
-    """The budget of every variant, the same for each: so many trainings, without an evaluation.
+    """The budget of every variant, by the same rule for each: so many trainings, without an evaluation.
 
     A variant's own rate is that of the highest mean reward over the last quarter of the steps, over the `seeds`; of
     equal ones that nearest to the recipe's, then the lower one.
     """
 
-    rates: tuple[Rate, ...] = Field(min_length=1)  # learning rates, the recipe's among them
+    rates: tuple[Rate, ...] = Field(min_length=1)  # learning rates, the lowest first
     seeds: tuple[Seed, ...] = Field(min_length=1)  # that no cell of the grid has, nor a base model of the grid
+    steps: Count | None = Field(default=None, exclude_if=is_absent)  # of each, the recipe's first; absent: all of them
+    extend: bool = Field(default=False, exclude_if=operator.not_)  # two rates more beyond an edge that is the best
+    halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on half the seeds, the best half on all
 
     def faults(self) -> Iterator[Fault]:
         yield from repeated("seeds", self.seeds)
@@ -29,6 +36,62 @@ class Tuning(Section):
         for index, rate in enumerate(self.rates):
             if float(f"{rate:g}") != rate:
                 yield refused(f"rates[{index}]", rate, "at most six digits, as folders are named by it")
+        if self.halving and len(self.seeds) < 2:
+            yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
+
+    @property
+    def rounds(self) -> int:
+        """After how many rounds of trainings the rate is chosen."""
+        return 1 + self.extend + self.halving
+
+    @property
+    def first_seeds(self) -> tuple[int, ...]:
+        """The seeds of the first rounds: with halving half of them, rounded up."""
+        return self.seeds[: math.ceil(len(self.seeds) / 2)] if self.halving else self.seeds
+
+    def beyond(self) -> tuple[float, ...]:
+        """Two rates below the grid and two above it, in the grid's mean ratio, of two digits each."""
+        low, high = self.rates[0], self.rates[-1]
+        ratio = (high / low) ** (1 / (len(self.rates) - 1))
+        return tuple(float(f"{rate:.2g}") for rate in (low / ratio**2, low / ratio, high * ratio, high * ratio**2))
+
+    def first(self) -> list[Trial]:
+        """The trainings of the first round."""
+        return [(rate, seed) for rate in self.rates for seed in self.first_seeds]
+
+    def later(self) -> list[Trial]:
+        """The trainings that a later round may ask for."""
+        rates = [*self.rates, *(self.beyond() if self.extend else ())]
+        sure = set(self.first())
+        return [(rate, seed) for rate in rates for seed in self.seeds if (rate, seed) not in sure]
+
+    def more(self, variants: int) -> str:
+        """How many trainings the later rounds of so many variants may ask for, in words; empty if none."""
+        extended = 2 if self.extend else 0
+        halved = math.ceil((len(self.rates) + extended) / 2) if self.halving else 0
+        most = extended * len(self.first_seeds) + halved * (len(self.seeds) - len(self.first_seeds))
+        why = ["two rates beyond an edge that is the best"] if self.extend else []
+        why += ["the better half of the rates on the other seeds"] if self.halving else []
+        told = f"at most {most} more trainings of each of {variants} methods to choose its learning rate"
+        return f"{told}: {', then '.join(why)}" if most else ""
+
+
+@dataclass(frozen=True)
+class StoredRates:
+    """The learning rates that a stored study chose (``results/reference/<study>/rates.json``)."""
+
+    study: str
+    sha256: str  # of the file
+    content: dict[str, Any]  # as the stage `rates` writes it
+
+    def choices(self, arms: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+        """The choice of each of these (model, variant), as the stage that made it left it."""
+        of = self.content["arms"]
+        return [{"stage": "tune", "model": m, "variant": v, **of[f"{m}/{v}"]} for m, v in arms]
+
+    def stated(self) -> dict[str, str]:
+        """What a manifest says of them."""
+        return {"study": self.study, "sha256": self.sha256}
 
 
 def at_rate(variant: str, rate: float) -> str:

@@ -23,6 +23,7 @@ from ._claims import declared_pairs as declared_pairs
 from ._claims import read_claims as read_claims
 from ._collect import collect as collect
 from ._collect import count_grades as count_grades
+from ._collect import merge_manifests as merge_manifests
 from ._collect import score_grades as score_grades
 from ._declarations import Shown as Shown
 from ._declarations import read_declarations as read_declarations
@@ -62,10 +63,13 @@ from ._stored import mixture_note as mixture_note
 from ._stored import words as words
 from ._tuning import BASE_RATE as BASE_RATE
 from ._tuning import best_rate as best_rate
+from ._tuning import check_rewards as check_rewards
 from ._tuning import first_reward as first_reward
+from ._tuning import further as further
 from ._tuning import last_reward as last_reward
 from ._tuning import mean_rewards as mean_rewards
 from ._tuning import remarks as remarks
+from ._tuning import tried_in as tried_in
 from ._tuning import tuned_as as tuned_as
 from ._validity import AFTER as AFTER
 from ._validity import DECLARED as DECLARED

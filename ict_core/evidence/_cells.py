@@ -52,7 +52,7 @@ class _Change(NamedTuple):
 
 def all_cells(study: Study) -> list[Cell]:
     """Every cell of a study that may be stored: base models first, then all that is trained."""
-    return [*study.base_cells(study.trained_cells()), *study.trained_cells()]
+    return [*study.all_bases(), *study.trained_cells(), *study.later_cells()]
 
 
 def counted(study: Study, folder: Path) -> Counted:
@@ -109,7 +109,7 @@ def check_inputs(study: Study, files: StudyFiles, cells: Mapping[Cell, Path]) ->
             if stated.get(stage) and problems.exists():
                 check(folder, f"{stage}: problems_sha256", stated[stage], records.content_hash(problems))
         if study.is_tuned(cell):
-            chosen = read_manifest(files.chosen_rate(cell.model, cell.variant))["learning_rate"]
+            chosen = read_manifest(study.rate_file(files, cell))["learning_rate"]
             check(folder, "learning rate", rate_in(record), chosen)
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ict_core.config import rate_of
+from ict_core.config import rate_of, trials
 from ict_core.errors import UserError
-from ict_core.evidence._cells import NONE, Counted, all_cells, check_again, check_inputs
+from ict_core.evidence._cells import NONE, Counted, check_again, check_inputs
 from ict_core.evidence._outcomes import MADE, LocalOutcome, Outcome, StoredOutcome
-from ict_core.evidence._tuning import tuning_frame
+from ict_core.evidence._tuning import tried_in, tuning_frame
 from ict_core.statistics import BASE
 from ict_core.store import StudyFiles, base_number, cell_folder, declared, read_manifest, records, write_manifest
 
@@ -72,7 +72,8 @@ def collect(
     shared["variant"] = shared["variant"].map(lambda variant: rate_of(variant)[0])
     records.write_frame(scores([*of.base_cells(), *of.cells()]), graded.frame("scores"), records.SCORES)
     records.write_frame(shared, graded.frame("shared_rate_scores"), records.SCORES)
-    records.write_frame(tuning_frame(manifests), graded.frame("tuning"), records.TUNING)
+    choices = manifests if of.rates_of is None else of.rates_of.choices(of.rated_arms())
+    records.write_frame(tuning_frame(choices), graded.frame("tuning"), records.TUNING)
     records.write_frame(pd.concat(logs), graded.frame("log"), records.STUDY_LOG)
     records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
     records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
@@ -85,11 +86,13 @@ def collect(
 
 def _manifests(study: StudyFiles, of: "Study", outcome: Callable[["Cell"], Outcome]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
-    for cell in all_cells(of):
+    choices = {arm: read_manifest(study.chosen_rate(*arm)) for arm in of.tuned_arms()}
+    made = [*of.all_bases(), *of.trained_cells()]
+    tried = [cell for arm, choice in choices.items() for cell in trials(*arm, tried_in(choice))]
+    for cell in dict.fromkeys([*made, *tried]):
         yield cell._asdict() | outcome(cell).job(MADE)
-    for model, variant in of.tuned_arms():
-        arm = {"model": model, "variant": variant, "seed": min(cell.seed for cell in of.tuning_cells(model, variant))}
-        yield arm | read_manifest(study.chosen_rate(model, variant))
+    for (model, variant), choice in choices.items():
+        yield {"model": model, "variant": variant, "seed": min(map(int, choice["base_rewards"]))} | choice
     for stage in ("generate", "grade"):
         for cell in of.evaluated_cells():
             yield cell._asdict() | outcome(cell).job(stage)
@@ -150,7 +153,9 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
         job["source"] = number("sources", source)
         job["environment"] = number("environments", {key: manifest[key] for key in ("packages", "python", "platform")})
         job["process"] = number("processes", manifest["process"])
-        if "tuning" in manifest["config"]:
+        if rates := manifest["config"].get("rates_of"):
+            job["rates_of"] = rates
+        if rates or "tuning" in manifest["config"]:
             job["learning_rate"] = manifest["config"]["training"]["learning_rate"]
         if "trl" in manifest:
             settings = dict(manifest["trl"])

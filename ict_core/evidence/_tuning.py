@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from ict_core.config import Trial, Tuning
 from ict_core.errors import UserError
 from ict_core.evidence._stored import ArmVariation
 from ict_core.store import records
@@ -28,19 +29,60 @@ def first_reward(log: pd.DataFrame) -> float:
 
 
 def mean_rewards(rewards: Mapping[str, Mapping[str, float]]) -> dict[float, float]:
-    """The mean over the seeds at each rate, from the reward of each rate and seed as ``rate.json`` holds them."""
-    return {float(rate): sum(of_rate.values()) / len(of_rate) for rate, of_rate in rewards.items()}
+    """The mean over the seeds at each rate, from the reward of each rate and seed as ``rate.json`` holds them.
+
+    Only of the rates tried with most seeds: with halving the others have been left behind.
+    """
+    most = max(map(len, rewards.values()))
+    return {float(rate): sum(of.values()) / most for rate, of in rewards.items() if len(of) == most}
 
 
-def best_rate(means: dict[float, float], recipe: float) -> float:
+def best_rate(means: Mapping[float, float], recipe: float) -> float:
     """The rate with the highest mean reward; of equal ones that nearest to the recipe's (as a ratio), then the lower.
 
     A rate whose rewards are not all numbers, as where a training diverged, is never chosen; UserError if that is every.
     """
+    return _best_first(means, recipe)[0]
+
+
+def _best_first(means: Mapping[float, float], recipe: float) -> list[float]:
     known = {rate: mean for rate, mean in means.items() if not math.isnan(mean)}
     if not known:
         raise UserError("tuning: at no rate has every training a reward; allowed: rates at which it trains")
-    return max(known, key=lambda rate: (known[rate], -abs(math.log(rate / recipe)), -rate))
+    return sorted(known, key=lambda rate: (-known[rate], abs(math.log(rate / recipe)), rate))
+
+
+def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: int, recipe: float) -> list[Trial]:
+    """The trainings, each a rate and a seed, that the next round asks for after the round `number`, from 1 on.
+
+    First, with `extend`, two rates beyond the edge of the grid if the best lies there; last, with `halving`, the better
+    half of the rates, rounded up, on the seeds that are left.
+    """
+    best = _best_first(mean_rewards(rewards), recipe)
+    if tuning.extend and number == 1:
+        beyond = tuning.beyond()
+        rates = {tuning.rates[0]: beyond[:2], tuning.rates[-1]: beyond[2:]}.get(best[0], ())
+        return [(rate, seed) for rate in rates for seed in tuning.first_seeds]
+    half = best[: math.ceil(len(rewards) / 2)]
+    return [(rate, seed) for rate in sorted(half) for seed in tuning.seeds if seed not in tuning.first_seeds]
+
+
+def check_rewards(logs: pd.DataFrame, choice: Mapping[str, Any], recipe: float) -> list[str]:
+    """What of a stored choice does not follow from the rewards of every step, ``records.REWARDS`` of its variant."""
+    wrong = []
+    for rate, of_rate in choice["rewards"].items():
+        for seed, reward in of_rate.items():
+            log = logs[(logs["rate"] == float(rate)) & (logs["seed"] == int(seed))]
+            if last_reward(log) != reward or first_reward(log) != choice["base_rewards"][seed]:
+                wrong.append(f"the reward at {rate} with seed {seed}")
+    if best_rate(mean_rewards(choice["rewards"]), recipe) != choice["learning_rate"]:
+        wrong.append("the rate that they choose")
+    return wrong
+
+
+def tried_in(choice: Mapping[str, Any]) -> list[Trial]:
+    """The trainings, each a rate and a seed, by which a choice as ``rate.json`` holds it was made."""
+    return [(float(rate), int(seed)) for rate, of_rate in choice["rewards"].items() for seed in of_rate]
 
 
 def tuning_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:

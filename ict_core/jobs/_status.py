@@ -79,11 +79,11 @@ def missing_cost(study: "Study", results: Path, stored: Mapping["Cell", Path]) -
 
     Those of the `stored` cells count as finished. Empty where nothing is missing.
     """
-    from ict_core.evidence import LocalOutcome, StoredOutcome, all_cells, stages_of
+    from ict_core.evidence import LocalOutcome, StoredOutcome, stages_of
 
     missing: Counter[tuple[str, str]] = Counter()  # stage and model
     seconds: dict[tuple[str, str], list[float]] = {}
-    for cell in all_cells(study):
+    for cell in [*study.all_bases(), *study.trained_cells()]:
         local = LocalOutcome(StudyFiles(results), cell)
         for stage in stages_of(study, cell):
             kind = (stage if cell.variant != BASE_VARIANT or stage != "made" else "base", cell.model)

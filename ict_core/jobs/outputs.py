@@ -92,7 +92,7 @@ def all_jobs(results: Path, study: "Study", stored: "Container[Cell]" = ()) -> l
     """Every job of a study but those of the `stored` cells, and of base models with which no other cell begins."""
     trained = [cell for cell in study.trained_cells() if cell not in stored]
     evaluated = [cell for cell in study.evaluated_cells() if cell not in stored]
-    begun = study.base_cells(trained)
+    begun = study.base_cells([*trained, *(cell for cell in study.later_cells() if cell not in stored)])
     return [
         *study_jobs(results),
         *(base_job(results, base) for base in begun if base not in evaluated),

@@ -16,7 +16,7 @@ def run(study: Study, base: Cell, held_out: Path, out: Path) -> None:
     No prompt of the problems `held_out` may be in the text. UserError: the study has no such base model, or it is one
     that is fetched.
     """
-    known = study.base_cells(study.trained_cells())
+    known = study.all_bases()
     if base not in known:
         allowed = ", ".join(str(cell.seed) for cell in known if cell.model == base.model)
         raise UserError(f"--seed {base.seed}: no base model of {base.model} in {study.name}; allowed: {allowed}")

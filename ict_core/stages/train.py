@@ -48,16 +48,16 @@ def run(
         raise UserError(f"--rate {rate}: {cell.folder} of {study.name}; allowed: {wanted}")
     if rate is not None:
         study = study.with_rate(cell, read_manifest(rate)["learning_rate"])
-        chosen = study.training_of(cell.model, cell.variant).learning_rate
-        if twin is not None and chosen == study.training.learning_rate:
-            take_over(twin, study.resolve(cell), out)
-            return
+    training = study.training_for(cell)
+    if twin is not None and training.learning_rate == study.training.learning_rate:
+        take_over(twin, study.resolve(cell), out)
+        return
     check_files(inputs.base)
     training_run = TrainingRun(
         base=inputs.base,
         problems=records.read_frame(inputs.problems, records.PROBLEMS),
         model=study.models[cell.model],
-        training=study.training_of(cell.model, cell.variant),
+        training=training,
         method=study.method_of(cell.variant),
         seed=study.training_seed(cell),
         known_forks=not study.train_sets,

@@ -138,6 +138,8 @@ class StudyFiles:
         self.manifest = results / MANIFEST  # the manifests of all jobs, what they share written once
         self.measured = [self.settings, self.manifest, *map(self.frame, FRAMES)]  # what all evidence is made from
         self.tables, self.figures, self.logs = results / "tables", results / "figures", results / "logs"  # folders
+        self.rates = results / "rates.json"  # the learning rates that a study chose, for others, and by what:
+        self.rewards = results / "rewards.parquet"  # records.REWARDS
         self.claims = results / "claims.json"  # the verdicts on the ledger's claims, and pages of them:
         self.claims_text, self.claims_page = results / "claims.md", results / "claims.html"
         self.notebook = results / "paper_figures.ipynb"  # executed
@@ -167,9 +169,17 @@ class StudyFiles:
         """The checkpoint as it was fetched, of a model that has a supervised start."""
         return self.results / model / BASE_VARIANT / "fetched"
 
-    def chosen_rate(self, model: str, variant: str) -> Path:
-        """The learning rate that the study's tuning chose for a variant of a model, and what it was chosen by."""
-        return self.results / model / variant / "rate.json"
+    def chosen_rate(self, model: str, variant: str, number: int | str = "") -> Path:
+        """The learning rate that the study's tuning chose for a variant of a model, and what it was chosen by.
+
+        With a number what a round before the last wrote.
+        """
+        return self.results / model / variant / (f"rate-{number}.json" if number else "rate.json")
+
+    @property
+    def rate_study(self) -> "StudyFiles":
+        """The learning rates that the study chose, for others: `rates`, `rewards` and `manifest`."""
+        return StudyFiles(self.results / "rates")
 
     @property
     def token_study(self) -> "StudyFiles":

@@ -63,6 +63,9 @@ TUNING = _texts("model variant") | _floats("rate") | _whole("seed") | _floats("r
 """A row a training that a variant's learning rate was chosen by, ``reward``: its mean over the last quarter of the
 steps; and at rate 0 a row a seed, the reward of the base model, where it was recorded."""
 
+REWARDS = _texts("model variant") | _floats("rate") | _whole("seed step") | _floats("reward")
+"""The reward of every step of the trainings that learning rates were chosen by."""
+
 SCORES = _CELL | _PROBLEM | _whole(f"sampled n {' '.join(STATUSES)} truncated tokens")
 
 _STEP_MEANS = (

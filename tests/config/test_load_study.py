@@ -1,13 +1,16 @@
 """What a good study resolves to."""
 
+import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from ict_core.config import Cell, compare, load_study
+from ict_core.config import Cell, Tuning, compare, load_method, load_study
 from ict_core.config._selectors import TopScore
+from ict_core.store import StudyFiles
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
@@ -99,7 +102,10 @@ def test_every_variant_is_tuned_by_the_same_trainings_whose_seeds_and_base_model
     tuning = study.tuning_cells()
     arms = {(cell.model, cell.variant) for cell in study.cells()}
     assert len(tuning) == len(set(tuning)) == len(arms) * 2 * 2
-    per_arm = {arm: {(c.variant.split("@")[1], c.seed) for c in study.tuning_cells(*arm)} for arm in arms}
+    per_arm = {
+        arm: {(c.variant.split("@")[1], c.seed) for c in tuning if (c.model, c.variant.split("@")[0]) == arm}
+        for arm in arms
+    }
     assert all(
         of_arm == {(rate, seed) for rate in ("0.0001", "0.0003") for seed in (900, 901)} for of_arm in per_arm.values()
     )
@@ -113,7 +119,45 @@ def test_seeds_that_tune_never_evaluate_in_a_study_of_the_project():
     assert {"mini", "mini-20", "mini-again", "mini-sizes"} <= {study.name for study in tuned}
     evaluated = {cell.seed for study in map(load_study, STUDIES) for cell in study.cells()}
     assert not evaluated & {seed for study in tuned for seed in study.tuning.seeds}
-    assert {study.tuning.rates for study in tuned} == {(1e-4, 3e-4, 9e-4)}  # a third, one and three times the recipe's
+    of_their_own = {study.tuning.rates for study in tuned if study.name != "mini-rates"}
+    assert of_their_own == {(1e-4, 3e-4, 9e-4)}  # a third, one and three times the recipe's
+
+
+def test_the_rates_for_other_studies_are_tried_in_steps_of_about_the_square_root_of_three():
+    tuning = load_study(PROJECT / "studies/mini-rates.yaml").tuning
+    steps = [high / low for low, high in itertools.pairwise(tuning.rates)]
+    assert (tuning.rates[0], tuning.rates[-1]) == (3e-5, 1.4e-3) and max(abs(step - 3**0.5) for step in steps) < 0.06
+    assert len(tuning.seeds) == 4 and tuning.extend and tuning.rounds == 2
+    assert tuning.beyond() == (1e-5, 1.7e-5, 2.4e-3, 4.2e-3)
+
+
+def test_a_replica_has_the_rate_of_what_it_trains_again(configs):
+    study = edited(configs, "studies/mini.yaml", "baselines:", TUNED)
+    study = replace(study, methods=study.methods | {"grpo-rerun": load_method(PROJECT / "methods/grpo-rerun.yaml")})
+    block = study.grid[0].model_copy(update={"methods": ("grpo", "grpo-rerun", "ict-10")})
+    study = replace(study, grid=(block,))
+    assert {variant for _, variant in study.tuned_arms()} == {"grpo", "ict-10"}
+    again, first = (Cell(block.models[0], variant, block.seeds[0]) for variant in ("grpo-rerun", "grpo"))
+    assert study.is_tuned(again) and study.rate_file(StudyFiles(Path()), again).parent.name == "grpo"
+    chosen = study.with_rate(first, 1e-4)
+    assert chosen.training_for(again).learning_rate == 1e-4
+    assert chosen.resolve(again)["tuning"]["variant"] == "grpo" and "variant" not in chosen.resolve(first)["tuning"]
+
+
+def test_a_training_that_tunes_may_be_shorter_and_no_other(configs):
+    study = edited(configs, "studies/mini.yaml", "baselines:", TUNED.replace("901]", "901], steps: 8"))
+    tuning, own = study.tuning_cells()[0], study.cells()[0]
+    assert study.training_for(tuning).steps == study.resolve(tuning)["training"]["steps"] == 8
+    assert study.training_for(own).steps == study.training_for(study.at_shared_rate(own)).steps == study.training.steps
+
+
+def test_rounds_ask_for_so_many_trainings_by_hand():
+    tuning = Tuning(rates=(1e-4, 3e-4, 9e-4), seeds=(900, 901, 902), extend=True, halving=True)
+    assert tuning.first() == [(rate, seed) for rate in (1e-4, 3e-4, 9e-4) for seed in (900, 901)]
+    assert tuning.beyond() == (1.1e-5, 3.3e-5, 2.7e-3, 8.1e-3) and tuning.rounds == 3
+    assert len(tuning.later()) == 3 * 1 + 4 * 3  # the third seed; two rates below or above with every seed
+    assert "at most 7 more trainings of each of 5 methods" in tuning.more(5)  # 2 rates x 2 seeds, 3 rates x 1 seed
+    assert Tuning(rates=(1e-4, 3e-4), seeds=(900,)).more(5) == ""
 
 
 def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twin_in_nothing_else(configs):

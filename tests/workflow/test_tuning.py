@@ -1,12 +1,18 @@
 """A learning rate is chosen by the workflow, and what it is chosen for trains at it."""
 
+import hashlib
 import re
+import shutil
 
 import pandas as pd
 import pytest
-from repository_copy import Copy
+from repository_copy import REPOSITORY, Copy
 
+from ict_core.config import load_study
+from ict_core.errors import UserError
+from ict_core.evidence import check_rewards
 from ict_core.store import StudyFiles, TrainFiles, hash_weights, read_manifest, write_manifest
+from ict_core.store.records import REWARDS, read_frame
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +90,106 @@ def test_a_rate_that_is_missing_or_not_wanted_is_refused(tuned):
     )
     given = train(tuned, "x", "--rate", f"{RESULTS}/mini-xs/ict-10/rate.json", variant="ict-10@0.0003")
     assert given.returncode == 2 and "allowed: none, as the study does not tune it" in given.stdout
+
+
+@pytest.fixture(scope="module")
+def rates(tmp_path_factory) -> Copy:
+    """A study of rates alone, of two variants in three rounds, from base models that know nothing; its rates stored."""
+    copy = Copy(tmp_path_factory.mktemp("rates"))
+    model = copy.folder / "configs/models/mini-xs.yaml"
+    model.write_text(re.sub(r"^  steps: \d+", "  steps: 1", model.read_text(), flags=re.MULTILINE))
+    text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: tiny-rates")
+    text = text.replace("seeds: [0, 1]", "seeds: [0]").replace("[grpo, ict-10]", "[grpo, grpo-rerun]")
+    tuning = "tuning: {rates: [1.0e-4, 2.0e-4], seeds: [900, 901], steps: 3, extend: true, halving: true}\n"
+    (copy.folder / "configs/studies/tiny-rates.yaml").write_text(f"{text}seeds_per_base: 1\n{tuning}")
+    result = copy.snakemake("rates", "--configfile", "configs/studies/tiny-rates.yaml")
+    assert result.returncode == 0, result.stdout[-5000:]
+    shutil.copytree(copy.folder / "results/tiny-rates/rates", copy.folder / "results/reference/tiny-rates")
+    return copy
+
+
+def test_the_grid_goes_on_where_the_best_lies_at_an_edge_and_half_of_the_rates_take_every_seed(rates):
+    """Where all rewards are equal, the recipe's neighbour, here the highest, is the best."""
+    grpo = rates.folder / "results/tiny-rates/mini-xs/grpo"
+    first, second = (read_manifest(grpo / f"rate-{number}.json") for number in (1, 2))
+    assert {tuple(asked) for asked in first["next"]} == {(4e-4, 900), (8e-4, 900)}
+    assert {tuple(asked) for asked in second["next"]} == {(2e-4, 901), (4e-4, 901)}  # nearest to the recipe's 3e-4
+    choice = read_manifest(grpo / "rate.json")
+    assert {rate: sorted(of) for rate, of in choice["rewards"].items()} == {
+        **dict.fromkeys(("0.0001", "0.0008"), ["900"]),
+        **dict.fromkeys(("0.0002", "0.0004"), ["900", "901"]),
+    }
+    assert choice["learning_rate"] == 4e-4 and choice["base_rewards"].keys() == {"900", "901"}
+    trained = sorted(path.parent.relative_to(grpo.parent).as_posix() for path in grpo.parent.glob("*@*/seed-*/train"))
+    tried = [(rate, seed) for rate, of in choice["rewards"].items() for seed in of]
+    assert trained == sorted(f"grpo@{rate}/seed-{seed}" for rate, seed in tried)  # the replica is not tuned by itself
+    for folder in trained:
+        assert len(pd.read_parquet(TrainFiles(grpo.parent / folder / "train").log)) == 3
+
+
+def stored_rates(folder):
+    return [path.parent for path in (*folder.glob("*/rates.json"), *REPOSITORY.glob("results/reference/*/rates.json"))]
+
+
+def test_a_stored_choice_follows_from_the_stored_rewards(rates):
+    for folder in stored_rates(rates.folder / "results/reference"):
+        files = StudyFiles(folder)
+        content, rewards = read_manifest(files.rates), read_frame(files.rewards, REWARDS)
+        assert {job["stage"] for job in read_manifest(files.manifest)["jobs"]} >= {"train", "tune"}
+        for arm, choice in content["arms"].items():
+            model, variant = arm.split("/")
+            own = rewards[(rewards["model"] == model) & (rewards["variant"] == variant)]
+            assert check_rewards(own, choice, content["learning_rate"]) == []
+            raised = own.assign(reward=own["reward"] + 0.1)
+            assert len(check_rewards(raised, choice, content["learning_rate"])) == sum(
+                map(len, choice["rewards"].values())
+            )
+            other = choice | {"learning_rate": 1.0}
+            assert check_rewards(own, other, content["learning_rate"]) == ["the rate that they choose"]
+
+
+def taking(rates, *changes):
+    """The file of a study that takes the stored rates."""
+    text = (rates.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: taking")
+    text = text.replace("seeds: [0, 1]", "seeds: [0]").replace("[grpo, ict-10]", "[grpo, grpo-rerun]")
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    file = rates.folder / "configs/studies/taking.yaml"
+    file.write_text(f"{text}seeds_per_base: 1\nrates_of: tiny-rates\n")
+    return file
+
+
+def test_a_study_trains_at_the_stored_rates_and_holds_the_hash_of_their_file(rates):
+    study = load_study(taking(rates))
+    stored = StudyFiles(rates.folder / "results/reference/tiny-rates").rates
+    stated = {"study": "tiny-rates", "sha256": hashlib.sha256(stored.read_bytes()).hexdigest()}
+    for cell in study.cells():
+        resolved = study.resolve(cell)
+        assert resolved["rates_of"] == stated and resolved["training"]["learning_rate"] == 4e-4
+        assert "rates_of" not in study.resolve(study.at_shared_rate(cell))
+    assert study.stage_config("evidence")["rates_of"] == stated
+    assert study.tuning_cells() == [] and {cell.variant for cell in study.shared_rate_cells()} == {
+        "grpo@0.0003",
+        "grpo-rerun@0.0003",
+    }
+    own = "results/taking/mini-xs/grpo/seed-0/train"
+    result = rates.snakemake(own, "--configfile", "configs/studies/taking.yaml")
+    assert result.returncode == 0, result.stdout[-5000:]
+    made = read_manifest(rates.folder / own / "manifest.json")
+    assert made["config"]["rates_of"] == stated and made["config"]["training"]["learning_rate"] == 4e-4
+    assert "taken_over" not in made
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("[grpo, grpo-rerun]", "[grpo, ict-10]"), "'tiny-rates' has no rate of mini-xs/ict-10"),
+        (("train_problems: 64", "train_problems: 32"), "with data.train_problems 64, here it is 32"),
+        (("seeds: [0]", "seeds: [901]"), "seed 901 or its base model tuned in 'tiny-rates'"),
+    ],
+)
+def test_stored_rates_of_other_trainings_are_refused_in_one_line(rates, change, told):
+    with pytest.raises(UserError) as caught:
+        load_study(taking(rates, change))
+    assert str(caught.value).count("\n") == 0 and told in str(caught.value)

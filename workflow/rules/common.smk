@@ -8,7 +8,7 @@ from pathlib import Path
 from ict_core.jobs import launch as job
 from ict_core.jobs import outputs
 from ict_core.jobs import summary, telling
-from ict_core.config import BASE_VARIANT, Cell, load_study
+from ict_core.config import BASE_VARIANT, Cell, load_study, trials
 from ict_core.config.mistakes import repository
 from ict_core.config import READERS, PublishedSet
 from ict_core.config import check_sources
@@ -31,6 +31,7 @@ from ict_core.store import (
     StudyFiles,
     cell_folder,
     cells_folder,
+    read_manifest,
     stored_folder,
     study_folder,
     trained_model,
@@ -188,25 +189,47 @@ def problems_of(wildcards):
 
 def chosen_rate(wildcards):
     """The choice of the rate at which a cell trains, where the study tunes it."""
-    tuned = STUDY.is_tuned(cell_of(wildcards))
-    return [FILES.chosen_rate(wildcards.model, wildcards.variant)] if tuned else []
+    cell = cell_of(wildcards)
+    return [STUDY.rate_file(FILES, cell)] if STUDY.is_tuned(cell) else []
 
 
 def at_shared_rate(wildcards):
-    """The training of the same seed at the recipe's rate, where the study tunes it."""
+    """The training of the same seed at the recipe's rate, where the cell has a rate of its own."""
     cell = cell_of(wildcards)
-    return trainings([STUDY.at_shared_rate(cell)]) if STUDY.is_tuned(cell) else []
+    return trainings([STUDY.at_shared_rate(cell)]) if STUDY.at_own_rate(cell) else []
 
 
 def rate_options(wildcards, input):
     """What says both to a training."""
     twin = ["--twin", *input.twin] if input.twin else []
-    return ["--rate", *input.rate, *twin] if input.rate else []
+    return [*(["--rate", *input.rate] if input.rate else []), *twin]
+
+
+def rounds_before(wildcards):
+    """How many rounds of a variant's tuning come before this one, which is the last if it has no number."""
+    return int(wildcards.get("number", STUDY.tuning.rounds)) - 1
+
+
+def round_before(wildcards):
+    """What the round before wrote, where there is one."""
+    number = rounds_before(wildcards)
+    files = [FILES.chosen_rate(wildcards.model, wildcards.variant, number)]
+    return files if number else []
+
+
+def before_option(wildcards, input):
+    return ["--before", *input.before] if input.before else []
 
 
 def tried(wildcards):
-    """The trainings by which a variant's rate is chosen."""
-    cells = STUDY.tuning_cells(wildcards.model, wildcards.variant)
+    """The trainings of a round of the choice of a variant's rate."""
+    arm, number = (wildcards.model, wildcards.variant), rounds_before(wildcards)
+    asked = STUDY.tuning.first()
+    if number:
+        names = {"model": arm[0], "variant": arm[1], "number": number}
+        before = checkpoints.tune_round.get(**names).output[0]
+        asked = read_manifest(Path(before))["next"]
+    cells = trials(*arm, asked)
     stored = [
         StoredCellFiles(STORED_CELLS.cells[c]).manifest
         for c in cells

@@ -61,7 +61,8 @@ rule train:
 # The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has.
 rule tune:
     input:
-        tried,
+        before=round_before,
+        tried=tried,
     output:
         FILES.chosen_rate("{model}", "{variant}"),
     log:
@@ -72,8 +73,55 @@ rule tune:
         study=STUDY_FILE,
         results=study_of_choice,
         cells=cells_folder(STUDY.name),
+        before=before_option,
         config=lambda w: settings("tune"),
         code=fingerprint("stages.tune"),
     shell:
         "ict tune --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
-        " --results {params.results:q} --cells {params.cells:q} --out {output:q} &> {log:q}"
+        " --results {params.results:q} --cells {params.cells:q} {params.before:q} --out {output:q} &> {log:q}"
+
+
+# A round before the last: which trainings the next one asks for is known once it has been made.
+checkpoint tune_round:
+    input:
+        before=round_before,
+        tried=tried,
+    output:
+        FILES.chosen_rate("{model}", "{variant}", "{number}"),
+    log:
+        FILES.log_of("tune", "{model}/{variant}-{number}"),
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        results=study_of_choice,
+        cells=cells_folder(STUDY.name),
+        before=before_option,
+        config=lambda w: settings("tune"),
+        code=fingerprint("stages.tune"),
+    shell:
+        "ict tune --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
+        " --results {params.results:q} --cells {params.cells:q} {params.before:q} --out {output:q} &> {log:q}"
+
+
+# The rates for other studies: `snakemake rates`. A target of its own, not part of `all`.
+rule rates:
+    input:
+        choices=RATES,
+        trainings=BASE_MODELS,
+    output:
+        FILES.rate_study.rates,
+        FILES.rate_study.rewards,
+        FILES.rate_study.manifest,
+    log:
+        FILES.log_of("rates"),
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        results=RESULTS,
+        cells=cells_folder(STUDY.name),
+        config=lambda w: settings("tune"),
+        code=fingerprint("stages.rates"),
+    shell:
+        "ict rates --study {params.study:q} --results {params.results:q} --cells {params.cells:q} &> {log:q}"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ict_core.config import BASE_VARIANT, Cell, at_rate
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, last_reward, mean_rewards, score_grades
+from ict_core.evidence import best_rate, last_reward, mean_rewards, score_grades, tried_in
 from ict_core.store import (
     MANIFEST,
     StudyFiles,
@@ -122,26 +122,29 @@ def _training(seen: Walk, place: Place, _: pd.DataFrame) -> None:
         seen.hold_problems("trained on", place.training_problems, manifest)
         seen.hold("it began with this base model", manifest["base_sha256"], hash_weights(place.base))
         if "tuning" in config:
-            _tuning(seen, place, config["training"]["learning_rate"])
+            _tuning(
+                seen, place, config["tuning"].get("variant", place.cell.variant), config["training"]["learning_rate"]
+            )
+        if rates := config.get("rates_of"):
+            seen.steps.append(("", f"learning rate as {rates['study']} chose it, rates.json {_hash(rates['sha256'])}"))
     base = check_files(place.base)
     seen.step(place.base / MANIFEST, f"base model, weights {_hash(base['model_sha256'])}; {_code(base)}")
     seen.hold("the base model is what its manifest says", hash_weights(place.base), base["model_sha256"])
 
 
-def _tuning(seen: Walk, place: Place, rate: float) -> None:
+def _tuning(seen: Walk, place: Place, variant: str, rate: float) -> None:
     """How the learning rate of a training was chosen, and that the rewards of those trainings choose it again."""
     study = StudyFiles(place.results)
-    file = study.chosen_rate(place.cell.model, place.cell.variant)
+    file = study.chosen_rate(place.cell.model, variant)
     choice = read_manifest(file)
     seen.step(file, f"{_rewards(choice)}; {_code(choice)}")
     seen.hold("it trained at the learning rate that was chosen", f"{rate:g}", f"{choice['learning_rate']:g}")
-    for tried, of_rate in choice["rewards"].items():
-        for seed, reward in of_rate.items():
-            cell = Cell(place.cell.model, at_rate(place.cell.variant, float(tried)), int(seed))
-            train = TrainFiles(study.cell(cell.folder).train)
-            log = records.read_frame(train.log, records.LOG, train.folder)
-            if last_reward(log) != reward:
-                seen.links.append((f"{file.name}: the reward of {cell.folder} is that of its log", False))
+    for tried, seed in tried_in(choice):
+        cell = Cell(place.cell.model, at_rate(variant, tried), seed)
+        train = TrainFiles(study.cell(cell.folder).train)
+        log = records.read_frame(train.log, records.LOG, train.folder)
+        if last_reward(log) != choice["rewards"][f"{tried:g}"][str(seed)]:
+            seen.links.append((f"{file.name}: the reward of {cell.folder} is that of its log", False))
     again = best_rate(mean_rewards(choice["rewards"]), choice["config"]["recipe"])
     seen.hold("the rewards choose this learning rate", f"{choice['learning_rate']:g}", f"{again:g}")
 

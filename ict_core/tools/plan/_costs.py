@@ -250,7 +250,7 @@ def study_costs(study: Study, plan: PlanFile, gpu: str, rates: Rates) -> list[Co
     for name, model in study.models.items():
         device = cpu_device(plan) if model.hardware is None else gpu_device(plan, gpu)
         if isinstance(model, ScratchModel):
-            bases = sum(base.model == name for base in study.base_cells(study.trained_cells()))
+            bases = sum(base.model == name for base in study.all_bases())
             costs.append(_pretraining(name, model, bases, plan, device, rates.get(("pretrain", name))))
         elif model.supervised_start is not None:
             costs.append(_start(study, name, plan, device, rates.get(("supervised_start", name))))

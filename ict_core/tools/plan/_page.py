@@ -124,10 +124,11 @@ def _cells(study: Study) -> list[str]:
     if study.tuning is not None:
         tuned = (
             f"Of the trainings {len(study.tuning_cells())} choose learning rates ({len(study.tuning.rates)} rates and "
-            f"{len(study.tuning.seeds)} seeds for each method), and {len(study.shared_rate_cells())} are at the rate "
-            "that all share; those of the grid whose rate is the same are taken over from these.\n"
+            f"{len(study.tuning.first_seeds)} seeds for each method), and {len(study.shared_rate_cells())} are at the "
+            "rate that all share; those of the grid whose rate is the same are taken over from these.\n"
         )
-    return ["## Cells\n", _table(["model", "to train", "to evaluate"], [*rows, total]), tuned]
+    more = f"Not counted: {study.later_in_words()}.\n" if study.later_in_words() else ""
+    return ["## Cells\n", _table(["model", "to train", "to evaluate"], [*rows, total]), tuned, more]
 
 
 def _jobs(study: Study, rules: dict[str, RuleRuns] | None) -> list[str]:

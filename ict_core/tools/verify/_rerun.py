@@ -78,7 +78,7 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     given the training alone. A fetched model has no `pretrain`.
     """
     known: tuple[str, ...] = ("train", "generate", "grade")
-    if place.cell in study.tuning_cells():  # which answer no benchmark
+    if place.cell in {*study.tuning_cells(), *study.later_cells()}:  # which answer no benchmark
         known = known[:1]
     if place.is_base:  # pretrained, or fetched and not made
         made = isinstance(study.models[place.cell.model], ScratchModel)
@@ -116,8 +116,7 @@ def rerun(
         log.parent.mkdir(parents=True, exist_ok=True)
         arguments = _arguments(stage, place, again, study_file, stages)
         if stage == "train" and study.is_tuned(place.cell):
-            rate = StudyFiles(place.results).chosen_rate(place.cell.model, place.cell.variant)
-            arguments += ["--rate", str(rate)]
+            arguments += ["--rate", str(study.rate_file(StudyFiles(place.results), place.cell))]
         if stage == "train" and steps is not None:
             arguments += ["--stop-after", str(steps)]
         if stage == "train" and study.trackers:
