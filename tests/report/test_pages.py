@@ -74,8 +74,8 @@ WHOLE = {
 }
 
 
-NO_UNTUNED = pd.DataFrame(columns=list(TUNING))
-GATES = pd.DataFrame(columns=list(VALIDITY))
+NO_GATES = pd.DataFrame(columns=list(VALIDITY))
+UNTUNED = pd.DataFrame(columns=list(TUNING))
 
 
 def settings(**changes) -> Settings:
@@ -276,7 +276,7 @@ def test_the_first_line_says_that_the_study_cannot_tell_and_why():
     key = {"model": "tiny", "benchmark": "average"}
     levels = pd.DataFrame(
         [
-            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6}
+            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6} | gain(0.0)
             for v in ("base", "grpo", "random-10", "ict-10")
             for m in ("pass@1", "pass@4")
         ]
