@@ -114,8 +114,9 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
     else:
         told = "**This study can tell: every gate of its validity is passed.**"
     told += f" Not measured: {', '.join(missing)}." if missing else ""
-    late = validity[(validity["gate"] == DECLARED) & (validity["outcome"] == AFTER)]
-    told += "".join(f" **{AFTER.capitalize()}**: {because}." for because in late["because"])
+    for row in validity[validity["gate"] == DECLARED].to_dict("records"):
+        when = f"**{row['outcome']}**" if row["outcome"] == AFTER else row["outcome"]
+        told += f" When gates and claims were declared: {when} ({row['because']})."
     rows = [
         [row["gate"], row["model"] or NONE, row["of"], value, row["asked"], row["outcome"]]
         for row, value in zip(gates, values, strict=True)
