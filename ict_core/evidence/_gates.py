@@ -39,6 +39,7 @@ class Gate:
     gate: str
     model: str  # empty where no model ran its arms
     of: str  # what the value is of, in words
+    arms: str  # the variants whose runs enter
     value: float
     low: float  # of the 95 % interval over training runs
     high: float
@@ -86,17 +87,18 @@ def failed(found: Sequence[Gate]) -> dict[str, str]:
 
 
 def _decided(plan: _Plan, ran: set[str]) -> Iterator[Gate]:
+    of, arms = plan.of, ", ".join(plan.arms)
     for model, values in plan.values.items():
         value, p, enough = plan.decide(values.to_numpy(np.float64))
         mean, low, high = float(value.mean), float(value.low), float(value.high)
         because = "" if enough else plan.fault if len(values) > 1 else f"{plan.fault}, as one run cannot show it"
         outcome = PASSED if enough else FAILED
-        yield Gate(plan.gate, model, plan.of, mean, low, high, p, len(values), plan.asked, outcome, because)
+        yield Gate(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
     if not plan.values:
         missing = [arm for arm in plan.arms if arm not in ran]
         because = f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)}"
         nan = math.nan
-        yield Gate(plan.gate, "", plan.of, nan, nan, nan, nan, 0, plan.asked, NOT_MEASURED, because)
+        yield Gate(plan.gate, "", of, arms, nan, nan, nan, nan, 0, plan.asked, NOT_MEASURED, because)
 
 
 def _differences(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Mapping[str, pd.Series]:

@@ -56,8 +56,8 @@ def validity_frame(
 
 
 def _row(gate: str, model: object, of: str, outcome: str, **more: Any) -> Row:
-    nothing = {"value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": 0, "asked": "", "because": ""}
-    row = nothing | {"gate": gate, "model": model, "of": of, "outcome": outcome} | more
+    nothing = {**dict.fromkeys(("value", "low", "high", "p"), np.nan), "seeds": 0}
+    row = dict.fromkeys(VALIDITY, "") | nothing | {"gate": gate, "model": model, "of": of, "outcome": outcome} | more
     return tuple(row[column] for column in VALIDITY)
 
 
@@ -85,7 +85,7 @@ def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -
         limits = {"value": float(value.mean), "low": float(value.low), "high": float(value.high), "seeds": len(rows)}
         asked = f"at most {100 - room:g} on every model" if room is not None and metric == HEADROOM_METRIC else ""
         outcome = INSIDE if benchmark in averaged else OUTSIDE
-        yield _row(HEADROOM, model, f"{benchmark}, {metric} of {BASE}", outcome, asked=asked, **limits)
+        yield _row(HEADROOM, model, f"{benchmark}, {metric} of {BASE}", outcome, arms=BASE, asked=asked, **limits)
 
 
 def _rates(tuning: pd.DataFrame) -> Iterator[Row]:

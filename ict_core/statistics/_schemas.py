@@ -77,6 +77,7 @@ STABILITY = {
 }
 VALIDITY = {
     **_columns("str", "gate", "model", "of"),  # of evidence.gates; what the value is of, in words
+    "arms": "str",  # the variants whose runs enter, with commas; empty where none does
     **_columns("float", "value", "low", "high", "p"),  # shares; of the kept share a ratio
     "seeds": "int",
     **_columns("str", "asked", "outcome", "because"),

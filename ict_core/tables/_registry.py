@@ -23,7 +23,7 @@ class Origin:
     doc: str  # the page and heading that describe it
     source: str = "scores"  # the measured frame that it is computed from
     statistics: str | None = None  # the frame of `statistics/` that is printed; none where its columns differ
-    runs: tuple[str, ...] = ("variant",)  # the columns that name variants whose runs enter; none where no run does
+    runs: tuple[str, ...] = ("variant",)  # columns that name variants whose runs enter, with commas; () if none
     follow: bool = False  # whether `mean` is the first variant's runs', `difference` that of the paired differences
 
     @property

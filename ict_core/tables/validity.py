@@ -18,7 +18,7 @@ TABLE = TableDeclaration(
     module="evidence/_gates.py",
     doc="docs/statistics.md#can-the-study-tell",
     statistics=None,
-    runs=(),
+    runs=("arms",),
 )
 
 

@@ -66,6 +66,7 @@ def test_every_gate_is_passed_with_the_numbers_of_scipy():
     found = outcomes(runs(GOOD))
     assert [gate.outcome for gate in found.values()] == [PASSED] * 5 and failed([*found.values()]) == {}
     assert {gate.because for gate in found.values()} == {""} and {gate.seeds for gate in found.values()} == {6}
+    assert found["kept"].arms == "random-10, grpo, base"
     grpo, base = GOOD["grpo"], GOOD["base"]
     assert numbers(found["gain"]) == t_interval(grpo - base)
     assert found["ceiling"].value == pytest.approx(grpo.mean())

@@ -263,10 +263,33 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
 
 GATES = pd.DataFrame(
     [
-        ("declared", "all", "s.yaml", *[float("nan")] * 4, 0, "", "declared after the runs", "changed later: s.yaml"),
-        ("gain", "tiny", "grpo − base, pass@1", 0.2, 0.15, 0.25, float("nan"), 6, "at least 15 points", "passed", ""),
-        ("oracle", "tiny", "o − p, pass@4", 0.01, -0.02, 0.04, 0.3, 6, "above 0", "failed", "it cannot"),
-        ("replica", "", "r − grpo, pass@4", *[float("nan")] * 4, 0, "within", "not measured", "without r"),
+        (
+            "declared",
+            "all",
+            "s.yaml",
+            "",
+            *[float("nan")] * 4,
+            0,
+            "",
+            "declared after the runs",
+            "changed later: s.yaml",
+        ),
+        (
+            "gain",
+            "tiny",
+            "grpo − base, pass@1",
+            "",
+            0.2,
+            0.15,
+            0.25,
+            float("nan"),
+            6,
+            "at least 15 points",
+            "passed",
+            "",
+        ),
+        ("oracle", "tiny", "o − p, pass@4", "", 0.01, -0.02, 0.04, 0.3, 6, "above 0", "failed", "it cannot"),
+        ("replica", "", "r − grpo, pass@4", "", *[float("nan")] * 4, 0, "within", "not measured", "without r"),
     ],
     columns=list(VALIDITY),
 )
@@ -295,7 +318,7 @@ def test_the_first_line_says_that_the_study_cannot_tell_and_why():
     )
     assert "not measured: replica (without r)" in lines[0].lower() and "declared after the runs" in lines[0].lower()
     assert [line for line in lines if line.startswith(("| gain", "| replica"))] == [
-        "| gain | tiny | grpo − base, pass@1 | 20.0 [15.0 to 25.0] | at least 15 points | passed |",
+        "| gain | tiny | grpo − base, pass@1 | 20.0 [15.0 to 25.0] | at least 15 | passed |",
         "| replica | — | r − grpo, pass@4 | — | within | not measured |",
     ]
     against = {line.split("|")[2].strip(): line.split("|")[-2].strip() for line in lines if line.startswith("| tiny")}

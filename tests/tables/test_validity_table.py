@@ -11,12 +11,25 @@ from ict_core.tables.validity import validity_table
 NAN = float("nan")
 ROWS = pd.DataFrame(
     [
-        ("gain", "tiny", "grpo − base, pass@1", 0.136, 0.112, 0.159, NAN, 6, "at least 15", "failed", "too little"),
-        ("kept", "tiny", "share", 0.314, 0.25, 0.39, NAN, 6, "at least 0.7", "passed", ""),
-        ("replica", "", "grpo-replica − grpo", NAN, NAN, NAN, NAN, 0, "within", "not measured", "without grpo-replica"),
-        ("oracle", "tiny", "o − p", 0.105, 0.062, 0.148, 0.0014, 6, "above 0", "passed", ""),
-        ("rate", "tiny", "learning rate of ict-10", 1e-4, NAN, NAN, NAN, 2, "", "the lowest tried", ""),
-        ("detectable", "all", "family", 0.037, 0.031, 0.05, NAN, 6, "", "power", ""),
+        ("gain", "tiny", "grpo − base, pass@1", "", 0.136, 0.112, 0.159, NAN, 6, "at least 15", "failed", "too little"),
+        ("kept", "tiny", "share", "", 0.314, 0.25, 0.39, NAN, 6, "at least 0.7", "passed", ""),
+        (
+            "replica",
+            "",
+            "grpo-replica − grpo",
+            "",
+            NAN,
+            NAN,
+            NAN,
+            NAN,
+            0,
+            "within",
+            "not measured",
+            "without grpo-replica",
+        ),
+        ("oracle", "tiny", "o − p", "", 0.105, 0.062, 0.148, 0.0014, 6, "above 0", "passed", ""),
+        ("rate", "tiny", "learning rate of ict-10", "", 1e-4, NAN, NAN, NAN, 2, "", "the lowest tried", ""),
+        ("detectable", "all", "family", "", 0.037, 0.031, 0.05, NAN, 6, "", "power", ""),
     ],
     columns=list(VALIDITY),
 )

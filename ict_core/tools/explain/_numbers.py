@@ -100,7 +100,7 @@ def entering(
     if row.get("source") == "paper":  # of the table `paper`
         return []
     scores = scores[scores["model"] == model]
-    variants = list(dict.fromkeys(row[column] for column in origin.runs))
+    variants = list(dict.fromkeys(name for column in origin.runs for name in row[column].split(", ")))
     if not origin.runs:  # states of all the model's token samples
         variants = [variant for variant in scores["variant"].unique() if variant != "base"]
     if row.get("seed"):
