@@ -318,7 +318,7 @@ def test_the_first_line_says_that_the_study_cannot_tell_and_why():
     )
     assert "not measured: replica (without r)" in lines[0].lower() and "declared after the runs" in lines[0].lower()
     assert [line for line in lines if line.startswith(("| gain", "| replica"))] == [
-        "| gain | tiny | grpo − base, pass@1 | 20.0 [15.0 to 25.0] | at least 15 | passed |",
+        "| gain | tiny | grpo − base, pass@1 | 20.0 [15.0 to 25.0] | at least 15 points | passed |",
         "| replica | — | r − grpo, pass@4 | — | within | not measured |",
     ]
     against = {line.split("|")[2].strip(): line.split("|")[-2].strip() for line in lines if line.startswith("| tiny")}
