@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of, tuned_as
-from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL, both_ways, seed_range
+from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL, both_ways, detectable, seed_range
 from ict_core.tables._frames import OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order
 from ict_core.tables._layout import NONE, SIGNIFICANCE, number, percent, percent_interval
 from ict_core.tables._registry import TableDeclaration
@@ -140,7 +141,25 @@ def bench_table(
     best_first = list(numbers.sort_values("level", ascending=False)["variant"])
     orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, MEAN]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[_COLUMNS]
-    return Table("bench", numbers, _shown(numbers, baseline), _caption(numbers, baseline, settings), keys=1)
+    caption = f"{_caption(numbers, baseline, settings)}{_detectable(contrasts, pairs, settings)}"
+    return Table("bench", numbers, _shown(numbers, baseline), caption, keys=1)
+
+
+def _detectable(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], settings: TableSettings) -> str:
+    """A sentence, with a space before it, on the smallest gain over the baseline that Holm's first step would find."""
+    rows = both_ways(contrasts)
+    kinds = [pairs.get(pair) for pair in zip(rows["variant"], rows["baseline"], strict=True)]
+    rows = rows[(rows["metric"] == METRIC) & (np.array(kinds) == BASELINE)]
+    alpha = SIGNIFICANCE / max(1, len(rows))
+    gains = [detectable(sd, int(n), settings.power, alpha) for sd, n in zip(rows["sd"], rows["seeds"], strict=True)]
+    known = pd.Series(gains, dtype=float).dropna()
+    if known.empty:
+        return ""
+    return (
+        f" A gain over `{settings.baselines[0]}` of {percent(known.median())} points, the median over the rules "
+        f"({percent(known.min())} to {percent(known.max())}), is the smallest that the first step of Holm's correction "
+        f"over {len(rows)} tests would find with a power of {number(100 * settings.power, 0)} %."
+    )
 
 
 def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:

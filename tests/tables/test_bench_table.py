@@ -2,6 +2,7 @@
 
 import pandas as pd
 import table_frames as made
+from statsmodels.stats.power import TTestPower
 
 from ict_core.evidence import ArmVariation
 from ict_core.statistics import GAIN, RANKS
@@ -77,6 +78,16 @@ def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
         ],
     ]
     assert "Rank of 3" in table.caption and "±2.0 points" in table.caption
+    assert "tests would find" not in table.caption  # no spread is known
+
+
+def test_the_smallest_gain_that_would_be_found_stands_in_the_caption():
+    spread = {"stare": 0.01, "nsr": 0.03}
+    tests = TESTS.assign(sd=TESTS["variant"].map(spread), seeds=12)
+    caption = bench_table(**FRAMES | {"contrasts": tests}, settings=SETTINGS).caption
+    each = TTestPower().solve_power(nobs=12, alpha=0.05 / 2, power=0.8)  # of a standard deviation, two rules
+    low, high = 100 * each * 0.01, 100 * each * 0.03
+    assert f"{(low + high) / 2:.1f} points, the median over the rules ({low:.1f} to {high:.1f})" in caption
 
 
 def test_the_numbers_have_a_row_a_comparison_and_rate():
