@@ -37,7 +37,8 @@ def copy_workflow(folder: Path) -> None:
     """Copy all of the repository that a run of the workflow reads."""
     for part in ("workflow", "ict_core", "configs", "notebooks", "requirements"):
         shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    beside = (path.relative_to(REPOSITORY) for path in REPOSITORY.glob("results/reference/*/claims.json"))
+    stored = (path for name in ("claims", "rates") for path in REPOSITORY.glob(f"results/reference/*/{name}.json"))
+    beside = (path.relative_to(REPOSITORY) for path in stored)
     for part in ("Snakefile", "environment.yml", "pyproject.toml", *beside):
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / part, folder / part)

@@ -36,6 +36,7 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "fetch-model": None,
     "train": f"{STUDY} {CELL} --base x --problems x --out x",
     "tune": f"{STUDY} --model mini-xs --variant grpo --results x --out x",
+    "rates": f"{STUDY} --results x",
     "generate": f"{STUDY} {CELL} --checkpoint x --problems x --out x --manifest x",
     "completion-probe": f"{STUDY} --model mini-xs --checkpoint x --problems x --out x",
     "completion-table": f"{STUDY} --results x",

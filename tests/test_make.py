@@ -104,6 +104,19 @@ def test_reference_replaces_the_stored_run_of_a_finished_study_alone(checkout):
     assert "python|scripts/fewer_tokens.py|results/reference/mine|" in done.stdout
 
 
+def test_reference_stores_the_rates_of_a_study_that_chose_rates_alone(checkout):
+    rates = checkout / "results/unfinished/rates"
+    rates.mkdir()
+    for name in ("rates.json", "rewards.parquet", "manifest.json"):
+        (rates / name).write_text(name)
+    for _ in range(2):  # the second in place of the first
+        done = make(checkout, "reference", "unfinished")
+        assert done.returncode == 0 and "fewer_tokens.py|" not in done.stdout, done.stderr
+        stored = checkout / "results/reference/unfinished"
+        assert {path.name: path.read_text() for path in stored.iterdir()} == {p.name: p.name for p in rates.iterdir()}
+        (stored / "old").touch()
+
+
 @pytest.mark.parametrize(
     ("target", "study", "run"),
     [

@@ -20,6 +20,7 @@ STUDY = SimpleNamespace(  # without a tuning
     trained_cells=lambda: [CELL],
     base_of=lambda _: BASE,
     evaluated_cells=lambda: [BASE, CELL],
+    later_cells=list,
     tuned_arms=list,
 )
 HERE = "results/s"

@@ -24,7 +24,7 @@ PARTS = [
     # what a study may have stand beside it
     *(
         path.relative_to(REPOSITORY).as_posix()
-        for name in ("claims.json", "study.json")
+        for name in ("claims.json", "study.json", "rates.json")
         for path in REPOSITORY.glob(f"results/reference/*/{name}")
     ),
 ]

@@ -1,0 +1,108 @@
+"""How often cheaper tuning chooses another learning rate than the full one, by the stored rewards of a full one.
+
+    python benchmarks/tuning.py                     # of results/reference/mini-rates
+    python benchmarks/tuning.py --rates FOLDER      # of another, such as results/mini-rates/rates
+    python benchmarks/tuning.py --quick             # of rewards that are made up
+
+A row a method: the rate that all trainings choose; those that the first half and the first quarter of their steps
+choose (`steps`); of all ways to take half of the seeds, how many choose another rate by these alone, and how many do by
+`halving` (the better half of the rates on all seeds). What a choice costs is how much lower its reward is in the full
+tuning, in points, on average.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import report
+
+from ict_core.config import Tuning
+from ict_core.evidence import best_rate, further, last_reward, mean_rewards
+from ict_core.seeding import generator
+from ict_core.store import StudyFiles, read_manifest, records
+
+Rewards = dict[str, dict[str, float]]  # of each rate and seed, as in rate.json
+
+
+def rewards_of(logs: pd.DataFrame, part: float = 1.0) -> Rewards:
+    """The reward of each training by the first `part` of its steps, from ``records.REWARDS`` of one method."""
+    rewards: Rewards = {}
+    for (rate, seed), log in logs.groupby(["rate", "seed"]):
+        first = log.nsmallest(math.ceil(part * len(log)), "step")
+        rewards.setdefault(f"{rate:g}", {})[str(seed)] = last_reward(first)
+    return rewards
+
+
+def on(rewards: Mapping[str, Mapping[str, float]], seeds: Iterable[int]) -> Rewards:
+    """Those of some seeds."""
+    return {rate: {str(seed): of_rate[str(seed)] for seed in seeds} for rate, of_rate in rewards.items()}
+
+
+def halving(rewards: Rewards, first: tuple[int, ...], rest: tuple[int, ...], recipe: float) -> float:
+    """The rate that successive halving chooses which begins with these seeds."""
+    tuning = Tuning(rates=tuple(sorted(map(float, rewards))), seeds=(*first, *rest), halving=True)
+    tried = on(rewards, first)
+    for rate, seed in further(tuning, tried, 1, recipe):
+        tried[f"{rate:g}"][str(seed)] = rewards[f"{rate:g}"][str(seed)]
+    return best_rate(mean_rewards(tried), recipe)
+
+
+def row(name: str, logs: pd.DataFrame, recipe: float) -> tuple[dict[str, str], dict[str, tuple[int, int]]]:
+    """A method's line, and for each cheaper way how many of how many choices are another rate."""
+    full = rewards_of(logs)
+    means = mean_rewards(full)
+    best = best_rate(means, recipe)
+    seeds = tuple(sorted(int(seed) for seed in logs["seed"].unique()))
+    halves = list(itertools.combinations(seeds, math.ceil(len(seeds) / 2)))
+    ways = {
+        "half of the steps": [best_rate(mean_rewards(rewards_of(logs, 1 / 2)), recipe)],
+        "a quarter of the steps": [best_rate(mean_rewards(rewards_of(logs, 1 / 4)), recipe)],
+        "half of the seeds": [best_rate(mean_rewards(on(full, half)), recipe) for half in halves],
+        "halving": [halving(full, half, tuple(seed for seed in seeds if seed not in half), recipe) for half in halves],
+    }
+    line, counts = {"method": name, "all trainings": f"{best:g}"}, {}
+    for way, chosen in ways.items():
+        lost = 100 * sum(means[best] - means[rate] for rate in chosen) / len(chosen)
+        other = sum(rate != best for rate in chosen)
+        shown = f"{chosen[0]:g}" if len(chosen) == 1 else f"another in {other} of {len(chosen)}"
+        line[way], counts[way] = f"{shown}, costs {lost:.1f}", (other, len(chosen))
+    return line, counts
+
+
+def made_up() -> pd.DataFrame:
+    """Rewards of two methods whose best rates lie apart, with noise between trainings."""
+    rows = []
+    for variant, best in (("one", 1e-4), ("two", 3e-4)):
+        for rate, seed in itertools.product((3e-5, 1e-4, 3e-4, 9e-4), range(4)):
+            draw = generator(seed, "made-up rewards", variant, f"{rate:g}")
+            end = 0.5 - 0.1 * abs(math.log(rate / best)) + draw.normal(0, 0.15)
+            rows += [("m", variant, rate, seed, step, 0.3 + (end - 0.3) * step / 31) for step in range(32)]
+    return pd.DataFrame(rows, columns=list(records.REWARDS))
+
+
+def main() -> None:
+    parser = report.parser(__doc__)
+    parser.add_argument("--rates", type=Path, default=report.REPOSITORY / "results/reference/mini-rates")
+    options = report.parse(parser, rates=None)
+    recipe = 3e-4
+    if options.rates is None:
+        logs = made_up()
+    else:
+        files = StudyFiles(options.rates)
+        logs, recipe = records.read_frame(files.rewards, records.REWARDS), read_manifest(files.rates)["learning_rate"]
+    lines, counts = [], []
+    for (model, variant), of_arm in logs.groupby(["model", "variant"], sort=False):
+        line, count = row(f"{model}/{variant}", of_arm, recipe)
+        lines.append(line)
+        counts.append(count)
+    total = {"method": "another rate, of all choices", "all trainings": "0"}
+    for way in counts[0]:
+        other, of = (sum(count[way][place] for count in counts) for place in (0, 1))
+        total[way] = f"{other} of {of}"
+    report.append([*lines, total], quick=options.quick)
+
+
+if __name__ == "__main__":
+    main()
