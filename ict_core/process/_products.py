@@ -70,6 +70,10 @@ def _mm(a: Any, b: Any) -> Any:
     return _into(a.new_empty((*a.shape[:-1], b.size(-1))), a, b)
 
 
+def _mm_out(a: Any, b: Any, *, out: Any) -> Any:
+    return _into(out.resize_(a.size(0), b.size(1)), a, b)
+
+
 def _addmm(added: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     product = _mm(a if alpha == 1 else a * alpha, b)
     return product if beta == 0 else product.add_(added, alpha=beta)

@@ -14,6 +14,7 @@ from trl.kernels import ChunkedLogProbFunction
 
 from ict_core.errors import UserError
 from ict_core.models import lm_head
+from ict_core.training._on_cpu import LogProbs, ShortAttention
 from ict_core.training._packing import Packed, pack
 
 _ATTENTION = "packed"
@@ -21,6 +22,7 @@ _LAYERS = {"full_attention", "sliding_attention"}
 _SMALL = {"num_hidden_layers": 2, "vocab_size": 64, "sliding_window": 3, "max_window_layers": 1}
 _SMALL |= {"intermediate_size": 64, "moe_intermediate_size": 64}
 _ROUNDING = 3.0  # times the root of a type's precision: what two orders of operations may differ by, nats
+_SHORT = 256  # tokens of a sequence whose probabilities of attention are kept
 _VOCABULARY_CHUNK = 32_768  # logits of a token that are held at a time, as in TRL
 
 
@@ -32,20 +34,29 @@ def _attention(
     if packed is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
     flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
-    seen, window = [], options.get("sliding_window")
-    for index in packed.rows:  # of one length each
+    seen, window = [], options.get("sliding_window") or torch.inf
+    plain = query.device.type == "cpu" and query.dtype == torch.float32 and query.size(1) == key.size(1)
+    for index, start in packed.rows:  # of one length each
+        length = index.size(1)
         # gathered as embeddings, whose backward pass adds up what the rows that share a state send back to it
-        q, k, v = (embedding(index, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2) for part in flat)
+        q, k, v = (
+            embedding(own, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2)
+            for own, part in zip((index[:, start:], index, index), flat, strict=True)
+        )
         # padding stands on the right, where no causal query of a token looks
-        near = _window(index.size(1), window, query.device) if window and window < index.size(1) else None
+        if plain and length <= min(window, _SHORT):
+            attended: Tensor = ShortAttention.apply(q, k, v, options["scaling"])
+            seen.append(attended.transpose(1, 2).flatten(0, 1))
+            continue
+        near = _window(start, length, window, query.device) if window < length or start else None
         seen.append(sdpa_attention_forward(module, q, k, v, near, **options)[0].flatten(0, 1))
     return torch.cat(seen)[packed.cells].unsqueeze(0), None
 
 
-def _window(length: int, size: int, device: torch.device) -> Tensor:
-    """(1, 1, L, L) bool: each token sees itself and the ``size`` - 1 before it."""
+def _window(start: int, length: int, size: float, device: torch.device) -> Tensor:
+    """(1, 1, L - start, L) bool: each token from ``start`` on sees itself and the ``size`` - 1 before it."""
     positions = torch.arange(length, device=device)
-    back = positions[:, None] - positions
+    back = positions[start:, None] - positions
     return ((back >= 0) & (back < size))[None, None]
 
 
@@ -164,7 +175,13 @@ def token_log_probs(model: Any, packed: Packed, states: Tensor, tokens: Tensor, 
     arguments = (states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, softcap, scale, ())
     if _tied(model):
         return _TiedHead.apply(*arguments, packed.head_gradient)[0]
-    return ChunkedLogProbFunction.apply(*arguments)[0]
+    return _head(states).apply(*arguments)[0]
+
+
+def _head(states: Tensor) -> Any:
+    """The function that gives log-probabilities of tokens by the head."""
+    plain = states.device.type == "cpu" and states.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    return LogProbs if plain else ChunkedLogProbFunction
 
 
 def _tied(model: Any) -> bool:
@@ -174,20 +191,20 @@ def _tied(model: Any) -> bool:
     return plain and embeddings.weight is model.get_output_embeddings().weight and embeddings.weight.requires_grad
 
 
-class _TiedHead(ChunkedLogProbFunction):
-    """TRL's head, which leaves the gradient of its weights to the embeddings, whose backward pass comes after its own.
+class _TiedHead(torch.autograd.Function):
+    """The head, which leaves the gradient of its weights to the embeddings, whose backward pass comes after its own.
 
     As two gradients of one parameter, autograd would hold two arrays of V x D before it adds them.
     """
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Any:
-        ctx.left = arguments[-1]
-        return ChunkedLogProbFunction.forward(ctx, *arguments[:-1])
+        ctx.left, ctx.head = arguments[-1], _head(arguments[0])
+        return ctx.head.forward(ctx, *arguments[:-1])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
-        states, weight, *rest = ChunkedLogProbFunction.backward(ctx, *gradients)
+        states, weight, *rest = ctx.head.backward(ctx, *gradients)
         ctx.left.append(weight)
         return states, None, *rest, None
 

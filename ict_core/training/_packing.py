@@ -28,13 +28,16 @@ class Packed:
 
     A decoder's state depends on the tokens up to it alone, so sequences that begin alike (the rollouts of a prompt do)
     share the states of that prefix: there is one of N tokens for each distinct prefix. Attention needs whole sequences:
-    ``rows`` gathers them, those of similar length together, without those of which nothing is read.
+    ``rows`` gathers them, those of similar length together, without those of which nothing is read. On a CPU those that
+    share their beginning with another stand apart, and are asked from where the first of them goes its own way.
     """
 
     ids: Tensor  # (N,), the tokens
     positions: Tensor  # (N,), of each in its sequence
-    rows: list[Tensor]  # for each of some lengths (B', L), which of the N tokens stands where; right-padded with 0
-    cells: Tensor  # (N,), where each token first stands in `rows`, all flattened one after the other
+    # for each of some lengths (B', L), which of the N tokens stands where, right-padded with 0; and from which position
+    # on attention is asked for
+    rows: list[tuple[Tensor, int]]
+    cells: Tensor  # (N,), where each token first stands in `rows` from there on, all flattened one after the other
     where: Tensor  # (B, T), which of the N tokens predicts each response token; -1 where nothing is read
     head_gradient: list[Tensor] = field(default_factory=list)  # a tied head's, until the embeddings' is added to it
 
@@ -84,7 +87,8 @@ def pack(
     where = np.full(wanted.shape, -1)
     i, t = wanted[row].nonzero()
     where[row[i], t] = node[i, prompt_lengths[row[i]] + t - 1]
-    rows, cells = _by_length(node, valid.sum(1))
+    own = np.where(new.any(1), new.argmax(1), node.shape[1])  # from where a sequence is its own
+    rows, cells = _by_length(node, valid.sum(1), own if read.device.type == "cpu" else np.zeros_like(own))
 
     def tensor(values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(read.device)
@@ -92,18 +96,27 @@ def pack(
     return Packed(
         ids=tensor(tokens[new]),
         positions=tensor(new.nonzero()[1]),
-        rows=[tensor(part) for part in rows],
+        rows=[(tensor(part), start) for part, start in rows],
         cells=tensor(cells[new]),
         where=tensor(where),
     )
 
 
-def _by_length(node: Ints, lengths: Ints) -> tuple[list[Ints], Ints]:
-    """The rows of ``node`` in parts of similar length, and the place of every cell in all parts one after the other."""
-    places, parts, start = np.empty_like(node), [], 0
-    for rows in np.array_split(lengths.argsort(kind="stable"), min(_LENGTHS, len(lengths))):
-        part = node[rows, : lengths[rows].max()]
-        places[rows, : part.shape[1]] = start + np.arange(part.size).reshape(part.shape)
-        parts.append(part)
-        start += part.size
+def _by_length(node: Ints, lengths: Ints, own: Ints) -> tuple[list[tuple[Ints, int]], Ints]:
+    """The rows of ``node`` in parts of similar length, and the place of every cell in all parts one after the other.
+
+    A row that shares more than a quarter with one above it stands in other parts than one that does not.
+    """
+    places, parts, start = np.zeros_like(node), [], 0
+    branches = 4 * own > lengths
+    for chosen in (~branches, branches & (own < lengths)):
+        (of_kind,) = chosen.nonzero()
+        order = of_kind[lengths[of_kind].argsort(kind="stable")]
+        for rows in np.array_split(order, min(_LENGTHS, len(order))) if len(order) else ():
+            first, last = int(own[rows].min()), lengths[rows].max()
+            part = node[rows, :last]
+            asked = len(rows), last - first
+            places[rows, first:last] = start + np.arange(asked[0] * asked[1]).reshape(asked)
+            parts.append((part, first))
+            start += asked[0] * asked[1]
     return parts, places

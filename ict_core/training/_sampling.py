@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
-from torch.nn.functional import scaled_dot_product_attention, silu
+from torch.nn.functional import silu
 from transformers import (
     GenerationConfig,
     LlamaForCausalLM,
@@ -136,40 +136,69 @@ class _Decoder:
         ids, mask = distinct
         options = {"position_ids": positions[:, :length], "use_cache": True, "logits_to_keep": 1}
         read = self._read(input_ids=ids, attention_mask=mask, **options)
-        room = rows, self._kv_heads, positions.size(1), self._head_dim
+        self._prompts = [
+            (layer.keys.flatten(0, 1), layer.values.flatten(0, 1)) for layer in read.past_key_values.layers
+        ]
+        room = rows, self._kv_heads, self._most, self._head_dim
         self._past = [(self._embeddings.new_empty(room), self._embeddings.new_empty(room)) for _ in self._layers]
-        for (keys, values), layer in zip(self._past, read.past_key_values.layers, strict=True):
-            keys[:, :, :length], values[:, :, :length] = layer.keys[numbers], layer.values[numbers]
-        self._mask = self._embeddings.new_zeros(rows, 1, 1, positions.size(1))
-        self._mask[..., :length].masked_fill_(attention_mask[:, None, None] == 0, -torch.inf)
-        cos, sin = self._rotary(self._embeddings, positions)
+        self._mask = self._embeddings.new_zeros(mask.shape).masked_fill_(mask == 0, -torch.inf)[numbers].unsqueeze(1)
+        order, counts = numbers.argsort(stable=True), numbers.bincount()
+        self._shape = len(ids), int(counts.max())
+        self._places = torch.empty_like(numbers)  # of each row among those of its prompt
+        self._places[order] = torch.arange(rows, device=order.device) - (counts.cumsum(0) - counts)[numbers[order]]
+        self._places += numbers * self._shape[1]
+        cos, sin = self._rotary(self._embeddings, positions[:, length:])
         self._cos, self._sin = cos[0], sin[0]
-        self._end = length
+        self._end = 0
         return (read.logits[:, -1] / self._temperature).softmax(-1)[numbers]
 
     def keep(self, rows: Tensor) -> None:
         """Leave all other rows out."""
-        self._mask = self._mask[rows]
+        self._mask, self._places = self._mask[rows], self._places[rows]
         self._past = [(keys[rows], values[rows]) for keys, values in self._past]
 
     def step(self, tokens: Tensor) -> Tensor:
         """Append a token to each row, (B,); the distribution of the next, (B, V)."""
         at, self._end = self._end, self._end + 1
         end, heads, turning = self._end, self._heads, self._heads + self._kv_heads
-        cos, sin, mask = self._cos[at], self._sin[at], self._mask[..., :end]
-        grouped = heads != self._kv_heads
+        cos, sin = self._cos[at], self._sin[at]
         x = self._embeddings[tokens]
-        for (into, bias, out, gate_up, down), (keys, values) in zip(self._layers, self._past, strict=True):
+        for (into, bias, out, gate_up, down), prompt, (keys, values) in zip(
+            self._layers, self._prompts, self._past, strict=True
+        ):
             # one product for queries, keys, values and the turned ones: single operations are what a token costs
             qkv = torch.addmm(bias, self._direction(x), into).view(len(x), -1, self._head_dim)
             qk = (qkv[:, :turning] * cos).addcmul_(qkv[:, turning : 2 * turning], sin)
             keys[:, :, at], values[:, :, at] = qk[:, heads:], qkv[:, 2 * turning :]
-            keys, values = keys[:, :, :end], values[:, :, :end]
-            seen = scaled_dot_product_attention(qk[:, :heads, None], keys, values, mask, enable_gqa=grouped)
+            seen = self._attend(qk[:, :heads], prompt, keys[:, :, :end], values[:, :, :end])
             x = x.addmm(seen.view(len(x), -1), out)
             gate, up = (self._direction(x) @ gate_up).chunk(2, -1)
             x = x.addmm(silu(gate).mul_(up), down)
         return (self._direction(x) @ self._head).softmax(-1)
+
+    def _attend(self, queries: Tensor, prompt: tuple[Tensor, Tensor], keys: Tensor, values: Tensor) -> Tensor:
+        """What queries, (B, heads, width), see of their prompts, which lie in memory once, and of their responses."""
+        rows, length = len(queries), prompt[0].size(1)
+        own = queries.reshape(rows * self._kv_heads, -1, self._head_dim)
+        keys, values = keys.flatten(0, 1), values.flatten(0, 1)
+        of_prompt = self._gathered(torch.bmm(self._by_prompt(queries), prompt[0].mT), length) + self._mask
+        scores = torch.cat([of_prompt, torch.bmm(own, keys.mT).view(rows, self._heads, -1)], -1)
+        shares = scores.softmax(-1)
+        seen = self._gathered(torch.bmm(self._by_prompt(shares[..., :length]), prompt[1]), self._head_dim)
+        of_response = torch.bmm(shares[..., length:].reshape(len(own), own.size(1), -1), values)
+        return seen.add_(of_response.view_as(seen))
+
+    def _by_prompt(self, x: Tensor) -> Tensor:
+        """(B, heads, n) -> (prompts * key heads, rows of a prompt * heads of a key head, n), 0 where no row is left."""
+        prompts, most = self._shape
+        places = x.new_zeros(prompts * most, *x.shape[1:]).index_copy_(0, self._places, x)
+        return places.view(prompts, most, self._kv_heads, -1, x.size(-1)).transpose(1, 2).flatten(2, 3).flatten(0, 1)
+
+    def _gathered(self, x: Tensor, width: int) -> Tensor:
+        """The way back from :meth:`_by_prompt`."""
+        prompts, most = self._shape
+        x = x.view(prompts, self._kv_heads, most, -1, width).transpose(1, 2)
+        return x.reshape(prompts * most, self._heads, width)[self._places]
 
     def _direction(self, x: Tensor) -> Tensor:
         """RMSNorm in three operations; the rest of it is in the weights that come next (:func:`_normed`)."""
@@ -182,7 +211,7 @@ def _joined_weights(layer: Any, head_dim: int) -> tuple[Tensor, ...]:
     attention, mlp = layer.self_attn, layer.mlp
 
     def joined(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        straight = torch.cat([queries, keys])
+        straight = torch.cat([queries * head_dim**-0.5, keys])  # by which attention multiplies its scores
         first, second = straight.unflatten(0, (-1, 2, head_dim // 2)).unbind(1)
         return torch.cat([straight, torch.stack([-second, first], 1).flatten(0, 2), values])
 

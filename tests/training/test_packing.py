@@ -60,10 +60,11 @@ def test_every_distinct_prefix_once_and_every_sequence_whole(batch, share):
 def prefix_of(layout, node):
     """The tokens up to a packed one, as attention finds them."""
     cell = layout.cells[node].item()
-    for rows in layout.rows:
-        if cell < rows.numel():
-            row, place = divmod(cell, rows.size(1))
-            assert rows[row, place] == node
-            return layout.ids[rows[row, : place + 1]].tolist()
-        cell -= rows.numel()
+    for rows, start in layout.rows:
+        asked = rows[:, start:]
+        if cell < asked.numel():
+            row, place = divmod(cell, asked.size(1))
+            assert asked[row, place] == node
+            return layout.ids[rows[row, : start + place + 1]].tolist()
+        cell -= asked.numel()
     raise AssertionError("a cell beyond all rows")
