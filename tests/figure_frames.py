@@ -51,7 +51,7 @@ def levels(frame):
         mean, low, high, n = t_interval(arm["value"])
         kind = "problems" if n == 1 else "two-way"
         wide = (mean - 0.04, mean + 0.04) if n == 1 else (low - 0.02, high + 0.02)
-        rows.append((*key, mean, *wide, float(n - 1), kind, low, high, n, 100))
+        rows.append((*key, mean, *wide, float(n - 1), kind, low, high, n, 100, *[float("nan")] * 3))
     return pd.DataFrame(rows, columns=list(LEVELS))
 
 
