@@ -119,7 +119,7 @@ rule rates:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=RESULTS,
+        results=results_folder,
         cells=cells_folder(STUDY.name),
         config=lambda w: settings("tune"),
         code=fingerprint("stages.rates"),
