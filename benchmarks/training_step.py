@@ -1,7 +1,7 @@
 """What a training step costs beside TRL's dense GRPO step on the same batch, rollout and optimiser excluded.
 
     python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
-    python benchmarks/training_step.py --settings tiny     # or some of: tiny, tiny-half, 0.5b, 0.5b-bf16, smollm2
+    python benchmarks/training_step.py --settings tiny     # or: tiny, tiny-half, mini-s, 0.5b, 0.5b-bf16, smollm2
     python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
     python benchmarks/training_step.py --settings tiny-half --profile "ICT-10: + one pass (all)"   # an arm's parts
     python benchmarks/training_step.py --quick             # all arms once, of next to nothing
@@ -82,6 +82,8 @@ LARGE = Setting(28, 1536, 8960, (12, 2), 151_936, 1, (100, 200), 1024, 7, precis
 SETTINGS = {
     "tiny": TINY,
     "tiny-half": Setting(**vars(TINY) | {"half": True}),
+    # the size of a step at which a training of the mini world learns: mini-s, 32 prompts, 8 rollouts each
+    "mini-s": Setting(2, 64, 192, (2, 2), 352, 32, (12, 30), 80, 5),
     "0.5b": SMALL,
     # of few tokens, as processors without bfloat16 instructions take 26 ms for each through the head
     "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),

@@ -31,6 +31,7 @@ def held_products(set_threads: Callable[[int], object]) -> Iterator[None]:
     _threads, _tell = 0, set_threads
     kernels: dict[str, Callable[..., Any]] = {
         "mm": _mm,
+        "mm.out": _mm_out,
         "bmm": _mm,
         "addmm": _addmm,
         "addmm_": _addmm_in_place,

@@ -112,3 +112,36 @@ def test_native_numerics_give_torch_its_own_roots_back():
     tell = "print(len(numerics.in_force().get('roots', '')))"
     done = run("numerics.use('portable')", "import torch", "numerics.check()", tell, "numerics.use('native')", tell)
     assert done.returncode == 0 and done.stdout.split() == ["8", "0"], done.stderr
+
+
+def test_products_of_a_training_are_openblas_s_and_end_with_it():
+    draw = torch.Generator().manual_seed(0)
+    a, b = torch.randn(300, 64, generator=draw), torch.randn(64, 70, generator=draw)
+    own, added = a @ b, torch.randn(300, 70, generator=draw)
+    with numerics.products():
+        assert numerics.in_force()["products"] == "OpenBLAS"
+        numerics.check()
+        wanted = torch.from_numpy(a.numpy() @ b.numpy())
+        assert torch.equal(a @ b, wanted) and not torch.equal(wanted, own)
+        assert torch.equal(torch.mm(a, b, out=torch.empty(0)), wanted)
+        assert torch.equal(torch.bmm(a[None], b[None])[0], wanted)
+        assert torch.equal(torch.addmm(added, a, b), wanted + added)
+        assert torch.equal(added.clone().addmm_(a, b, beta=0, alpha=2), wanted * 2)
+        assert torch.allclose(torch.addmm(added, a, b, beta=0.5, alpha=3), 3 * own + added / 2, atol=1e-4)
+        assert torch.equal(a[:, :1].expand(300, 64) @ b, a[:, :1].repeat(1, 64) @ b)  # without a copy in memory
+        whole = torch.randn(6401, generator=draw)
+        moved = whole[1:].view(100, 64)  # four bytes beside where torch's memory begins
+        assert torch.equal(moved @ b, moved.clone() @ b) and torch.equal(moved[:1] @ b, moved[:1].clone() @ b)
+        leaf = a.clone().requires_grad_()
+        (leaf @ b).sum().backward()
+        assert torch.allclose(leaf.grad, b.sum(1).expand(300, 64), atol=1e-4)
+        assert (a.double() @ b.double()).dtype == torch.float64 and (
+            a.bfloat16() @ b.bfloat16()
+        ).dtype == torch.bfloat16
+    assert "products" not in numerics.in_force() and torch.equal(a @ b, own)
+
+
+def test_native_numerics_leave_products_alone():
+    tell = "with numerics.products(): print(numerics.in_force().get('products'))"
+    done = run("import torch", "numerics.use('native')", tell)
+    assert done.returncode == 0 and done.stdout.split() == ["None"], done.stderr

@@ -27,6 +27,16 @@ for m, k, n in (3000, 96, 288), (96, 3000, 288), (1, 96, 96), (7, 33, 5), (500, 
     a, b = torch.randn(m, k, generator=draw), torch.randn(k, n, generator=draw)
     keep(f"{m} x {k} x {n}", a @ b)
     keep(f"{m} x {k} x {n}, transposed", a.T.contiguous().T @ b.T.contiguous().T)
+with numerics.products():  # of a training; K beyond the blocks of OpenBLAS too, on one thread and on two
+    for threads in 1, 2:
+        torch.set_num_threads(threads)
+        for m, k, n in (9000, 64, 352), (352, 9000, 64), (256, 64, 320), (1, 96, 96), (7, 33, 5), (64, 4864, 896):
+            a, b = torch.randn(m, k, generator=draw), torch.randn(n, k, generator=draw)
+            keep(f"a training's {m} x {k} x {n} on {threads}", a @ b.T)
+            keep(f"a training's {m} x {k} x {n} on {threads}, transposed", a.T.contiguous().T @ b.T.contiguous())
+        heads = torch.randn(64, 50, 32, generator=draw)
+        keep(f"a training's batched products on {threads}", torch.bmm(heads, heads.mT))
+    torch.set_num_threads(1)
 heads = torch.randn(3, 12, 3, 50, 32, generator=draw)
 keep("attention", torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True))
 keep("products", heads[0] @ heads[1].transpose(-1, -2))
