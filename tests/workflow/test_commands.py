@@ -141,6 +141,7 @@ PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, v
 }
 FRAGMENTS = {"ict generate --cache", "cp -a", "snakemake --touch"}
 MADE = {  # what stands among the commands that make would run
+    "make clean": 'rm -rf "results/$STUDY"',
     "make env": "",
     "make env LOCK=gpu": "requirements/gpu.lock",
     "make everything": "pytest -n 3",
