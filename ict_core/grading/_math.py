@@ -31,7 +31,7 @@ from ict_core.grading._boxes import Verdict, last_box
 from ict_core.grading._everyday import same_everyday, without_fonts
 from ict_core.grading._intervals import as_interval, looks_like_interval
 from ict_core.grading._option import option
-from ict_core.grading._plain import as_latex, as_tuple, inside_fonts, sides_of_inequation
+from ict_core.grading._plain import as_latex, as_tuple, both_signs, inside_fonts, sides_of_inequation
 from ict_core.grading._prose import DENIED, DOUBTED, answer_in_prose
 
 _log = logging.getLogger(__name__)
@@ -150,7 +150,10 @@ def _equal(answer: str, gold: str) -> bool:
     """Whether both say the same, in their plain forms as in LaTeX."""
     given, wanted = sides_of_inequation(answer), sides_of_inequation(gold)
     if given is None or wanted is None:
-        return given is wanted and _verified(*_alike(answer, gold))
+        if given is not wanted:
+            return False
+        signs = both_signs(answer), both_signs(gold)
+        return _verified(*_alike(answer, gold)) or (signs != (answer, gold) and _verified(*signs))
     turned = given[::-1]
     return any(_equal(pair[0], wanted[0]) and _equal(pair[1], wanted[1]) for pair in (given, turned))
 
@@ -161,8 +164,9 @@ def _alike(answer: str, gold: str) -> tuple[str, str]:
     for described, other in (intervals, intervals[::-1]):
         if described and (other or looks_like_interval(gold if described is intervals[0] else answer)):
             return intervals[0] or answer, intervals[1] or gold
-    columns = as_tuple(answer), as_tuple(gold)
-    return columns if (columns[0] == answer) != (columns[1] == gold) else (answer, gold)
+    if answer.lstrip().startswith("(") or gold.lstrip().startswith("("):
+        return as_tuple(answer), as_tuple(gold)
+    return answer, gold
 
 
 def _verified(answer: str, gold: str) -> bool:

@@ -73,9 +73,13 @@ def as_latex(answer: str) -> str:
         return rf"{mixed[1]}\left({mixed[2]}+\frac{{{mixed[3]}}}{{{mixed[4]}}}\right)"
     if turned := _TURNED.fullmatch(answer.strip()):
         return f"{turned[2]}={turned[1].strip()}"
-    if answer.count(r"\pm") == 1 and "," not in answer:
-        return ", ".join(answer.replace(r"\pm", sign) for sign in "+-")
     return answer
+
+
+def both_signs(answer: str) -> str:
+    r"""An answer with one ``\pm`` as two answers, with plus and with minus; anything else as it is."""
+    alone = answer.count(r"\pm") == 1 and "," not in answer
+    return ", ".join(answer.replace(r"\pm", sign) for sign in "+-") if alone else answer
 
 
 def _fraction(decimal: re.Match[str]) -> str:
