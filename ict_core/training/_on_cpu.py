@@ -10,6 +10,11 @@ _LOGITS_AT_ONCE = 2**19  # 2 MiB in float32, which the cache keeps through all t
 _ROWS_AT_ONCE = 64  # at least, however large the vocabulary is: a product of fewer rows is slow
 
 
+def fits(x: Tensor) -> bool:
+    """Whether what is here is for such numbers: float32 on a CPU, without autocast."""
+    return x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+
+
 class ShortAttention(torch.autograd.Function):
     """softmax(scale * q @ k.T) @ v, where each query sees the keys up to its own position, of short sequences.
 

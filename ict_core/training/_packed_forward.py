@@ -14,7 +14,7 @@ from trl.kernels import ChunkedLogProbFunction
 
 from ict_core.errors import UserError
 from ict_core.models import lm_head
-from ict_core.training._on_cpu import LogProbs, ShortAttention
+from ict_core.training._on_cpu import LogProbs, ShortAttention, fits
 from ict_core.training._packing import Packed, pack
 
 _ATTENTION = "packed"
@@ -35,7 +35,7 @@ def _attention(
         return sdpa_attention_forward(module, query, key, value, mask, **options)
     flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
     seen, window = [], options.get("sliding_window") or torch.inf
-    plain = query.device.type == "cpu" and query.dtype == torch.float32 and query.size(1) == key.size(1)
+    plain = fits(query) and query.size(1) == key.size(1)
     for index, start in packed.rows:  # of one length each
         length = index.size(1)
         # gathered as embeddings, whose backward pass adds up what the rows that share a state send back to it
@@ -180,8 +180,7 @@ def token_log_probs(model: Any, packed: Packed, states: Tensor, tokens: Tensor, 
 
 def _head(states: Tensor) -> Any:
     """The function that gives log-probabilities of tokens by the head."""
-    plain = states.device.type == "cpu" and states.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    return LogProbs if plain else ChunkedLogProbFunction
+    return LogProbs if fits(states) else ChunkedLogProbFunction
 
 
 def _tied(model: Any) -> bool:

