@@ -85,6 +85,9 @@ PLANNED = {  # where nothing has run
     + Counter(data=1, pretrain=10 + 2, train=11 * (2 * 10 + 3 * 2), tune=11, generate=10 + 220, grade=10 + 220),
     "snakemake --cores all --configfile configs/studies/mini-controls.yaml": EVIDENCE
     + Counter(data=1, pretrain=6 + 4, train=10 * (2 * 6 + 3 * 4), tune=10, generate=6 + 120, grade=6 + 120),
+    "snakemake --cores all rates --configfile configs/studies/mini-rates.yaml": Counter(
+        data=1, pretrain=4, train=11 * 8 * 4, tune_round=11, tune=11, rates=1
+    ),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE
     + Counter(data=1, fetch_model=1, train=5 * 6, generate=1 + 5 * 6, grade=1 + 5 * 6),
@@ -193,6 +196,7 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "python benchmarks/rollouts.py": "measures for minutes",
     "python benchmarks/rules.py": "measures for minutes",
     "python benchmarks/training_step.py --settings smollm2": "measures for minutes",
+    "python benchmarks/tuning.py": "reads all stored studies",
     "snakemake --configfile configs/studies/first.yaml --report results/first/report.html": "of a run on a GPU",
     "sed 's/^study: smollm2$/study: first/' configs/studies/smollm2.yaml > configs/studies/first.yaml": "written here",
     "snakemake --lint": "make lint runs it",
