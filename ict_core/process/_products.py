@@ -2,7 +2,7 @@
 
 That branch has no fused multiply-add. OpenBLAS is held to its kernels for Haswell, which Intel's and AMD's processors
 share, and the sizes of its blocks are constants of these kernels, so no cache's size decides where a sum is cut. The
-number of threads does where it is one or more; it is torch's, which the study states.
+number of threads does: it is torch's, which the study states.
 """
 
 from collections.abc import Callable, Iterator
