@@ -27,6 +27,7 @@ STUDY = "--study configs/studies/smoke.yaml"
 CELL = "--model mini-xs --variant ict-10 --seed 0"
 COMMANDS = {  # without its inputs; None where it has none, or asks for more than files
     "check": STUDY,
+    "cells": None,
     "data": None,
     "contamination": f"{STUDY} --train x --eval x --counts x --pairs x",
     "pretrain": f"{STUDY} --model mini-xs --eval x --out x",

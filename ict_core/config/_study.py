@@ -18,6 +18,7 @@ from ict_core.store import BASE_VARIANT, StudyFiles, base_number
 # what a model's file states beside what determines its weights, and beside what determines its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
+_NO_DIFFERENCE = {"method.name", "tuning.variant"}  # a replica has the rate of its method, and so the same training
 _NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
 
 Stage = Literal[
@@ -255,7 +256,7 @@ class Study:
         plain = replace(self, rates_of=None, tuned={})
         one, other = (plain.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
         different, equal = compare(one, other)
-        return Comparison([pair for pair in different if pair[0] != "method.name"], equal)
+        return Comparison([pair for pair in different if pair[0] not in _NO_DIFFERENCE], equal)
 
     def arms(self) -> dict[str, dict[str, Any]]:
         """Each variant beside the one that it varies (`of`), as JSON-able values.

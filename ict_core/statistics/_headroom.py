@@ -4,8 +4,7 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.statistics._arms import run_frame
-from ict_core.statistics._intervals import ROUNDING
-from ict_core.statistics._schemas import AVERAGE, BASE
+from ict_core.statistics._schemas import AVERAGE, BASE, ROUNDING
 
 HEADROOM_METRIC = "pass@4"  # of the base model: no other metric leaves it less room
 

@@ -17,10 +17,10 @@ from scipy import special
 from statsmodels.stats.proportion import proportion_confint
 
 from ict_core.errors import UserError
+from ict_core.statistics._schemas import ROUNDING
 
 LEVEL = 0.95
 DIFFERENCE_DF, LEVEL_DF = 2.0, 3.0  # the most degrees of freedom for each run but one (see :func:`two_way`)
-ROUNDING = 1e-12  # values (shares, about 1) closer than this differ by rounding alone
 
 Floats = NDArray[np.float64]
 

@@ -6,6 +6,8 @@ The schemas are for `records.write_frame` and `records.read_frame`. Values and d
 
 from ict_core.store import BASE_VARIANT
 
+ROUNDING = 1e-12  # values (shares, about 1) closer than this differ by rounding alone
+
 
 def _columns(kind: str, *names: str) -> dict[str, str]:
     return dict.fromkeys(names, kind)

@@ -7,6 +7,7 @@ from ._layout import NONE as NONE
 from ._layout import p_value as p_value
 from ._layout import percent as percent
 from ._layout import percent_interval as percent_interval
+from ._layout import value_text as value_text
 from ._registry import DECLARED as DECLARED
 from ._registry import INPUTS as INPUTS
 from ._registry import TABLES as TABLES
@@ -17,4 +18,3 @@ from ._token_study import token_texts_table as token_texts_table
 from ._write import csv as csv
 from ._write import markdown as markdown
 from ._write import write as write
-from .validity import value_text as value_text

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
+from ict_core.evidence import DETECTABLE, KEPT, RATE
+
 NONE = "—"
 SIGNIFICANCE = 0.05
 SYMMETRIC = 0.005  # sides of an interval whose lengths differ by no more, in shares, print as one half-width
@@ -40,6 +42,22 @@ def percent_interval(mean: float, low: float, high: float, signed: bool = False)
         limits = percent_range(low, high, signed) if signed else f"{number(100 * low, 0)}–{number(100 * high, 0)}"
         return f"{percent(mean, signed)} ({limits})"
     return f"{percent(mean, signed)} ± {percent((high - low) / 2)}"
+
+
+def value_text(gate: str, value: float, low: float, high: float) -> str:
+    """A value with its limits: percent (points), of the kept share a ratio, of a learning rate the rate itself."""
+    if math.isnan(value):
+        return NONE
+    if gate == RATE:
+        return f"{value:g}"
+
+    def shown(share: float) -> str:
+        return number(share, 2) if gate == KEPT else percent(share)
+
+    limits = f"{shown(low)} to {shown(high)}"
+    if math.isnan(low):
+        return shown(value)
+    return f"{shown(value)} ({limits})" if gate == DETECTABLE else f"{shown(value)} [{limits}]"
 
 
 def with_half(limits: Iterable[float], decimals: int, factor: float = 1, signed: bool = False) -> str:

@@ -1,12 +1,9 @@
 """Can this study tell? Its gates with what they found, and beside them headroom, rates at an edge, and power."""
 
-import math
-
 import pandas as pd
 
-from ict_core.evidence import DETECTABLE, KEPT, RATE
 from ict_core.tables._frames import Table, TableSettings
-from ict_core.tables._layout import NONE, by_row, number, p_value, percent
+from ict_core.tables._layout import NONE, by_row, p_value, value_text
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
@@ -20,22 +17,6 @@ TABLE = TableDeclaration(
     statistics=None,
     runs=("arms",),
 )
-
-
-def value_text(gate: str, value: float, low: float, high: float) -> str:
-    """A value with its limits: percent (points), of the kept share a ratio, of a learning rate the rate itself."""
-    if math.isnan(value):
-        return NONE
-    if gate == RATE:
-        return f"{value:g}"
-
-    def shown(share: float) -> str:
-        return number(share, 2) if gate == KEPT else percent(share)
-
-    limits = f"{shown(low)} to {shown(high)}"
-    if math.isnan(low):
-        return shown(value)
-    return f"{shown(value)} ({limits})" if gate == DETECTABLE else f"{shown(value)} [{limits}]"
 
 
 def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:

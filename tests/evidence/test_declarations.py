@@ -37,7 +37,12 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.statistics._schemas": ALL,
     "ict_core.statistics._pairing": ALL,
     "ict_core.statistics._metrics": {"Graded"},
-    "ict_core.statistics._deciding": {"BETTER", "IDENTICAL", "WORSE"},
+    "ict_core.statistics._deciding": {
+        "BETTER",
+        "IDENTICAL",
+        "WORSE",
+        "detectable",
+    },  # what a design finds, no test of data
     "ict_core.evidence._bench": {"MEAN_ONE", "SAME_SIGN", "controls_of"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._gates": {"FAILED", "KEPT"},
