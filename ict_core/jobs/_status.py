@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
+from ict_core.errors import Damaged
 from ict_core.jobs._causes import cause, last_lines
 from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job, train_job
 from ict_core.process import Reading, duration, is_held, read
@@ -90,7 +91,11 @@ def missing_cost(study: "Study", results: Path, stored: Mapping["Cell", Path]) -
             if cell not in stored and not local.manifests[stage].exists():
                 missing[kind] += 1
                 continue
-            job = (StoredOutcome(stored[cell]) if cell in stored else local).job(stage)
+            try:
+                job = (StoredOutcome(stored[cell]) if cell in stored else local).job(stage)
+            except Damaged:  # which is made anew
+                missing[kind] += 1
+                continue
             if "taken_over" not in job:
                 seconds.setdefault(kind, []).append(job["wall_seconds"])
     if not missing:

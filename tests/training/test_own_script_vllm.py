@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from ict_core.process import numerics
+
 SCRIPT = Path(__file__).with_name("own_script_vllm.py")
 
 
 def told(checkpoint, kind, mode, folder):
     out = folder / f"{kind}.json"
-    inherited = {name: value for name, value in os.environ.items() if name != "TORCHDYNAMO_DISABLE"}  # of these tests
+    inherited = {name: value for name, value in os.environ.items() if name not in numerics.PINS}  # those of these tests
     environment = inherited | {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1"}
     if kind == "trl":  # which takes 29500 where it is free, as any other vLLM of these tests would
         with socket.create_server(("localhost", 0)) as free:

@@ -86,7 +86,7 @@ PLANNED = {  # where nothing has run
     "snakemake --cores all --configfile configs/studies/mini-controls.yaml": EVIDENCE
     + Counter(data=1, pretrain=6 + 4, train=10 * 2 * 6 + 9 * 3 * 4, tune=9, generate=6 + 120, grade=6 + 120),
     "snakemake --cores all rates --configfile configs/studies/mini-rates.yaml": Counter(
-        data=1, pretrain=4, train=11 * 8 * 4, tune_round=11, tune=11, rates=1
+        data=1, pretrain=4 + 1, train=11 * 8 * 4, tune_round=11, tune=11, rates=1
     ),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE

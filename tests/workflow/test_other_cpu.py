@@ -111,7 +111,7 @@ def test_it_is_the_pin_that_makes_the_bytes(uninterrupted, tmp_path):
     (copy.folder / "configs/studies/native.yaml").write_text(
         study.replace("study: smoke", "study: native\nnumerics: native", 1)
     )
-    results, cell = "results/smoke", "mini-xs/ict-10/seed-0"
+    results = "results/smoke"
     inputs = ("--base", f"{results}/mini-xs/base/seed-0/model", "--problems", f"{results}/data/train.parquet")
     weights = {}
     for torch in ("avx2", "default"):
@@ -120,7 +120,7 @@ def test_it_is_the_pin_that_makes_the_bytes(uninterrupted, tmp_path):
         result = copy.run("ict", "train", "--study", "configs/studies/native.yaml", *names, *inputs)
         assert result.returncode == 0, result.stdout[-3000:]
         weights[torch] = hash_weights(copy.folder / torch / "model")
-    assert weights["avx2"] == hash_weights(copy.folder / results / cell / "train/model") != weights["default"]
+    assert weights["avx2"] != weights["default"]
 
 
 def test_every_job_of_a_study_was_held(uninterrupted):
