@@ -11,6 +11,7 @@ from ict_core.evidence._claims import Measure
 from ict_core.evidence._gates import failed, gates
 from ict_core.evidence._ledger import Entry, LedgerFrames
 from ict_core.evidence._stored import Settings, Stored
+from ict_core.evidence._tuning import remarks
 from ict_core.statistics import AVERAGE, BASE, HEADROOM_METRIC, VALIDITY, Graded, by_base, over_runs
 
 DECLARED, HEADROOM, RATE, DETECTABLE = "declared", "headroom", "rate", "detectable"
@@ -89,13 +90,12 @@ def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -
 
 
 def _rates(tuning: pd.DataFrame) -> Iterator[Row]:
-    """The arms whose chosen learning rate is the lowest or the highest of those that they tried."""
-    for (model, variant), rows in tuning.groupby(["model", "variant"], sort=False):
-        chosen = float(rows.loc[rows["chosen"], "rate"].iloc[0])
-        for edge, rate in (("lowest", rows["rate"].min()), ("highest", rows["rate"].max())):
-            if chosen == rate:
-                seeds = rows["seed"].nunique()
-                yield _row(RATE, model, f"learning rate of {variant}", f"the {edge} tried", value=chosen, seeds=seeds)
+    """The arms of whose learning rate something must be said: it lies at an edge of those tried, or none gains."""
+    for (model, variant), remark in remarks(tuning).items():
+        if remark:
+            rows = tuning[(tuning["model"] == model) & (tuning["variant"] == variant) & tuning["chosen"]]
+            chosen, seeds = float(rows["rate"].iloc[0]), rows["seed"].nunique()
+            yield _row(RATE, model, f"learning rate of {variant}", remark, value=chosen, seeds=seeds)
 
 
 def _detectable(settings: Settings, entries: Sequence[Entry]) -> Iterator[Row]:

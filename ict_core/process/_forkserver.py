@@ -238,7 +238,7 @@ class _Server:
         self._selector.register(client, selectors.EVENT_READ, pid)
         with contextlib.suppress(OSError):
             _send(client, {"pid": pid})
-        os.write(told, b"1")
+            os.write(told, b"1")  # an error where the job is gone already
         os.close(told)
 
     def _reap(self) -> None:

@@ -39,7 +39,7 @@ def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
         else "Values are percent or percent points with the 95 % interval over training runs (over base models where "
         "these are several); the kept share is a ratio with Fieller's interval. `gain` to `oracle` are gates: where "
         "one fails, no comparison of rules on that model is testable. `headroom`: the level of the untrained model. "
-        "`rate`: arms whose learning rate lies at the edge of those tried. `detectable`: the smallest difference that "
-        "the claims of a family would have found, after their correction."
+        "`rate`: arms whose learning rate lies at the edge of those tried, or that gain at no rate. `detectable`: the "
+        "smallest difference that the claims of a family would have found, after their correction."
     )
     return Table("validity", validity, shown, caption, keys=1)

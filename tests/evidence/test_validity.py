@@ -12,8 +12,7 @@ from test_ledger import claim, difference
 from ict_core.evidence import LedgerFrames, Measure, Stored, failed, gates, ledger, stability, validity_frame
 from ict_core.seeding import generator
 from ict_core.statistics import NOT_TESTABLE, NOT_TESTED, SUPPORTED, Graded, detectable, run_frame
-from ict_core.store import REPOSITORY, StudyFiles, read_manifest, write_manifest
-from ict_core.store.records import SCORES
+from ict_core.store import REPOSITORY, StudyFiles, read_manifest, records, write_manifest
 
 ICT = {"ict-10": BASES + 0.25 + NOISE[::-1]}
 BAD = GOOD | ICT | {"random-10": BASES + 0.1 + NOISE[::-1] / 2}
@@ -32,7 +31,7 @@ def frames(arms):
         for seed in range(6)
     ]
     table = pd.DataFrame(quantities, columns=["model", "variant", "seed", "quantity", "value"])
-    graded = Graded(pd.DataFrame(columns=list(SCORES)))
+    graded = Graded(pd.DataFrame(columns=list(records.SCORES)))
     return LedgerFrames(both, table, {}, graded, failed(gates(VALIDITY, both, 0.02)))
 
 
@@ -63,14 +62,19 @@ def test_a_claim_on_benchmarks_without_headroom_says_so():
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
+def gated(tmp_path_factory):
     """The stored default study, as if it had declared gates on the arms that it has, and 5 points of headroom."""
     folder = shutil.copytree(REPOSITORY / "results/reference/mini", tmp_path_factory.mktemp("gated") / "mini")
     settings = read_manifest(StudyFiles(folder).settings)
     declared = VALIDITY.changed(oracle="entropy-20", oracle_control="random-10", headroom_points=5.0)
     settings["evidence"]["validity"] = declared.dump()
     write_manifest(StudyFiles(folder).settings, settings)
-    return Stored(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stored(gated):
+    return Stored(gated)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +114,20 @@ def test_arms_at_the_edge_of_the_rates_that_they_tried_are_named(stored, made):
     assert rows[["of", "value", "outcome"]].to_numpy().tolist() == [
         ["learning rate of ict-10", 1e-4, "the lowest tried"],
         ["learning rate of random-10", 1e-4, "the lowest tried"],
+    ]
+
+
+def test_rates_with_the_base_models_rewards_beside_them_have_the_same_edges(gated, stored, tmp_path):
+    """A study of today records the base model's reward too, at rate 0, which is none of the rates tried."""
+    folder = shutil.copytree(gated, tmp_path / "mini")
+    tuning = records.read_frame(StudyFiles(folder).frame("tuning"), records.TUNING)
+    base = tuning.drop_duplicates(["model", "variant", "seed"]).assign(rate=0.0, chosen=False)
+    base["reward"] = base["variant"].map({"ict-10": 1.0}).fillna(0.0)  # above and below all that was reached
+    records.write_frame(pd.concat([tuning, base]), StudyFiles(folder).frame("tuning"), records.TUNING)
+    frame = validity_frame(Stored(folder), run_frame(stored.frame("scores"), averaged=stored.averaged), [], None)
+    assert frame.query("gate == 'rate'")[["of", "outcome"]].to_numpy().tolist() == [
+        ["learning rate of ict-10", "the lowest tried; gains at no rate"],
+        ["learning rate of random-10", "the lowest tried"],
     ]
 
 
