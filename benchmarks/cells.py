@@ -40,10 +40,7 @@ def copy(folder: Path, study: str, method: str, seeds: int, pretraining: int | N
     if pretraining is not None:
         file = folder / f"configs/models/{model}.yaml"
         file.write_text(re.sub(r"^  steps: \d+", f"  steps: {pretraining}", file.read_text(), flags=re.MULTILINE))
-    grid = f"grid:\n  - models: [{model}]\n    methods: [{method}]\n    seeds: {list(range(seeds))}\n"
-    text = re.sub(r"^  validity:.*\n(?:    .*\n)*", "", text, flags=re.MULTILINE)  # whose arms are not in this grid
-    text = text[: text.index("grid:")].replace(f"study: {study}\n", "study: timed\n", 1)
-    (folder / "configs/studies/timed.yaml").write_text(f"{text}{grid}baselines: [{method}]\n")
+    (folder / "configs/studies/timed.yaml").write_text(report.timed_study(text, model, [method], seeds))
 
 
 def snakemake(folder: Path, targets: list[str], forked: str | None) -> tuple[float, float]:

@@ -49,11 +49,9 @@ def study(folder: Path, methods: list[str], steps: int, prompts: int) -> Path:
     for key, value in {**size, "steps": steps, "lr_warmup_steps": min(5, steps - 1)}.items():
         text = re.sub(rf"^{key}: \d+", f"{key}: {value}", text, flags=re.MULTILINE)
     (configs / "training/timed.yaml").write_text(text)
-    text = (configs / "studies/mini.yaml").read_text()
-    text = text[: text.index("grid:")].replace("study: mini\n", "study: timed\nnumerics: portable\n", 1)
-    grid = f"grid:\n  - models: [mini-s]\n    methods: [{', '.join(methods)}]\n    seeds: [0]\n"
+    text = report.timed_study((configs / "studies/mini.yaml").read_text(), "mini-s", methods, 1)
     file = configs / "studies/timed.yaml"
-    file.write_text(text.replace("training: mini\n", "training: timed\n", 1) + grid + f"baselines: [{methods[0]}]\n")
+    file.write_text("numerics: portable\n" + text.replace("training: mini\n", "training: timed\n", 1))
     return file
 
 

@@ -3,7 +3,6 @@
 What is wrong within one section its `faults` say; here the files are held against each other.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +21,7 @@ from ict_core.config._tuning import StoredRates
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository, show_value
 from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
-from ict_core.store import BASE_VARIANT, StudyFiles, base_number, read_manifest, stored_folder
+from ict_core.store import BASE_VARIANT, StudyFiles, base_number, hash_file, read_manifest, stored_folder
 
 # what a file of each folder of `configs` holds that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
@@ -215,7 +214,7 @@ def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None
     """The rates that a stored study chose; None where a problem was noted."""
     file = StudyFiles(repository(path) / stored_folder(name)).rates
     if file.is_file():
-        return StoredRates(name, hashlib.sha256(file.read_bytes()).hexdigest(), read_manifest(file))
+        return StoredRates(name, hash_file(file), read_manifest(file))
     known = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
     mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {closest(name, known)}")
     return None
@@ -234,11 +233,11 @@ def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
         for key, then, now in compare(arm["config"], here).different[:1]:
             told = f"{rates.study!r} chose the rate of {model}/{variant} with {key} {show_value(then)}"
             yield Fault("rates_of", f"{told}, here it is {show_value(now)}; allowed: the same in both")
-    tuned = {(seed, base_number(seed, stored["seeds_per_base"] or 1)) for seed in stored["tuning"]["seeds"]}
-    own = {(cell.seed, base_number(cell.seed, study.seeds_per_base or 1)) for cell in study.cells()}
-    for seed in sorted(
-        {seed for seed, base in own if {seed} & {s for s, _ in tuned} or {base} & {b for _, b in tuned}}
-    ):
+    tuned = stored["tuning"]["seeds"]
+    bases = {base_number(seed, stored["seeds_per_base"] or 1) for seed in tuned}
+    for seed in sorted({cell.seed for cell in study.cells()}):
+        if seed not in tuned and base_number(seed, study.seeds_per_base or 1) not in bases:
+            continue
         yield Fault("grid", f"seed {seed} or its base model tuned in {rates.study!r}; allowed: seeds that did not")
 
 

@@ -18,6 +18,7 @@ from ict_core.statistics import (
     ALPHA,
     AVERAGE,
     BASE,
+    ROUNDING,
     Estimate,
     Floats,
     over_runs,
@@ -29,7 +30,6 @@ from ict_core.statistics import (
 PASSED, FAILED, NOT_MEASURED = "passed", "failed", "not measured"
 GAIN, CEILING, KEPT, REPLICA, ORACLE = "gain", "ceiling", "kept", "replica", "oracle"
 _GAINS: Metric = "pass@1"  # in which learning itself is measured
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _differences(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Ma
 
 def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:
     """A limit that is NaN is none."""
-    return _Decision(value, math.nan, bool(value.mean >= bound - _ROUNDING and value.low > lower))
+    return _Decision(value, math.nan, bool(value.mean >= bound - ROUNDING and value.low > lower))
 
 
 def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
@@ -133,7 +133,7 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         f"{v.baseline} ends too near the ceiling",
         (v.baseline,),
         {str(model): values for model, values in levels.groupby("model", sort=False)["value"]},
-        lambda x: _Decision(over_runs(x).of_share(), math.nan, bool(x.mean() <= most / 100 + _ROUNDING)),
+        lambda x: _Decision(over_runs(x).of_share(), math.nan, bool(x.mean() <= most / 100 + ROUNDING)),
     )
     both = {m: pd.concat([random[m], gain[m]], axis=1, join="inner") for m in random if m in gain}
     yield _Plan(

@@ -70,6 +70,7 @@ from ._schemas import FAMILIES as FAMILIES
 from ._schemas import GAIN as GAIN
 from ._schemas import RANKS as RANKS
 from ._schemas import RERUN as RERUN
+from ._schemas import ROUNDING as ROUNDING
 from ._schemas import SHARED_RATE as SHARED_RATE
 from ._schemas import SINGLE_LOGIT as SINGLE_LOGIT
 from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS

@@ -14,7 +14,7 @@ from pydantic import Field
 from ict_core.config import Name, Section, read_section
 from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
-from ict_core.evidence import ArmVariation
+from ict_core.evidence import ArmVariation, tuned_as
 from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL
 from ict_core.tables._layout import NONE, by_row, percent_interval
 
@@ -156,6 +156,11 @@ REMARK = (
     "Remark: an own rate at the edge of those tried, beyond which another might be better; or that the variant gains "
     "at no rate, as at none its reward less the base model's (of the first step) is above its standard error."
 )
+
+
+def tuned_arms(rows: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> list[tuple[str, str]]:
+    """The (model, variant) whose tuning gives each row's variant its learning rate."""
+    return [(model, tuned_as(variant, arms)) for model, variant in zip(rows["model"], rows["variant"], strict=True)]
 
 
 def gains(rows: pd.DataFrame) -> list[str]:

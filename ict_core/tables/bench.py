@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of, tuned_as
+from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
 from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL, both_ways, detectable, seed_range
-from ict_core.tables._frames import OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order
+from ict_core.tables._frames import OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, tuned_arms
 from ict_core.tables._layout import NONE, SIGNIFICANCE, number, percent, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
@@ -104,8 +104,7 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
         positive,
     ):
         arms = arms.merge(frame, on=_KEY, how="left")
-    tuned = [(m, tuned_as(v, settings.arms)) for m, v in zip(arms["model"], arms["variant"], strict=True)]
-    return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned])
+    return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned_arms(arms, settings.arms)])
 
 
 def _found(row: Mapping[Any, Any]) -> str:

@@ -4,9 +4,19 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.evidence import remarks, tuned_as
+from ict_core.evidence import remarks
 from ict_core.statistics import AVERAGE, BASE, GAIN, both_ways
-from ict_core.tables._frames import OF_BASE, OVER_BASE, PASS_METRICS, REMARK, Table, TableSettings, gains, in_order
+from ict_core.tables._frames import (
+    OF_BASE,
+    OVER_BASE,
+    PASS_METRICS,
+    REMARK,
+    Table,
+    TableSettings,
+    gains,
+    in_order,
+    tuned_arms,
+)
 from ict_core.tables._layout import NONE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
@@ -59,7 +69,7 @@ def rates_table(
     chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first()
     frames = [_numbers(*frames, reference).assign(rates=name) for name, frames in views.items()]
     numbers, said = pd.concat(frames, ignore_index=True), remarks(tuning)
-    arms = [(m, tuned_as(v, settings.arms)) for m, v in zip(numbers["model"], numbers["variant"], strict=True)]
+    arms = tuned_arms(numbers, settings.arms)
     numbers = numbers.assign(rate=[chosen[arm] for arm in arms], remark=[said[arm] for arm in arms])
     numbers.loc[numbers["rates"] == SHARED, ["rate", "remark"]] = settings.recipe_rate, ""
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}

@@ -5,10 +5,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import gone, waited_for
 
 from ict_core.process import _forkserver as forkserver
 from ict_core.process import _supervise as supervise
@@ -64,20 +64,6 @@ def server(environment) -> subprocess.Popen:
 def client(environment: dict[str, str], *arguments: str) -> subprocess.Popen:
     command = [sys.executable, "-c", CLIENT, *arguments]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def waited_for(condition) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 @pytest.fixture

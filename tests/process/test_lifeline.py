@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import gone, waited_for
 
 from ict_core.process import _lifeline as lifeline
 
@@ -49,20 +49,6 @@ def begun(tmp_path):
     for process in processes:
         process.kill()
         process.wait()
-
-
-def waited_for(condition) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 def that_name(folder: Path) -> list[int]:

@@ -1,5 +1,6 @@
 """One arithmetic step, written directly or worked digit by digit, and the forks between the two."""
 
+import itertools
 import operator
 import re
 from dataclasses import dataclass
@@ -62,17 +63,15 @@ def fork_offsets(completion: str) -> list[int]:
     return [match.start(1) for match in _FORK.finditer(completion)]
 
 
-def token_texts(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[str]:
-    """The text of each token by itself, a special one's too."""
-    return [str(text) for text in tokenizer.batch_decode([[token] for token in ids])] if ids else []
+def token_spans(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[str, list[range]]:
+    """The text of a response, special tokens' too, and where in it each token's characters stand."""
+    texts = [str(text) for text in tokenizer.batch_decode([[token] for token in ids])] if ids else []
+    ends = itertools.accumulate(map(len, texts), initial=0)
+    return "".join(texts), [range(*of_token) for of_token in itertools.pairwise(ends)]
 
 
 def fork_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[bool]:
     """Whether each token of a response decides between a direct and a worked step (``=`` or ``:``)."""
-    texts = token_texts(tokenizer, ids)
-    forks = set(fork_offsets("".join(texts)))
-    marks, start = [], 0
-    for text in texts:
-        marks.append(bool(text) and start in forks)
-        start += len(text)
-    return marks
+    text, spans = token_spans(tokenizer, ids)
+    forks = set(fork_offsets(text))
+    return [bool(span) and span.start in forks for span in spans]

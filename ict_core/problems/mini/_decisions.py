@@ -4,7 +4,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ict_core.problems.mini._arithmetic import token_texts
+from ict_core.problems.mini._arithmetic import token_spans
 from ict_core.problems.mini._problems import Problem, problem_of
 
 if TYPE_CHECKING:
@@ -64,10 +64,6 @@ def decision_tokens(tokenizer: "PreTrainedTokenizerBase", prompt: str, ids: list
     Raises:
         ValueError: the prompt is none of the mini world's.
     """
-    texts = token_texts(tokenizer, ids)
-    deciding = set(decision_offsets(problem_of(prompt), "".join(texts)))
-    marks, start = [], 0
-    for text in texts:
-        marks.append(not deciding.isdisjoint(range(start, start + len(text))))
-        start += len(text)
-    return marks
+    text, spans = token_spans(tokenizer, ids)
+    deciding = set(decision_offsets(problem_of(prompt), text))
+    return [not deciding.isdisjoint(span) for span in spans]
