@@ -64,6 +64,9 @@ class Training(Section):
     updates_per_rollout: Count | None = Field(default=None, exclude_if=is_absent)  # of each whole batch; absent: 1
     learning_rate: float = Field(gt=0)
     lr_warmup_steps: int = Field(ge=0)
+    lr_schedule: Literal["linear"] | None = Field(  # after the warm-up to 0 by a straight line; absent: constant
+        default=None, exclude_if=is_absent
+    )
     weight_decay: float = Field(ge=0)
     grad_clip: float = Field(gt=0)
     adam_betas: tuple[Beta, Beta]

@@ -327,7 +327,7 @@ def grpo_config(
         epsilon_high=training.clip_high,
         mask_truncated_completions=False,
         learning_rate=training.learning_rate,
-        lr_scheduler_type="constant_with_warmup",
+        lr_scheduler_type=training.lr_schedule or "constant_with_warmup",
         warmup_steps=training.lr_warmup_steps,
         weight_decay=training.weight_decay,
         max_grad_norm=training.grad_clip,
