@@ -170,12 +170,15 @@ class Architecture(Section):
 
 
 class Pretraining(Section):
-    """Next-token training of the base model on generated worked solutions, each read once."""
+    """Next-token training of the base model on generated solutions, each read once."""
 
     steps: Count
     batch_sequences: Count
     muon_lr: float = Field(gt=0)
     adamw_lr: float = Field(gt=0)
+    slips: float | None = Field(  # the share of unworked steps with a wrong result in the text; absent: none
+        default=None, gt=0, le=1, exclude_if=is_absent
+    )
     seed: Seed
 
 

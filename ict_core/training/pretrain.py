@@ -103,7 +103,7 @@ def _batches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """(input ids, labels), each (sequences, longest) and right-padded; the order is drawn from the seed."""
     size = rule.batch_sequences
-    documents = list(pretraining_documents(rule.seed, rule.steps * size, held_out))
+    documents = list(pretraining_documents(rule.seed, rule.steps * size, held_out, rule.slips or 0.0))
     prompts = tokenizer([p for p, _ in documents])["input_ids"]
     completions = tokenizer([c for _, c in documents])["input_ids"]
     rows = [(p, [*c, tokenizer.eos_token_id]) for p, c in zip(prompts, completions, strict=True)]

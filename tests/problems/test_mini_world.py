@@ -119,6 +119,36 @@ def test_more_problems_than_a_family_has_are_refused(monkeypatch):
         evaluation_problems(0, {"mini-stem": ("stem", 4)})
 
 
+def read(completion):
+    """Each step's numbers and whether it is worked, and the answer, by a reading of its own."""
+    found = re.findall(r" (\d+)([-+*])(\d+)(=|:(?:[^;]*);)(\d+)\.", completion)
+    return [(int(a), op, int(b), way != "=", int(c)) for a, op, b, way, c in found], completion.rpartition("{")[2][:-1]
+
+
+def test_slips_are_in_direct_results_alone_and_the_solution_goes_on_with_them():
+    plain, slipped = (list(pretraining_documents(5, 4000, set(), slips)) for slips in (0.0, 0.8))
+    wrong = direct = 0
+    for (prompt, without), (same, completion) in zip(plain, slipped, strict=True):
+        steps, answer = read(completion)
+        assert same == prompt and [s[3] for s in steps] == [s[3] for s in read(without)[0]]
+        assert [s[0] for s in steps[1:]] == [s[4] for s in steps[:-1]]
+        for a, operation, b, worked, result in steps:
+            right = {"+": a + b, "-": a - b, "*": a * b}[operation]
+            if result != right:
+                digits = str(right)
+                assert not worked and len(str(result)) == len(digits)
+                assert sum(x != y for x, y in zip(str(result), digits, strict=True)) == 1
+            direct, wrong = direct + (not worked), wrong + (result != right)
+        if "tens A<2" in prompt or "Ends A<2" in prompt:
+            digit = steps[-1][4] // (10 if "tens" in prompt else 1) % 10
+            answer_is = "A" if digit < 2 else "B" if digit < 5 else "C" if digit < 8 else "D"
+        else:
+            answer_is = str(steps[-1][4])
+        assert answer == answer_is
+    assert direct > 2000 and 0.75 < wrong / direct < 0.82  # a few would take a later step below 0
+    assert plain == list(pretraining_documents(5, 4000, set()))
+
+
 @pytest.mark.slow
 def test_the_prompt_template_is_the_prompt():
     problem = FAMILIES["word"](generator(0, "template"))

@@ -223,6 +223,17 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
     assert any(not torch.equal(first[name], other[name]) for name in first)
 
 
+@pytest.mark.slow
+def test_a_linear_schedule_falls_to_0_after_its_warm_up_and_a_constant_one_does_not(tiny_checkpoint, problems, tmp_path):
+    rates = {}
+    for schedule in (None, "linear"):
+        training = recipe(steps=6, lr_warmup_steps=2, lr_schedule=schedule)
+        _, log = run(tiny_checkpoint, problems, training, GRPO, tmp_path / str(schedule))
+        rates[schedule] = log.steps()["learning_rate"].tolist()
+    assert rates[None] == pytest.approx([0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3])
+    assert rates["linear"] == pytest.approx([0, 5e-4, 1e-3, 7.5e-4, 5e-4, 2.5e-4])
+
+
 def test_another_rule_leaves_order_and_first_rollouts_alone(tiny_checkpoint, problems, tmp_path):
     orders, logs = [], []
     for method in (GRPO, top(Fraction(1, 4), "random")):

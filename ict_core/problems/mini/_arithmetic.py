@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -39,9 +41,17 @@ class Step:
     def result(self) -> int:
         return _COMPUTE[self.operation](self.left, self.right)
 
-    def direct(self) -> str:
-        """For example ``47+38=85.``"""
-        return f"{self.expression}={self.result}."
+    def direct(self, written: int | None = None) -> str:
+        """For example ``47+38=85.``, or with another number ``written`` in the place of the result."""
+        return f"{self.expression}={self.result if written is None else written}."
+
+    def slip(self, rng: np.random.Generator) -> int:
+        """The result with one digit wrong: any of its digits, each other digit equally likely, no zero in front."""
+        digits = list(str(self.result))
+        place = int(rng.integers(len(digits)))
+        others = [d for d in "0123456789" if d != digits[place] and (d != "0" or place or len(digits) == 1)]
+        digits[place] = others[rng.integers(len(others))]
+        return int("".join(digits))
 
     def worked(self) -> str:
         """From the units up, with carries: ``47+38:7+8=15,4+3+1=8;85.``"""

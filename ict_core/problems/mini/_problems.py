@@ -46,10 +46,19 @@ class Problem:
     def prompt(self) -> str:
         return TEMPLATE.format(question=self.question)
 
-    def solution(self, worked: Sequence[bool]) -> str:
-        """The completion that follows the prompt, each step written worked or direct."""
-        parts = [s.worked() if w else s.direct() for s, w in zip(self.steps, worked, strict=True)]
-        return " " + " ".join([*parts, f"\\boxed{{{self.answer}}}"])
+    def solution(self, worked: Sequence[bool], slip: Callable[[Step], int] = lambda step: step.result) -> str:
+        """The completion that follows the prompt, each step written worked or direct.
+
+        Of a direct step ``slip`` gives the number that is written as its result, with which the next steps go on; a
+        ValueError where one of these falls below 0.
+        """
+        parts, left = [], self.steps[0].left
+        for of_question, shown in zip(self.steps, worked, strict=True):
+            step = Step(left, of_question.operation, of_question.right)
+            left = step.result if shown else slip(step)
+            parts.append(step.worked() if shown else step.direct(left))
+        answer = _letter(left, _unit(self.question)) if self.letter else str(left)
+        return " " + " ".join([*parts, f"\\boxed{{{answer}}}"])
 
 
 def problem_of(prompt: str) -> Problem:
@@ -67,8 +76,13 @@ def problem_of(prompt: str) -> Problem:
     for sign, right in operands:
         steps.append(Step(left, _SIGNS[sign], int(right)))
         left = steps[-1].result
-    unit = next((unit for words, unit in _UNITS.items() if words in asked[1]), None)
+    unit = _unit(asked[1])
     return Problem(asked[1], tuple(steps), _letter(left, unit) if unit else "")
+
+
+def _unit(question: str) -> int:
+    """Of the digit that a choice asks for; 0 of a question without a choice."""
+    return next((unit for words, unit in _UNITS.items() if words in question), 0)
 
 
 def _letter(result: int, unit: int) -> str:
@@ -196,12 +210,16 @@ def training_problems(seed: int, count: int, held_out: set[str]) -> pd.DataFrame
     return pd.DataFrame([_row("train", f"train-{i:05d}", p) for i, p in enumerate(problems)])
 
 
-def pretraining_documents(seed: int, count: int, held_out: set[str]) -> Iterator[tuple[str, str]]:
+def pretraining_documents(
+    seed: int, count: int, held_out: set[str], slips: float = 0.0
+) -> Iterator[tuple[str, str]]:
     """(prompt, completion) pairs; every step is worked or direct with probability one half.
 
-    A prompt may occur more than once, a held-out one never.
+    A direct step has a wrong result with the probability ``slips`` (not where a later step would fall below 0), with
+    which the solution goes on to its answer; a worked one never. A prompt may occur more than once, a held-out one
+    never.
     """
-    rng = generator(seed, "pretraining")
+    rng, errors = generator(seed, "pretraining"), generator(seed, "slips")
     families, weights = list(PRETRAINING_MIX), np.array(list(PRETRAINING_MIX.values()))
     made = 0
     while made < count:
@@ -210,7 +228,14 @@ def pretraining_documents(seed: int, count: int, held_out: set[str]) -> Iterator
         worked = rng.random(len(problem.steps)) < 0.5
         if problem.prompt not in held_out:
             made += 1
-            yield problem.prompt, problem.solution(worked.tolist())
+            yield problem.prompt, _written(problem, worked.tolist(), slips, errors)
+
+
+def _written(problem: Problem, worked: list[bool], slips: float, rng: np.random.Generator) -> str:
+    try:
+        return problem.solution(worked, lambda step: step.slip(rng) if rng.random() < slips else step.result)
+    except ValueError:
+        return problem.solution(worked)
 
 
 def _row(benchmark: str, identifier: str, problem: Problem) -> dict[str, str]:
