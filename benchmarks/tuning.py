@@ -5,8 +5,8 @@
     python benchmarks/tuning.py --quick             # of rewards that are made up
 
 A row a method: the rate that all trainings choose; those that the first half and the first quarter of their steps
-choose (`steps`); of all ways to take half of the seeds, how many choose another rate by these alone, and how many do by
-`halving` (the better half of the rates on all seeds). What a choice costs is how much lower its reward is in the full
+choose (`steps`); of all ways to take half of the seeds, how many choose another rate by these alone; and of all orders of the
+seeds, how many choose another by `halving`. What a choice costs is how much lower its reward is in the full
 tuning, in points, on average.
 """
 
@@ -40,12 +40,13 @@ def on(rewards: Mapping[str, Mapping[str, float]], seeds: Iterable[int]) -> Rewa
     return {rate: {str(seed): of_rate[str(seed)] for seed in seeds} for rate, of_rate in rewards.items()}
 
 
-def halving(rewards: Rewards, first: tuple[int, ...], rest: tuple[int, ...], recipe: float) -> float:
-    """The rate that successive halving chooses which begins with these seeds."""
-    tuning = Tuning(rates=tuple(sorted(map(float, rewards))), seeds=(*first, *rest), halving=True)
-    tried = on(rewards, first)
-    for rate, seed in further(tuning, tried, 1, recipe):
-        tried[f"{rate:g}"][str(seed)] = rewards[f"{rate:g}"][str(seed)]
+def halving(rewards: Rewards, seeds: tuple[int, ...], recipe: float) -> float:
+    """The rate that successive halving chooses, which takes the seeds in this order."""
+    tuning = Tuning(rates=tuple(sorted(map(float, rewards))), seeds=seeds, halving=True)
+    tried = on(rewards, tuning.first_seeds)
+    for number in range(1, tuning.rounds):
+        for rate, seed in further(tuning, tried, number, recipe):
+            tried[f"{rate:g}"][str(seed)] = rewards[f"{rate:g}"][str(seed)]
     return best_rate(mean_rewards(tried), recipe)
 
 
@@ -60,7 +61,7 @@ def row(name: str, logs: pd.DataFrame, recipe: float) -> tuple[dict[str, str], d
         "half of the steps": [best_rate(mean_rewards(rewards_of(logs, 1 / 2)), recipe)],
         "a quarter of the steps": [best_rate(mean_rewards(rewards_of(logs, 1 / 4)), recipe)],
         "half of the seeds": [best_rate(mean_rewards(on(full, half)), recipe) for half in halves],
-        "halving": [halving(full, half, tuple(seed for seed in seeds if seed not in half), recipe) for half in halves],
+        "halving": [halving(full, order, recipe) for order in itertools.permutations(seeds)],
     }
     line, counts = {"method": name, "all trainings": f"{best:g}"}, {}
     for way, chosen in ways.items():

@@ -1,5 +1,6 @@
 """Equal tuning: every variant tries the same learning rates with the same seeds before it trains."""
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ class Tuning(Section):
     seeds: tuple[Seed, ...] = Field(min_length=1)  # that no cell of the grid has, nor a base model of the grid
     steps: Count | None = Field(default=None, exclude_if=is_absent)  # of each, the recipe's first; absent: all of them
     extend: bool = Field(default=False, exclude_if=operator.not_)  # two rates more beyond an edge that is the best
-    halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on half the seeds, the best half on all
+    halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on one seed, the best half on two, ...
 
     def faults(self) -> Iterator[Fault]:
         yield from repeated("seeds", self.seeds)
@@ -40,14 +41,22 @@ class Tuning(Section):
             yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
 
     @property
+    def seed_counts(self) -> tuple[int, ...]:
+        """On how many of the seeds rates are tried, one round after the other; with halving twice as many each time."""
+        counts = [1] if self.halving else []
+        while counts and 2 * counts[-1] < len(self.seeds):
+            counts.append(2 * counts[-1])
+        return (*counts, len(self.seeds))
+
+    @property
     def rounds(self) -> int:
         """After how many rounds of trainings the rate is chosen."""
-        return 1 + self.extend + self.halving
+        return self.extend + len(self.seed_counts)
 
     @property
     def first_seeds(self) -> tuple[int, ...]:
-        """The seeds of the first rounds: with halving half of them, rounded up."""
-        return self.seeds[: math.ceil(len(self.seeds) / 2)] if self.halving else self.seeds
+        """The seeds of the first round, and of the rates beyond an edge."""
+        return self.seeds[: self.seed_counts[0]]
 
     def beyond(self) -> tuple[float, ...]:
         """Two rates below the grid and two above it, in the grid's mean ratio, of two digits each."""
@@ -68,10 +77,12 @@ class Tuning(Section):
     def more(self, variants: int) -> str:
         """How many trainings the later rounds of so many variants may ask for, in words; empty if none."""
         extended = 2 if self.extend else 0
-        halved = math.ceil((len(self.rates) + extended) / 2) if self.halving else 0
-        most = extended * len(self.first_seeds) + halved * (len(self.seeds) - len(self.first_seeds))
+        most, rates = extended * len(self.first_seeds), len(self.rates) + extended
+        for before, count in itertools.pairwise(self.seed_counts):
+            rates = math.ceil(rates / 2)
+            most += rates * (count - before)
         why = ["two rates beyond an edge that is the best"] if self.extend else []
-        why += ["the better half of the rates on the other seeds"] if self.halving else []
+        why += ["the better half of the rates on more seeds, again and again"] if self.halving else []
         told = f"at most {most} more trainings of each of {variants} methods to choose its learning rate"
         return f"{told}: {', then '.join(why)}" if most else ""
 

@@ -33,7 +33,7 @@ def first_reward(log: pd.DataFrame) -> float:
 def mean_rewards(rewards: Mapping[str, Mapping[str, float]]) -> dict[float, float]:
     """The mean over the seeds at each rate, from the reward of each rate and seed as ``rate.json`` holds them.
 
-    Only of the rates tried with most seeds: with halving the others have been left behind.
+    Only of the rates tried with most seeds: with halving the others were left behind.
     """
     most = max(map(len, rewards.values()))
     return {float(rate): sum(of.values()) / most for rate, of in rewards.items() if len(of) == most}
@@ -57,16 +57,18 @@ def _best_first(means: Mapping[float, float], recipe: float) -> list[float]:
 def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: int, recipe: float) -> list[Trial]:
     """The trainings, each a rate and a seed, that the next round asks for after the round `number`, from 1 on.
 
-    First, with `extend`, two rates beyond the edge of the grid if the best lies there; last, with `halving`, the better
-    half of the rates, rounded up, on the seeds that are left.
+    First, with `extend`, two rates beyond the edge of the grid if the best lies there; then, with `halving`, the better
+    half of the rates that are left, rounded up, on the next seeds.
     """
-    best = _best_first(mean_rewards(rewards), recipe)
+    means = mean_rewards(rewards)
+    best = _best_first(means, recipe)
     if tuning.extend and number == 1:
         beyond = tuning.beyond()
         rates = {tuning.rates[0]: beyond[:2], tuning.rates[-1]: beyond[2:]}.get(best[0], ())
         return [(rate, seed) for rate in rates for seed in tuning.first_seeds]
-    half = best[: math.ceil(len(rewards) / 2)]
-    return [(rate, seed) for rate in sorted(half) for seed in tuning.seeds if seed not in tuning.first_seeds]
+    before, count = tuning.seed_counts[number - tuning.extend - 1 :][:2]
+    half = best[: math.ceil(len(means) / 2)]
+    return [(rate, seed) for rate in sorted(half) for seed in tuning.seeds[before:count]]
 
 
 def check_rewards(logs: pd.DataFrame, choice: Mapping[str, Any], recipe: float) -> list[str]:

@@ -153,11 +153,14 @@ def test_a_training_that_tunes_may_be_shorter_and_no_other(configs):
 
 def test_rounds_ask_for_so_many_trainings_by_hand():
     tuning = Tuning(rates=(1e-4, 3e-4, 9e-4), seeds=(900, 901, 902), extend=True, halving=True)
-    assert tuning.first() == [(rate, seed) for rate in (1e-4, 3e-4, 9e-4) for seed in (900, 901)]
-    assert tuning.beyond() == (1.1e-5, 3.3e-5, 2.7e-3, 8.1e-3) and tuning.rounds == 3
-    assert len(tuning.later()) == 3 * 1 + 4 * 3  # the third seed; two rates below or above with every seed
-    assert "at most 7 more trainings of each of 5 methods" in tuning.more(5)  # 2 rates x 2 seeds, 3 rates x 1 seed
+    assert tuning.first() == [(rate, 900) for rate in (1e-4, 3e-4, 9e-4)]
+    assert tuning.seed_counts == (1, 2, 3)
+    assert tuning.beyond() == (1.1e-5, 3.3e-5, 2.7e-3, 8.1e-3) and tuning.rounds == 4
+    assert len(tuning.later()) == 3 * 2 + 4 * 3  # the other seeds; two rates below or above with every seed
+    assert "at most 7 more trainings of each of 5 methods" in tuning.more(5)  # 2 x 1, 3 rates x 1 seed, 2 x 1
     assert Tuning(rates=(1e-4, 3e-4), seeds=(900,)).more(5) == ""
+    eight = Tuning(rates=(1e-4, 2e-4, 3e-4, 4e-4, 5e-4, 6e-4, 7e-4, 8e-4), seeds=(1, 2, 3, 4), halving=True)
+    assert eight.seed_counts == (1, 2, 4) and "at most 8 more" in eight.more(5)  # 4 rates x 1 seed, 2 x 2
 
 
 def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twin_in_nothing_else(configs):

@@ -81,13 +81,7 @@ def test_the_base_model_s_reward_is_that_of_the_first_step():
     assert first_reward(pd.DataFrame({"step": [3, 0, 1], "reward": [0.8, 0.1, 0.2]})) == 0.1
 
 
-GRID = Tuning(rates=(1e-4, 2e-4, 4e-4), seeds=(900, 901, 902), extend=True, halving=True)
-
-
-def rewards_at(*of_rates):
-    return {
-        f"{rate:g}": {"900": reward, "901": reward} for rate, reward in zip((1e-4, 2e-4, 4e-4), of_rates, strict=True)
-    }
+GRID = Tuning(rates=(1e-4, 2e-4, 4e-4), seeds=(900, 901, 902, 903), extend=True, halving=True)
 
 
 @pytest.mark.parametrize(
@@ -95,17 +89,19 @@ def rewards_at(*of_rates):
     [((0.3, 0.2, 0.1), (2.5e-5, 5e-5)), ((0.1, 0.3, 0.2), ()), ((0.1, math.nan, 0.2), (8e-4, 1.6e-3))],
 )
 def test_the_grid_goes_on_beyond_an_edge_that_is_the_best_alone(of_rates, asked):
-    found = further(GRID, rewards_at(*of_rates), 1, 2e-4)
-    assert found == [(rate, seed) for rate in asked for seed in (900, 901)]
+    rewards = {f"{rate:g}": {"900": reward} for rate, reward in zip(GRID.rates, of_rates, strict=True)}
+    assert further(GRID, rewards, 1, 2e-4) == [(rate, 900) for rate in asked]
 
 
-def test_the_better_half_of_the_rates_takes_the_other_seeds_and_only_these_may_be_chosen():
-    rewards = rewards_at(0.1, 0.3, 0.2) | {"0.0008": {"900": 0.9, "901": math.nan}}  # which diverged
-    assert further(GRID, rewards, 2, 2e-4) == [(2e-4, 902), (4e-4, 902)]
-    rewards["0.0002"]["902"], rewards["0.0004"]["902"] = 0.0, 0.6
-    assert mean_rewards(rewards) == {2e-4: pytest.approx(0.2), 4e-4: pytest.approx(1 / 3)}
+def test_the_better_half_of_the_rates_takes_more_seeds_each_time_and_only_these_may_be_chosen():
+    rewards = {"0.0001": {"900": 0.1}, "0.0002": {"900": 0.3}, "0.0004": {"900": 0.2}, "0.0008": {"900": math.nan}}
+    assert further(GRID, rewards, 2, 2e-4) == [(2e-4, 901), (4e-4, 901)]  # that at 8e-4 diverged
+    rewards["0.0002"]["901"], rewards["0.0004"]["901"] = 0.1, 0.5
+    assert further(GRID, rewards, 3, 2e-4) == [(4e-4, 902), (4e-4, 903)]
+    rewards["0.0004"] |= {"902": 0.2, "903": 0.3}
+    assert mean_rewards(rewards) == {4e-4: pytest.approx(0.3)}
     assert best_rate(mean_rewards(rewards), 2e-4) == 4e-4
-    assert sorted(tried_in({"rewards": rewards}))[-1] == (8e-4, 901) and len(tried_in({"rewards": rewards})) == 10
+    assert sorted(tried_in({"rewards": rewards}))[-1] == (8e-4, 900) and len(tried_in({"rewards": rewards})) == 8
 
 
 def test_a_row_a_training(tmp_path):
