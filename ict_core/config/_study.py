@@ -73,8 +73,13 @@ class Study:
         return [cell for block in self.grid for cell in block.cells()]
 
     def shared_rate_cells(self) -> list[Cell]:
-        """Where variants have rates of their own, each cell of the grid at the recipe's: trained and evaluated."""
-        return [self.at_shared_rate(cell) for cell in self.cells() if self.at_own_rate(cell)]
+        """With `tuning.shared_rate` each cell of the grid at the recipe's rate: trained and evaluated."""
+        return [twin for cell in self.cells() for twin in self.twins(cell)]
+
+    def twins(self, cell: Cell) -> list[Cell]:
+        """Of a cell at a rate of its own the one at the recipe's, if the study has it; else nothing."""
+        wanted = self.tuning is not None and self.tuning.shared_rate and self.at_own_rate(cell)
+        return [self.at_shared_rate(cell)] if wanted else []
 
     def at_shared_rate(self, cell: Cell) -> Cell:
         """A cell of the grid at the learning rate of the recipe, which all variants share."""

@@ -28,6 +28,7 @@ class Tuning(Section):
     seeds: tuple[Seed, ...] = Field(min_length=1)  # that no cell of the grid has, nor a base model of the grid
     steps: Count | None = Field(default=None, exclude_if=is_absent)  # of each, the recipe's first; absent: all of them
     extend: bool = Field(default=False, exclude_if=operator.not_)  # two rates more beyond an edge that is the best
+    shared_rate: bool = Field(default=False, exclude_if=operator.not_)  # every cell once more, at the recipe's rate
     halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on one seed, the best half on two, ...
 
     def faults(self) -> Iterator[Fault]:
@@ -39,6 +40,10 @@ class Tuning(Section):
                 yield refused(f"rates[{index}]", rate, "at most six digits, as folders are named by it")
         if self.halving and len(self.seeds) < 2:
             yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
+
+    def dump(self) -> dict[str, Any]:
+        """What the choice of a rate depends on, as JSON-able values."""
+        return self.model_dump(mode="json", exclude={"shared_rate"})
 
     @property
     def seed_counts(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ def tuned(tmp_path_factory) -> Copy:
     model.write_text(re.sub(r"^  steps: \d+", "  steps: 1", model.read_text(), flags=re.MULTILINE))
     text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: tuned")
     text = text.replace("seeds: [0, 1]", "seeds: [0]") + (
-        "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900]}\n"
+        "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true}\n"
     )
     (copy.folder / "configs/studies/tuned.yaml").write_text(text)
     result = copy.snakemake(f"{OWN}/train", "--configfile", "configs/studies/tuned.yaml")
@@ -169,10 +169,7 @@ def test_a_study_trains_at_the_stored_rates_and_holds_the_hash_of_their_file(rat
         assert resolved["rates_of"] == stated and resolved["training"]["learning_rate"] == 4e-4
         assert "rates_of" not in study.resolve(study.at_shared_rate(cell))
     assert study.stage_config("evidence")["rates_of"] == stated
-    assert study.tuning_cells() == [] and {cell.variant for cell in study.shared_rate_cells()} == {
-        "grpo@0.0003",
-        "grpo-rerun@0.0003",
-    }
+    assert study.tuning_cells() == study.shared_rate_cells() == []
     own = "results/taking/mini-xs/grpo/seed-0/train"
     result = rates.snakemake(own, "--configfile", "configs/studies/taking.yaml")
     assert result.returncode == 0, result.stdout[-5000:]

@@ -194,9 +194,8 @@ def chosen_rate(wildcards):
 
 
 def at_shared_rate(wildcards):
-    """The training of the same seed at the recipe's rate, where the cell has a rate of its own."""
-    cell = cell_of(wildcards)
-    return trainings([STUDY.at_shared_rate(cell)]) if STUDY.at_own_rate(cell) else []
+    """The training of the same seed at the recipe's rate, where the study has it too."""
+    return trainings(STUDY.twins(cell_of(wildcards)))
 
 
 def rate_options(wildcards, input):
