@@ -39,9 +39,10 @@ STORED = (
 )  # beside `mini`, and named on the pages
 SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
-# the cell itself and again at the recipe's rate, and three rates with two seeds to choose its own by
-ONE_CELL = Counter(data=1, pretrain=1 + 2, train=2 + 3 * 2, tune=1, generate=1, grade=1)
-MINI = EVIDENCE + Counter(data=1, pretrain=6 + 2, train=5 * (2 * 6 + 3 * 2), tune=5, generate=6 + 60, grade=6 + 60)
+# the cell itself, and eight rates on one seed for the first of four rounds that choose its own; the others are known later
+ONE_CELL = Counter(data=1, pretrain=1 + 1, train=1 + 8, tune_round=3, tune=1, generate=1, grade=1)
+MINI = EVIDENCE + Counter(data=1, pretrain=2 * (6 + 4), train=17 * 6 + 16 * 8, tune_round=3 * 16, tune=16)
+MINI += Counter(generate=2 * 6 + 17 * 6, grade=2 * 6 + 17 * 6)
 PAGES_MADE = Counter(claims=1, notebook=1, report=1, paper_figures=1, all=1)
 DRAWN = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1) + Counter(figures=1)
 TABLES = MINI - PAGES_MADE - Counter(figure=FIGURES) + Counter(tables=1)
@@ -83,10 +84,8 @@ PLANNED = {  # where nothing has run
     + Counter(data=1, pretrain=10 + 2, train=22 * (2 * 10 + 3 * 2), tune=22, generate=10 + 440, grade=10 + 440),
     "snakemake --cores all --configfile configs/studies/rules-two-updates.yaml": EVIDENCE
     + Counter(data=1, pretrain=10 + 2, train=11 * (2 * 10 + 3 * 2), tune=11, generate=10 + 220, grade=10 + 220),
-    "snakemake --cores all --configfile configs/studies/mini-controls.yaml": EVIDENCE
-    + Counter(data=1, pretrain=6 + 4, train=10 * 2 * 6 + 9 * 3 * 4, tune=9, generate=6 + 120, grade=6 + 120),
     "snakemake --cores all rates --configfile configs/studies/mini-rates.yaml": Counter(
-        data=1, pretrain=4 + 1, train=11 * 8 * 4, tune_round=11, tune=11, rates=1
+        data=1, pretrain=2 * (4 + 1), train=16 * 8, tune_round=3 * 16, tune=16, rates=1
     ),
     f"snakemake --cores 1 prefetch {FIRST}": Counter(data=1, fetch_model=1, prefetch=1),
     f"snakemake --cores all --resources gpu=1 {FIRST}": EVIDENCE
