@@ -39,8 +39,6 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "tune": f"{STUDY} --model mini-xs --variant grpo --results x --out x",
     "rates": f"{STUDY} --results x",
     "generate": f"{STUDY} {CELL} --checkpoint x --problems x --out x --manifest x",
-    "completion-probe": f"{STUDY} --model mini-xs --checkpoint x --problems x --out x",
-    "completion-table": f"{STUDY} --results x",
     "grade": f"{STUDY} --completions x --problems x --out x --manifest x",
     "settings": f"{STUDY} --out {{temporary}}/study.json",
     "collect": f"{STUDY} --results x",

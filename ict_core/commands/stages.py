@@ -244,24 +244,6 @@ def generate(
     generate.run(loaded, chosen, checkpoint, problems, cache, out, manifest)
 
 
-@command("completion-probe")
-def completion_probe(study: StudyFile, model: Name, checkpoint: Given, problems: Given, out: Given) -> None:
-    """Ask a base model for the rest of partial questions."""
-    loaded = _study_of_model(study, model)
-    from ict_core.stages import completion_probe
-
-    completion_probe.run(loaded, model, checkpoint, problems, out)
-
-
-@command("completion-table", writes="results")
-def completion_table(study: StudyFile, results: Results) -> None:
-    """Write the table of all models' completion probes."""
-    loaded = study_to_run(study)
-    from ict_core.stages import completion_table
-
-    completion_table.run(loaded, results)
-
-
 @command("grade")
 def grade(
     study: StudyFile,

@@ -1,6 +1,6 @@
-"""What of the evaluation may have been seen in training: the audit of the training data, and a probe of the base model.
+"""What of the evaluation may have been seen in training: the audit of the training data.
 
-No question, option or completion leaves this package: it returns counts, scores and ids (GPQA may not be shown).
+No question or option leaves this package: it returns counts, scores and ids (GPQA may not be shown).
 """
 
 import lazy_loader

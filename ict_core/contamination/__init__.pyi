@@ -1,5 +1,3 @@
-from ._completion_probe import completion_probe as completion_probe
-from ._completion_probe import templates as templates
 from ._overlap import COMMON as COMMON
 from ._overlap import NGRAM as NGRAM
 from ._overlap import SHINGLE as SHINGLE

@@ -1,7 +1,6 @@
 """The overlap of every evaluation set with the training data: which questions share words or shingles, and the counts.
 
-It warns and removes nothing. What it says of a question says nothing of what the base model saw before: see
-`completion_probe.py`.
+It warns and removes nothing. What it says of a question says nothing of what the base model saw before.
 """
 
 import json

@@ -15,14 +15,14 @@ class Shown:
 
     title: str  # a few words
     inputs: tuple[str, ...]  # names of frames of `evidence.stored`, in the order in which its function takes them
-    place: int | None  # by which the report orders them; None where the report does not have it
+    place: int  # by which the report orders them
 
 
 Kind = TypeVar("Kind", bound=Shown)
 
 
 def read_declarations(folder: Path, variable: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Of every module that has ``variable = kind(...)`` its name and the declaration, by place; those without one last.
+    """Of every module that has ``variable = kind(...)`` its name and the declaration, by place.
 
     Raises:
         ValueError: a declaration that cannot be read without importing its module, or two of one place.
@@ -32,10 +32,9 @@ def read_declarations(folder: Path, variable: str, kind: type[Kind]) -> dict[str
         source = file.read_text(encoding="utf-8")
         if f"\n{variable} = {kind.__name__}(" in source:
             declared[file.stem] = kind(**_keywords(source, variable, file))
-    places = [shown.place for shown in declared.values() if shown.place is not None]
-    if len(places) > len(set(places)):
+    if len({shown.place for shown in declared.values()}) < len(declared):
         raise ValueError(f"{folder}: two declarations have one place")
-    return dict(sorted(declared.items(), key=lambda item: (item[1].place is None, item[1].place or 0, item[0])))
+    return dict(sorted(declared.items(), key=lambda item: item[1].place))
 
 
 def _keywords(source: str, variable: str, file: Path) -> dict[str, Any]:

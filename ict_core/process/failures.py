@@ -41,7 +41,6 @@ _GPU_LOST = re.compile(
 _LESS = {  # of memory, by subcommand
     "train": "micro_batch_sequences (of the recipe, or of the model's hardware; gradient_checkpointing helps too)",
     "generate": "evaluation.max_new_tokens, or VLLM_CPU_KVCACHE_SPACE (GiB) where vLLM runs on the CPU",
-    "completion_probe": "evaluation.max_new_tokens, or VLLM_CPU_KVCACHE_SPACE (GiB) where vLLM runs on the CPU",
     "grade": "grading.memory_mib, or the number of workers",
     "pretrain": "batch_sequences of the model's pretraining",
 }

@@ -210,10 +210,6 @@ class StudyFiles:
         """``records.TOKEN_TEXTS``, in the folder of :attr:`token_study`."""
         return self.results / "token_texts.parquet"
 
-    def completion_probe(self, model: str) -> Path:
-        """``records.COMPLETION_PROBE`` of a base model."""
-        return self.results / model / BASE_VARIANT / "completion_probe.parquet"
-
     def cell(self, folder: str) -> CellFiles:
         """The files of the cell of that :func:`cell_folder`."""
         return CellFiles(self.results / folder)

@@ -42,7 +42,6 @@ CONTAMINATION = _texts("benchmark") | _whole(
     "problems training repeated exact ngram short similar same_answer but_for_numbers"
 )
 NEAR_DUPLICATES = _PROBLEM | _texts("training_set training_problem") | _floats("similarity") | _texts("same_answer")
-COMPLETION_PROBE = _PROBLEM | _whole("percent") | _flags("exact") | _floats("rouge_l")
 COMPLETIONS = (
     _PROBLEM | _whole("sample seed") | _texts("text") | _whole("tokens") | _texts("finish_reason") | _floats("logprob")
 )

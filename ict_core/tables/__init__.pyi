@@ -8,7 +8,6 @@ from ._layout import p_value as p_value
 from ._layout import percent as percent
 from ._layout import percent_interval as percent_interval
 from ._layout import value_text as value_text
-from ._registry import DECLARED as DECLARED
 from ._registry import INPUTS as INPUTS
 from ._registry import TABLES as TABLES
 from ._registry import Origin as Origin

@@ -29,9 +29,7 @@ class Origin:
     @property
     def file(self) -> str:
         """The source, from the study's folder."""
-        files = StudyFiles(Path())
-        probe = files.completion_probe("MODEL")
-        return (probe if probe.stem == self.source else files.frame(self.source)).as_posix()
+        return StudyFiles(Path()).frame(self.source).as_posix()
 
     @property
     def words(self) -> str:
@@ -44,11 +42,10 @@ class TableDeclaration(Shown, Origin):
     """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
 
     The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
-    settings are `TableSettings`. A table without a place is made by a command of its own.
+    settings are `TableSettings`.
     """
 
 
-DECLARED = read_declarations(Path(__file__).parent, "TABLE", TableDeclaration)  # by the module here that makes it
-TABLES = {name: table for name, table in DECLARED.items() if table.place is not None}  # the report's, in its order
+TABLES = read_declarations(Path(__file__).parent, "TABLE", TableDeclaration)  # by the module here that makes it
 INPUTS = tuple(dict.fromkeys(["scores", "levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
 """The frames that they are made from; notices need the scores."""

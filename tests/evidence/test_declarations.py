@@ -16,7 +16,7 @@ from ict_core.figures._registry import FigureDeclaration
 from ict_core.jobs.outputs import study_jobs
 from ict_core.statistics import STATISTICS as MADE
 from ict_core.store._code import _exported
-from ict_core.tables import DECLARED, INPUTS, TABLES
+from ict_core.tables import INPUTS, TABLES
 
 CORE = Path(__file__).parents[2] / "ict_core"
 SHOWN = sorted([*(CORE / "figures").glob("*.py"), *(CORE / "tables").glob("*.py")])
@@ -77,7 +77,7 @@ def test_what_is_read_is_what_the_modules_hold_and_each_has_its_function():
     for name, figure in FIGURES.items():
         module = import_module(f"ict_core.figures.{name}")
         assert figure == module.FIGURE and callable(module.draw)
-    for name, table in DECLARED.items():
+    for name, table in TABLES.items():
         module = import_module(f"ict_core.tables.{name}")
         assert table == module.TABLE and callable(getattr(module, f"{name}_table"))
 
@@ -85,7 +85,7 @@ def test_what_is_read_is_what_the_modules_hold_and_each_has_its_function():
 def test_every_input_is_a_frame_and_every_frame_of_the_statistics_is_an_output():
     known = {*MEASURED, *MADE}
     assert {frame for name in FIGURES for frame in reads(name)} | set(INPUTS) <= known
-    assert {table.statistics for table in DECLARED.values()} - {None} <= set(MADE)
+    assert {table.statistics for table in TABLES.values()} - {None} <= set(MADE)
     stages = {stage.name: stage for stage in study_jobs(Path("r"))}
     assert stages["statistics"].outputs == tuple(Path(f"r/statistics/{name}.parquet") for name in MADE)
     assert [name for name in stages if name.startswith("figure_")] == [f"figure_{name}" for name in FIGURES]
@@ -103,10 +103,9 @@ def test_titles_and_inputs_are_read_without_what_takes_time_to_import():
 def test_a_new_module_is_found_in_its_place_without_being_imported(tmp_path):
     (tmp_path / "last.py").write_text(MODULE.format(place=7))
     (tmp_path / "first.py").write_text(MODULE.format(place=2))
-    (tmp_path / "apart.py").write_text(MODULE.format(place=None))
     (tmp_path / "helper.py").write_text("FIGURES = 3\n")
     found = read_declarations(tmp_path, "FIGURE", FigureDeclaration)
-    assert list(found) == ["first", "last", "apart"]
+    assert list(found) == ["first", "last"]
     assert found["last"] == FigureDeclaration(place=7, title="Of nothing", caption="A caption.", inputs=("log",))
 
 

@@ -59,11 +59,10 @@ def test_the_hash_is_of_the_content(tmp_path):
     assert stated == records.frame_hash(FRAME[FRAME.columns[::-1]], records.TIMING)
     for other in (FRAME[::-1], FRAME.assign(total_s=[2.0, 2.5]), FRAME.iloc[:1], FRAME.fillna(0.0)):
         assert records.frame_hash(other, records.TIMING) != stated
-    shifted = pd.DataFrame(
-        {"benchmark": ["ab", "c"], "problem": ["", "d"], "percent": 1, "exact": True, "rouge_l": 0.0}
-    )
-    moved = shifted.assign(benchmark=["a", "bc"])
-    assert records.frame_hash(shifted, records.COMPLETION_PROBE) != records.frame_hash(moved, records.COMPLETION_PROBE)
+    texts = {"model": ["ab", "c"], "variant": ["", "d"]}
+    shifted = pd.DataFrame(texts | {"rate": 0.1, "seed": 1, "reward": 0.0, "chosen": True})
+    moved = shifted.assign(model=["a", "bc"])
+    assert records.frame_hash(shifted, records.TUNING) != records.frame_hash(moved, records.TUNING)
 
 
 def test_a_file_without_a_hash_is_refused(tmp_path):
@@ -77,9 +76,9 @@ def test_a_file_without_a_hash_is_refused(tmp_path):
 def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
     """A bit flipped in every third byte, and cuts: an error that names the file, or the very same frame."""
     path, spoiled = tmp_path / "whole.parquet", tmp_path / "spoiled.parquet"
-    frame = pd.DataFrame({"benchmark": ["a", "é"], "problem": "p", "percent": [40, 80], "exact": [True, False]})
-    frame = frame.assign(rouge_l=[float("nan"), 0.5])
-    records.write_frame(frame, path, records.COMPLETION_PROBE)
+    frame = pd.DataFrame({"model": ["a", "é"], "variant": "p", "rate": 1e-3, "seed": [40, 80]})
+    frame = frame.assign(reward=[float("nan"), 0.5], chosen=[True, False])
+    records.write_frame(frame, path, records.TUNING)
     whole = path.read_bytes()
     seen = 0
     for at in range(0, len(whole), 3):
@@ -87,7 +86,7 @@ def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
         flipped[at] ^= 1 << at % 8
         spoiled.write_bytes(flipped)
         try:
-            pd.testing.assert_frame_equal(records.read_frame(spoiled, records.COMPLETION_PROBE), frame)
+            pd.testing.assert_frame_equal(records.read_frame(spoiled, records.TUNING), frame)
         except UserError as error:
             assert "spoiled.parquet" in str(error)
             seen += 1
@@ -95,4 +94,4 @@ def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
     for length in range(0, len(whole), 37):
         spoiled.write_bytes(whole[:length])
         with pytest.raises(Damaged):
-            records.read_frame(spoiled, records.COMPLETION_PROBE)
+            records.read_frame(spoiled, records.TUNING)

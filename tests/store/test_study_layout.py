@@ -27,7 +27,7 @@ FILES = {
     for files in (STUDY, CellFiles(Path("c")), TrainFiles(Path("t")))
     for path in [*vars(files).values(), *getattr(files, "measured", [])]
     if isinstance(path, Path) and path.suffix
-} | {STUDY.completion_probe("m").name}
+}
 FOLDERS = {
     STUDY.train_problems.parent.name,
     STUDY.regraded.results.name,

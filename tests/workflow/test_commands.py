@@ -92,9 +92,6 @@ PLANNED = {  # where nothing has run
     + Counter(data=1, fetch_model=1, train=5 * 6, generate=1 + 5 * 6, grade=1 + 5 * 6),
     f"snakemake --cores 1 prefetch {PAPER}": Counter(data=1, fetch_model=3, prefetch=1),
     "snakemake --cores 4 prefetch": Counter(data=1, prefetch=1),
-    f"snakemake --cores all completion_table {PAPER}": Counter(
-        data=1, fetch_model=3, completion_probe=3, completion_table=1
-    ),
     f"snakemake --cores all --resources gpu=8 {PAPER}": FULL,
     f"snakemake --profile profiles/slurm {PAPER} --default-resources {DEFAULTS}": FULL,
     f"snakemake --profile profiles/kubernetes --container-image IMAGE --envvars HF_TOKEN {KUBERNETES} {PAPER}": FULL,

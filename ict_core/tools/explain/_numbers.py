@@ -13,15 +13,15 @@ import pandas as pd
 from ict_core import evidence
 from ict_core.errors import Damaged, UserError
 from ict_core.statistics import AVERAGE, run_frame, shared_seeds
-from ict_core.tables import DECLARED, Origin
+from ict_core.tables import TABLES, Origin
 
 _LISTED = 12
 
 
 def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     """A table's origin, and its rows as the texts that stand in the file; `Damaged` if it is not CSV of these keys."""
-    if path.suffix != ".csv" or path.stem not in DECLARED:
-        known = ", ".join(f"{name}.csv" for name in DECLARED)
+    if path.suffix != ".csv" or path.stem not in TABLES:
+        known = ", ".join(f"{name}.csv" for name in TABLES)
         allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {known}"
         raise UserError(f"{path}: no table of a study; allowed: {allowed}")
     try:
@@ -30,7 +30,7 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
         raise UserError(f"{path}: no such file; run the workflow up to the tables") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: not a CSV file ({error})", path) from error
-    origin = DECLARED[path.stem]
+    origin = TABLES[path.stem]
     missing = [key for key in origin.keys if key not in rows.columns]
     if missing:
         raise Damaged(f"{path}: no column {', '.join(missing)}", path)
