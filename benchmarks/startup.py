@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 STUDY = "--study configs/studies/smoke.yaml"
 CELL = "--model mini-xs --variant ict-10 --seed 0"
 COMMANDS = {  # without its inputs; None where it has none, or asks for more than files
-    "check": STUDY,
+    "check": f"{STUDY} --files",
     "cells": None,
     "data": None,
     "contamination": f"{STUDY} --train x --eval x --counts x --pairs x",
@@ -59,7 +59,6 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "plan": "configs/studies/smoke.yaml --no-dag --results x",
     "status": f"{STUDY} --results x",
     "eval": "x --benchmarks mini-word --out {temporary}/eval",
-    "doctor": None,
     "add-model": "no-such-folder",
     "diff": f"ict-10 grpo {STUDY}",
     "tokens": None,

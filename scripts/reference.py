@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PEOPLE = ["doctor", "check", "plan", "status", "diff", "explain", "verify", "eval"]  # beside the stages of a study
+PEOPLE = ["check", "plan", "status", "diff", "explain", "verify", "eval"]  # beside the stages of a study
 PEOPLE += ["add-model", "shadow", "tokens", "lease"]
 MODULES = {  # of ict_core.config -> what its sections are of
     "_study_file": "A study: `configs/studies/<study>.yaml`",

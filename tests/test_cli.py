@@ -11,7 +11,6 @@ from subcommands import SUBCOMMANDS
 from ict_core.commands.cli import main
 from ict_core.config import load_methods
 from ict_core.store import REPOSITORY
-from ict_core.tools import _doctor as doctor
 
 STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
 CELL = ["--study", STUDY, "--base", "x", "--problems", "x", "--out", "x"]
@@ -123,9 +122,8 @@ def studies(command: str) -> list[list[str]]:
     return [[name, *rest, *option, study] for study in given for option in ([], ["--study"])]
 
 
-@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check", "diff grpo ict-10", "doctor"])
+@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check --files", "diff grpo ict-10"])
 def test_a_study_is_taken_in_the_same_ways_and_by_default_it_is_mini(command, capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "CHECKS", {"study": lambda patient: doctor.Finding(doctor.OK, patient.study.name)})
     monkeypatch.chdir(REPOSITORY)
     first, *others = studies(command)
     assert main(first) == 0
@@ -141,9 +139,8 @@ def test_a_study_is_taken_in_the_same_ways_and_by_default_it_is_mini(command, ca
     assert "papr.yaml: no such file; did you mean 'paper'?" in run(capsys, *command.split(), "papr")
 
 
-@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check", "diff grpo ict-10", "doctor"])
+@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check --files", "diff grpo ict-10"])
 def test_commands_find_their_study_from_another_folder(command, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "CHECKS", {"root": lambda patient: doctor.Finding(doctor.OK, str(patient.results))})
     pages = []
     for folder in (REPOSITORY, tmp_path):
         monkeypatch.chdir(folder)
@@ -174,7 +171,7 @@ def test_the_rules_of_a_shadow_scoring_are_the_repository_s_by_default(monkeypat
 def test_without_arguments_it_says_what_a_person_does_first(capsys):
     assert main([]) == 0
     text = capsys.readouterr().out
-    for command in ("ict doctor", "snakemake --cores all", "ict status", "ict eval MODEL"):
+    for command in ("ict check", "snakemake --cores all", "ict status", "ict eval MODEL"):
         assert command in text
     named = {line.split()[1] for line in text.splitlines() if line.startswith("  ict ")}
     assert named <= set(SUBCOMMANDS)

@@ -95,5 +95,5 @@ def test_the_examples_run_by_the_installed_package(installed, example, tiny_chec
 @pytest.mark.slow
 def test_a_study_asks_for_a_checkout(installed):
     with pytest.raises(subprocess.CalledProcessError) as raised:
-        ran(installed, "-m", "ict_core", "check", "mini")
-    assert "a study runs in a checkout of the repository" in raised.value.stderr
+        ran(installed, "-m", "ict_core", "check", "smoke")
+    assert "a study runs in a checkout of the repository" in raised.value.stdout

@@ -92,7 +92,7 @@ app = typer.Typer(
 FIRST = """\
 ict: token selection in RLVR, of a study and of single models
 
-  ict doctor                            can this machine run the study `mini`? what to mend
+  ict check                             can this machine run the study `mini`? what to mend
   snakemake --cores all                 run it; then open results/mini/report.html
   ict status                            how far each of its cells is
   ict eval MODEL --benchmarks gsm8k     one model on benchmarks, without a study

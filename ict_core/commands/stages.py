@@ -13,7 +13,6 @@ from typer import Option
 
 from ict_core import config, process
 from ict_core.commands.app import (
-    AnyStudy,
     Given,
     HeldOut,
     MaybeCells,
@@ -26,7 +25,7 @@ from ict_core.commands.app import (
 )
 from ict_core.errors import UserError
 from ict_core.process import loading, numerics
-from ict_core.store import CLAIMS, REPOSITORY, study_folder
+from ict_core.store import CLAIMS
 
 
 def load_study(path: Path) -> "config.Study":
@@ -54,21 +53,6 @@ def repository(study: Path) -> Path:
     from ict_core.config import mistakes
 
     return mistakes.repository(study)
-
-
-@command("check")
-def check(study: AnyStudy) -> None:
-    """Check the environment against its lock, and the study for mistakes and folders that are not there."""
-    loaded = study_to_run(study.file)
-    process.check_environment(process.applicable_lock(REPOSITORY / "requirements"))
-    process.check_trackers(loaded.trackers)
-    root = repository(study.file)
-    config.check_sources(loaded, root, root / study_folder(loaded.name))
-    trained = loaded.trained_cells()
-    tuned = f", {len(loaded.tuning_cells())} of them to choose learning rates by" if loaded.tuning else ""
-    print(f"{loaded.name}: {len(trained)} cells to train{tuned}, {len(loaded.all_bases())} base model(s)")
-    if more := loaded.later_in_words():
-        print(f"{loaded.name}: {more}")
 
 
 @command("data", writes="held_out")

@@ -146,20 +146,28 @@ def add_model(
         print(f"* {remark}")
 
 
-@command("doctor")
-def doctor(study: AnyStudy, as_json: AsJson = False) -> int:
-    """Check whether this machine can run a study, and say what to do where it cannot; exit status 1 then."""
-    from ict_core.tools import FAULT, Patient, doctor
+@command("check")
+def check(
+    study: AnyStudy,
+    files: Annotated[bool, Option("--files", help="the study's files and the folders that they name alone")] = False,
+) -> int:
+    """Check a study's files, then whether this machine can run it; where it cannot, say what to do: status 1."""
+    from ict_core.config import check_sources
+    from ict_core.tools import FAULT, check_machine
 
-    faults, found = 0, []
-    for name, finding in doctor(Patient(load_study(study.file), repository(study.file))):
-        faults += finding.level == FAULT
-        found.append({"level": finding.level, "name": name, "text": finding.text})
-        if not as_json:
-            print(f"{finding.level:8} {name:9} {finding.text}", flush=True)
-    if as_json:
-        print(json.dumps(found, indent=2))
-    return int(faults > 0)
+    loaded, root = load_study(study.file), repository(study.file)
+    check_sources(loaded, root, root / study_folder(loaded.name))
+    tuned = f", {len(loaded.tuning_cells())} of them to choose learning rates by" if loaded.tuning else ""
+    print(
+        f"{loaded.name}: {len(loaded.trained_cells())} cells to train{tuned}, {len(loaded.all_bases())} base model(s)"
+    )
+    if more := loaded.later_in_words():
+        print(f"{loaded.name}: {more}")
+    levels = set()
+    for name, finding in () if files else check_machine(loaded, root):
+        levels.add(finding.level)
+        print(f"{finding.level:8} {name:9} {finding.text}", flush=True)
+    return int(FAULT in levels)
 
 
 @command("plan")

@@ -73,7 +73,7 @@ def test_a_mirror_is_needed_until_the_problems_are_made_and_a_model_always(named
 
 
 def test_ict_check_refuses_and_what_reads_no_data_does_not(named, capsys):
-    assert cli.main(["check", STUDY]) == 2
+    assert cli.main(["check", "--files", STUDY]) == 2
     error = capsys.readouterr().err
     assert "tiny.yaml: path: " in error and "named.yaml: data.mirror: " in error
     (named / "results/named").mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_ict_check_refuses_and_what_reads_no_data_does_not(named, capsys):
         assert cli.main(command) == 0, capsys.readouterr().err
     for folder in ("rows", "checkpoints/tiny"):
         (named / folder).mkdir(parents=True)
-    assert cli.main(["check", STUDY]) == 0
+    assert cli.main(["check", "--files", STUDY]) == 0
 
 
 def test_a_study_that_shall_stand_beside_another_is_stored(named):

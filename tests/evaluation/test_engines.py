@@ -11,7 +11,7 @@ import pytest
 from ict_core.errors import UserError
 from ict_core.evaluation import Request, Sampling, context_length, engine_version, generate, load_engine, stop_token_ids
 from ict_core.problems.mini import evaluation_problems
-from ict_core.tools._doctor import sample_one_token
+from ict_core.tools import sample_one_token
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
 
@@ -154,7 +154,7 @@ def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
     assert (draw.tokens, draw.finish_reason) == (1, "stop")
 
 
-def test_the_doctors_sample(engine, capsys):
+def test_the_sample_of_ict_check(engine, capsys):
     sample_one_token(engine.name)
     assert capsys.readouterr().out.splitlines()[-1] == engine_version(engine.name)
 

@@ -116,13 +116,13 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     "ict status": (("status", "status --results results/reference/mini"), "\n96 cells: 96 waiting\n"),
     "ict train --help": ((), "\n  Train one cell.\n"),
 }
-PARSED = {  # each is run elsewhere: the doctor in tests/tools/test_doctor.py, verify in test_workflow.py, ...
+PARSED = {  # each is run elsewhere: check in tests/tools/test_machine_checks.py, verify in test_workflow.py, ...
     "ict add-model FOLDER",
     "ict add-model OWNER/NAME",
     "ict cells smoke",
     "ict cells smoke --from ../other/results/cells/smoke",
     "ict status smoke",
-    "ict doctor",
+    "ict check",
     "ict explain results/STUDY/claims.json --cell CLAIM",
     "ict explain results/STUDY/tables/TABLE.csv --cell MODEL/VARIANT/...",
     "ict diff A B",

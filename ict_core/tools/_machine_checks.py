@@ -5,22 +5,21 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ict_core.config import HubModel, Study, check_sources, has_problems
+from ict_core.config import HubModel, Study, has_problems
 from ict_core.errors import UserError
-from ict_core.process import applicable_lock, check_environment, locked_versions, numerics
+from ict_core.process import applicable_lock, check_environment, check_trackers, locked_versions, numerics
 from ict_core.process.failures import check_room, lost_connection
 from ict_core.store import StudyFiles, study_folder
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
-_PYTHON = ((3, 11), (3, 15))  # from, below
+_SAMPLE = "import sys; from ict_core.tools import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
 _HUB_SECONDS = 10
 _LEAST_GIB = 8  # memory of a machine for models that state none
-_SAMPLE = "import sys; from ict_core.tools._doctor import sample_one_token; sample_one_token(sys.argv[1])"
 
 
 class Finding(NamedTuple):
@@ -30,63 +29,30 @@ class Finding(NamedTuple):
     text: str
 
 
-class Patient(NamedTuple):
-    """A study on this machine, and the repository's folder."""
-
-    study: Study
-    root: Path
-
-    @property
-    def results(self) -> Path:
-        """Where the study's files lie, or will."""
-        return self.root / study_folder(self.study.name)
-
-    @property
-    def mirror(self) -> Path | None:
-        """The folder that stands for the hub's sets."""
-        return self.root / self.study.data.mirror if self.study.data.mirror else None
+Check = Callable[[Study, Path], str | Finding]
+"""Of a study and its repository's folder: what was found in order, or a warning; it raises what is a fault."""
 
 
-def doctor(patient: Patient) -> Iterator[tuple[str, Finding]]:
-    """The name and the finding of every check, one after the other; none depends on another."""
-    for name, check in CHECKS.items():
-        try:
-            result = check(patient)
-            yield name, Finding(OK, result) if isinstance(result, str) else result
-        except UserError as error:
-            yield name, Finding(FAULT, " ".join(str(error).split()))
-        except Exception as error:  # what is broken may raise anything
-            yield name, Finding(FAULT, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
-
-
-def packages(patient: Patient) -> str:
-    """The installed packages are the lock's."""
-    lock = applicable_lock(patient.root / "requirements")
+def packages(study: Study, root: Path) -> str:
+    """The installed packages are the lock's, and the study's trackers are installed."""
+    lock = applicable_lock(root / "requirements")
     check_environment(lock)
-    return f"{len(locked_versions(lock))} packages are those of {lock.name}"
+    check_trackers(study.trackers)
+    return f"{len(locked_versions(lock))} packages are those of {lock.name}, on Python {sys.version.split()[0]}"
 
 
-def python(_: Patient) -> str:
-    """Python is one that the locks are made for."""
-    text = ".".join(map(str, sys.version_info[:3]))
-    if not _PYTHON[0] <= sys.version_info[:2] < _PYTHON[1]:
-        least, below = (f"{major}.{minor}" for major, minor in _PYTHON)
-        raise UserError(f"{text}; allowed: from {least}, below {below}: make env PYTHON=...")
-    return text
-
-
-def cpu(patient: Patient) -> str:
+def cpu(study: Study, root: Path) -> str:
     """The CPU can hold to the study's numerics."""
-    numerics.use(patient.study.numerics)
+    numerics.use(study.numerics)
     has = ", ".join(flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_tile") if flag in numerics.cpu_flags())
-    return f"numerics: {patient.study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}"
+    return f"numerics: {study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}"
 
 
-def devices(patient: Patient) -> str:
+def devices(study: Study, root: Path) -> str:
     """There are as many GPUs as the study's largest training holds."""
     import torch
 
-    needed = max((model.hardware.gpus for model in patient.study.models.values() if model.hardware), default=0)
+    needed = max((model.hardware.gpus for model in study.models.values() if model.hardware), default=0)
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if there < needed:
         build = torch.version.cuda or "none: a CPU build; make env LOCK=gpu"
@@ -104,9 +70,9 @@ def devices(patient: Patient) -> str:
     return f"{there} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}"
 
 
-def engine(patient: Patient) -> str:
-    """The engine loads a tiny random model and samples one token from it."""
-    name = patient.study.evaluation.engine
+def engine(study: Study, root: Path) -> str:
+    """The engine loads a tiny random model and samples one token from it, in a process of its own."""
+    name = study.evaluation.engine
     command = [sys.executable, "-c", _SAMPLE, name]
     try:
         done = subprocess.run(
@@ -140,46 +106,33 @@ def sample_one_token(name: str) -> None:
     print(engine_version(name))
 
 
-def locks(patient: Patient) -> str | Finding:
-    """The results' file system locks files for one process at a time."""
-    folder = _existing(patient.results)
+def disk(study: Study, root: Path) -> str | Finding:
+    """The results' folder can be written, has some room, and locks files for one process at a time."""
+    results = root / study_folder(study.name)
+    check_room(results)
+    folder = next(path for path in (results, *results.parents) if path.is_dir())
+    space = os.statvfs(folder)
+    free = f"{space.f_bavail * space.f_frsize / 1e9:.1f} GB are free in {folder}"
     with tempfile.NamedTemporaryFile(dir=folder) as first, Path(first.name).open("rb+") as second:
         try:
             fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fault: str | None = "two processes get the same lock"
         except BlockingIOError:
-            return f"{folder} has file locks"
+            return free
         except OSError as error:
             fault = error.strerror
-    text = f"{folder} has no file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
+    text = f"{free}, without file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
     return Finding(WARNING, text + "`ict status` shows jobs as started, not as running")
 
 
-def disk(patient: Patient) -> str:
-    """The results' folder can be written and has room for what the plan says is still to come."""
-    from ict_core.jobs import damaged, outputs
-    from ict_core.tools.plan import measured_rates, read_plan, study_disk
-
-    results, study = patient.results, patient.study
-    check_room(results)
-    assumed = read_plan(patient.root / "configs" / "plan.yaml").assumptions
-    faults = damaged(patient.root, outputs.all_jobs(results, study))
-    stored = study_disk(study, assumed, results, measured_rates(results, faults), faults)
-    there = sum(file.stat().st_size for file in results.rglob("*") if file.is_file())
-    needed = max(0.0, sum(item.bytes for item in stored) - there) / 1e9
-    space = os.statvfs(_existing(results))
-    free = space.f_bavail * space.f_frsize / 1e9
-    text = f"{free:.1f} GB are free in {_existing(results)}, the study needs {needed:.1f} GB more"
-    if free < needed:
-        raise UserError(f"{text}; free some, or make results a link to a larger disk")
-    return text
-
-
-def memory(patient: Patient) -> str | Finding:
-    """The machine has the memory that the largest job asks for."""
-    stated = [model.hardware.memory_gib for model in patient.study.models.values() if model.hardware]
-    there = _memory_gib()
+def memory(study: Study, root: Path) -> str | Finding:
+    """The machine, or the control group of this process, has the memory that the largest job asks for."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        limit = file.read_text().strip() if file.exists() else "max"
+        there = there if limit == "max" else min(there, int(limit) / 2**30)
+    stated = [model.hardware.memory_gib for model in study.models.values() if model.hardware]
     if stated and there < max(stated):
         raise UserError(f"{there:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
     if there < _LEAST_GIB * 0.9:  # what the kernel keeps for itself
@@ -187,9 +140,9 @@ def memory(patient: Patient) -> str | Finding:
     return f"{there:.0f} GiB"
 
 
-def cores(patient: Patient) -> str | Finding:
+def cores(study: Study, root: Path) -> str | Finding:
     """There are as many cores as a job has threads."""
-    study, there = patient.study, len(os.sched_getaffinity(0))
+    there = len(os.sched_getaffinity(0))
     threads = max(study.training.threads, study.evaluation.threads)
     if there < threads:
         keys = "training.threads, evaluation.threads"
@@ -197,28 +150,26 @@ def cores(patient: Patient) -> str | Finding:
     return f"{there} core(s), jobs of up to {threads} thread(s)"
 
 
-def access(patient: Patient) -> str:
-    """Mirror and local models are there; gated sets can be read: by the mirror, or with a token."""
+def access(study: Study, root: Path) -> str:
+    """Gated sets can be read: by the mirror, or with a token."""
     from ict_core.problems import check_study_access
 
-    study = patient.study
-    check_sources(study, patient.root, patient.results)
-    if has_problems(patient.results):
+    if has_problems(root / study_folder(study.name)):
         return "the problems are made"
-    check_study_access(study, patient.mirror)
+    check_study_access(study, root / study.data.mirror if study.data.mirror else None)
     gated = [name for name, b in study.benchmarks.items() if b.kind == "published" and b.gated]
-    if not gated or patient.mirror:
+    if not gated or study.data.mirror:
         return "no gated set is read from the hub"
     return f"HF_TOKEN is set for {', '.join(gated)}; whether it may read them shows when they are fetched"
 
 
-def hub(patient: Patient) -> str:
+def hub(study: Study, root: Path) -> str:
     """The hub can be reached where something is still to be fetched."""
-    study, results = patient.study, patient.results
+    results = root / study_folder(study.name)
     models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
     missing = [name for name in models if not StudyFiles(results).base_model(name).exists()]
     published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
-    if published and patient.mirror is None and not has_problems(results):
+    if published and not study.data.mirror and not has_problems(results):
         missing.append("the problems")
     if not missing:
         return "nothing is to be fetched"
@@ -240,21 +191,26 @@ def hub(patient: Patient) -> str:
     return f"the hub answers; {what}"
 
 
-CHECKS: dict[str, Callable[[Patient], str | Finding]] = {
-    check.__name__: check for check in (packages, python, cpu, devices, engine, locks, disk, memory, cores, access, hub)
+MACHINE_CHECKS: dict[str, Check] = {
+    check.__name__: check for check in (packages, cpu, devices, engine, disk, memory, cores, access, hub)
 }
-"""By name; each returns what it found in order or warns of, and raises what is a fault."""
 
 
-def _memory_gib() -> float:
-    """Of the machine, or of the control group that this process is limited to."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
-        limit = file.read_text().strip() if file.exists() else "max"
-        there = there if limit == "max" else min(there, int(limit))
-    return there / 2**30
+def check_machine(
+    study: Study, root: Path, checks: Mapping[str, Check] = MACHINE_CHECKS
+) -> Iterator[tuple[str, Finding]]:
+    """The name and the finding of every check, one after the other; none depends on another.
 
-
-def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above that is there."""
-    return next(path for path in (folder, *folder.parents) if path.is_dir())
+    Args:
+        study: which it is to run.
+        root: the folder of the study's repository.
+        checks: by name.
+    """
+    for name, check in checks.items():
+        try:
+            result = check(study, root)
+            yield name, Finding(OK, result) if isinstance(result, str) else result
+        except UserError as error:
+            yield name, Finding(FAULT, " ".join(str(error).split()))
+        except Exception as error:  # what is broken may raise anything
+            yield name, Finding(FAULT, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")

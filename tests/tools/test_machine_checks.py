@@ -1,0 +1,207 @@
+"""What `ict check` finds on a machine with a fault, one at a time."""
+
+import dataclasses
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+import torch
+
+from ict_core.commands.cli import main
+from ict_core.config import load_study
+from ict_core.errors import UserError
+from ict_core.tools import FAULT, MACHINE_CHECKS, OK, WARNING, Finding, check_machine
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES = ROOT / "configs/studies"
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    return load_study(STUDIES / "smoke.yaml")
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return load_study(STUDIES / "paper.yaml")
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A repository without results."""
+    for part in ("configs", "requirements"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch, tmp_path):
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
+
+
+def finding_of(name, study, root=ROOT):
+    """What :func:`check_machine` yields with this check alone."""
+    ((_, finding),) = check_machine(study, root, {name: MACHINE_CHECKS[name]})
+    return finding
+
+
+@pytest.mark.parametrize("name", [name for name in MACHINE_CHECKS if name != "engine"])
+def test_the_smoke_study_may_run_here(smoke, name):
+    finding = finding_of(name, smoke)
+    assert finding.level != FAULT, finding.text
+
+
+@pytest.mark.slow
+def test_the_engine_samples_a_token(smoke):
+    """By the engine that loads in less; `tests/evaluation/test_engines.py` has the sample of both."""
+    evaluation = smoke.evaluation.model_copy(update={"engine": "transformers"})
+    finding = finding_of("engine", dataclasses.replace(smoke, evaluation=evaluation))
+    assert finding.level == OK, finding.text
+    assert finding.text.startswith("transformers ")
+
+
+def test_an_engine_that_does_not_import_is_a_fault_with_its_last_words(smoke, monkeypatch, tmp_path):
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'ImportError: libcudart.so.13: no such file' >&2; exit 3\n")
+    broken.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    level, text = finding_of("engine", smoke)
+    assert level == FAULT and "exit status 3" in text and "libcudart.so.13" in text
+
+    def hang(command, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "run", hang)
+    assert finding_of("engine", smoke).level == FAULT
+
+
+def test_a_package_of_another_version_is_named(smoke, tmp_path):
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    for lock in (tmp_path / "requirements").glob("*.lock"):
+        lock.write_text(lock.read_text().replace("numpy==", "numpy==99."))
+    level, text = finding_of("packages", smoke, tmp_path)
+    assert level == FAULT and "numpy" in text and "make env" in text
+
+
+def test_a_tracker_that_is_not_installed_is_named(smoke):
+    level, text = finding_of("packages", dataclasses.replace(smoke, trackers=("no_such_tracker",)))
+    assert level == FAULT and "no_such_tracker" in text
+
+
+def test_fewer_gpus_than_a_training_holds(paper, smoke, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    finding = finding_of("devices", paper)
+    assert finding.level == FAULT and finding.text.startswith("2 GPU(s), and a training needs 4")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    assert finding_of("devices", smoke).level == FAULT
+
+
+def test_a_file_system_without_locks_is_a_warning(smoke, monkeypatch):
+    def without(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", without)
+    level, text = finding_of("disk", smoke)
+    assert level == WARNING and "Function not implemented" in text
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    level, text = finding_of("disk", smoke)
+    assert level == WARNING and "two processes get the same lock" in text
+
+
+def test_a_full_disk_is_a_fault(smoke, monkeypatch):
+    def free(gigabytes):
+        blocks = int(gigabytes * 1e9 / 4096)
+        return lambda _: SimpleNamespace(f_bavail=blocks, f_frsize=4096, f_flag=0)
+
+    monkeypatch.setattr(os, "statvfs", free(10))
+    level, text = finding_of("disk", smoke)
+    assert level == OK and text.startswith("10.0 GB are free in ")
+    monkeypatch.setattr(os, "statvfs", free(0.05))
+    level, text = finding_of("disk", smoke)
+    assert level == FAULT and "47 MiB" in text
+
+
+def test_memory_and_cores(paper, smoke, monkeypatch):
+    def has(gib):
+        pages = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": int(gib * 2**30)}
+        monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+
+    has(7.5)
+    assert finding_of("memory", smoke) == (OK, "8 GiB")
+    assert finding_of("memory", paper).level == FAULT
+    has(3.9)
+    assert finding_of("memory", smoke).level == WARNING
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    assert finding_of("cores", smoke).level == OK
+    assert finding_of("cores", paper).level == WARNING
+
+
+def test_a_gated_set_wants_a_token_and_never_shows_it(paper, monkeypatch):
+    found = finding_of("access", paper)
+    assert found.level == FAULT and "HF_TOKEN is not set" in found.text
+    monkeypatch.setenv("HF_TOKEN", "hf_a_secret")
+    found = finding_of("access", paper)
+    assert found.level == OK and found.text.startswith("HF_TOKEN is set for gpqa") and "hf_a_secret" not in found.text
+
+
+def test_the_hub_matters_only_where_something_is_to_be_fetched(paper, smoke, elsewhere, monkeypatch):
+    def refuse(*_, **__):
+        raise httpx.ConnectError("no route to host")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(httpx, "head", refuse)
+    assert finding_of("hub", smoke).level == OK
+    level, text = finding_of("hub", paper, elsewhere)
+    assert level == FAULT and "ConnectError" in text and "prefetch" in text
+    monkeypatch.setattr(httpx, "head", lambda *_, **__: None)
+    assert finding_of("hub", paper, elsewhere).level == OK
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    level, text = finding_of("hub", paper, elsewhere)
+    assert level == FAULT and "HF_HUB_OFFLINE" in text
+    results = elsewhere / "results/paper"
+    for model in paper.models:
+        (results / model / "base/seed-0/model").mkdir(parents=True)
+    (results / "data").mkdir()
+    for part in ("train", "eval"):
+        (results / "data" / f"{part}.parquet").touch()
+    assert finding_of("hub", paper, elsewhere).level == OK
+
+
+def test_a_check_that_breaks_is_a_fault_and_the_others_go_on(smoke):
+    def broken(*_):
+        raise OSError("torch: undefined\nsymbol")
+
+    def refused(*_):
+        raise UserError("of two\nlines")
+
+    checks = {
+        "broken": broken,
+        "refused": refused,
+        "looked": lambda *_: Finding(WARNING, "look"),
+        "fine": lambda *_: "x",
+    }
+    assert dict(check_machine(smoke, ROOT, checks)) == {
+        "broken": (FAULT, "OSError: torch: undefined symbol"),
+        "refused": (FAULT, "of two lines"),
+        "looked": (WARNING, "look"),
+        "fine": (OK, "x"),
+    }
+
+
+def test_the_exit_status_says_whether_there_is_a_fault(monkeypatch, capsys):
+    monkeypatch.setitem(MACHINE_CHECKS, "engine", lambda *_: "not looked at")
+    assert main(["check", "smoke"]) == 0
+    monkeypatch.setitem(MACHINE_CHECKS, "engine", lambda *_: Finding(FAULT, "broken"))
+    capsys.readouterr()
+    assert main(["check", "smoke"]) == 1
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("smoke: ") and [line.split()[1] for line in lines] == list(MACHINE_CHECKS)
