@@ -56,7 +56,7 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "claims": "--stored x --results x --claims configs/claims.yaml",
     "notebook": None,
     "report": "--stored x --results x",
-    "plan": "configs/studies/smoke.yaml --no-dag --results x",
+    "plan": None,
     "status": f"{STUDY} --results x",
     "eval": "x --benchmarks mini-word --out {temporary}/eval",
     "add-model": "no-such-folder",

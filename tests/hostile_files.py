@@ -14,7 +14,6 @@ from ict_core.config import load_methods, load_model, load_study
 from ict_core.errors import UserError
 from ict_core.evidence import read_claims
 from ict_core.tables import read_paper
-from ict_core.tools.plan import read_plan
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 SECONDS = 20  # after which a loader is said to hang
@@ -44,7 +43,6 @@ FILES: dict[str, Callable[[Path], object]] = {
     "methods/kl-10.yaml": lambda configs: load_methods(configs / "methods"),
     "claims.yaml": lambda configs: read_claims(configs / "claims.yaml"),
     "paper.yaml": lambda configs: read_paper(configs / "paper.yaml"),
-    "plan.yaml": lambda configs: read_plan(configs / "plan.yaml"),
 }
 
 NUMBERS = st.one_of(

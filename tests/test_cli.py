@@ -122,7 +122,7 @@ def studies(command: str) -> list[list[str]]:
     return [[name, *rest, *option, study] for study in given for option in ([], ["--study"])]
 
 
-@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check --files", "diff grpo ict-10"])
+@pytest.mark.parametrize("command", ["status --results .", "check --files", "diff grpo ict-10"])
 def test_a_study_is_taken_in_the_same_ways_and_by_default_it_is_mini(command, capsys, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
     first, *others = studies(command)
@@ -139,7 +139,7 @@ def test_a_study_is_taken_in_the_same_ways_and_by_default_it_is_mini(command, ca
     assert "papr.yaml: no such file; did you mean 'paper'?" in run(capsys, *command.split(), "papr")
 
 
-@pytest.mark.parametrize("command", ["plan --no-dag", "status --results .", "check --files", "diff grpo ict-10"])
+@pytest.mark.parametrize("command", ["status --results .", "check --files", "diff grpo ict-10"])
 def test_commands_find_their_study_from_another_folder(command, capsys, monkeypatch, tmp_path):
     pages = []
     for folder in (REPOSITORY, tmp_path):

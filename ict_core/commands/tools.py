@@ -1,6 +1,7 @@
 """The subcommands beside the stages: rollouts, the machine, cost, state, arms, a number's origin, reruns, leases."""
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
 from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
 from ict_core.process import RETRIES, has_run
-from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, study_file, study_folder
+from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 AsJson = Annotated[bool, Option("--json", help="for programs")]
@@ -173,28 +174,25 @@ def check(
 @command("plan")
 def plan(
     study: AnyStudy,
-    gpu: Annotated[str | None, Option(help="a key of gpus in configs/plan.yaml (default: its gpu)")] = None,
     results: Annotated[
-        Path | None, Option(help="the folder of finished jobs to measure by (default: the study's)")
+        Path | None,
+        Option(help="the folder of finished jobs to take times from (default: the study's, else its stored run's)"),
     ] = None,
-    no_dag: Annotated[bool, Option("--no-dag", help="do not ask Snakemake what would run")] = False,
+    cores: Annotated[int | None, Option(help="that the study may use (default: this machine's)")] = None,
 ) -> None:
-    """Print what a study costs: jobs, hours, memory, disk, and what a change would rerun."""
-    from ict_core.jobs import damaged, outputs
-    from ict_core.tools.plan import gpu_device, measured_rates, plan_page, read_plan, rule_runs
+    """Print which jobs of a study would run now, how long they take by finished ones, and the least wall time."""
+    from ict_core.tools import finished_seconds, plan_page, planned_jobs
 
     file = study.file
     loaded, root = load_study(file), repository(file)
-    assumptions = read_plan(root / "configs" / "plan.yaml")
-    device = gpu or assumptions.gpu
-    gpu_device(assumptions, device)
     if results is not None and not results.is_dir():
         raise UserError(f"--results {results}: no such folder")
-    measured = results or root / study_folder(loaded.name)
-    faults = damaged(root, outputs.all_jobs(measured, loaded))
-    rates = measured_rates(measured, faults)
-    rules = None if no_dag else rule_runs(file, root)
-    print(plan_page(loaded, assumptions, device, measured, rates, rules, faults), end="")
+    if cores is not None and cores < 1:
+        raise UserError(f"--cores {cores}: allowed: at least 1")
+    there = cores or len(os.sched_getaffinity(0))
+    sources = [results] if results else [root / study_folder(loaded.name), root / stored_folder(loaded.name)]
+    source, seconds = next(((path, took) for path in sources if (took := finished_seconds(path))), (sources[0], {}))
+    print(plan_page(loaded, planned_jobs(file, root, there), seconds, source, there), end="")
 
 
 @command("status")

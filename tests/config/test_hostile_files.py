@@ -199,20 +199,16 @@ def test_a_data_set_s_revision_is_a_commit_unless_the_file_says_otherwise(config
 
 
 def test_what_a_mapping_of_names_holds_is_told_by_its_key(configs):
-    text = (CONFIGS / "plan.yaml").read_bytes()
+    text = (CONFIGS / "studies/paper.yaml").read_text()
     for old, new, line in (
-        (
-            b"bfloat16_tflops: 989",
-            b"bfloat16_tflops: x",
-            "configs/plan.yaml: gpus.h100.bfloat16_tflops: 'x' is not allowed",
-        ),
-        (b"  h100:", b"  H 100:", "configs/plan.yaml: gpus.H 100: 'H 100' is not allowed; allowed: a name"),
+        ("aime-24: 32", "aime-24: x", "evaluation.samples_of.aime-24: 'x' is not allowed"),
+        ("aime-24: 32", "AIME 24: 32", "evaluation.samples_of.AIME 24: 'AIME 24' is not allowed; allowed: a name"),
     ):
         assert old in text
-        (configs / "plan.yaml").write_bytes(text.replace(old, new, 1))
+        (configs / "studies/paper.yaml").write_text(text.replace(old, new, 1))
         try:
             with pytest.raises(UserError) as error:
-                FILES["plan.yaml"](configs)
+                load_study(configs / "studies/paper.yaml")
         finally:
-            shutil.copy(CONFIGS / "plan.yaml", configs / "plan.yaml")
-        assert str(error.value).startswith(line)
+            shutil.copy(CONFIGS / "studies/paper.yaml", configs / "studies/paper.yaml")
+        assert str(error.value).startswith(f"configs/studies/paper.yaml: {line}")

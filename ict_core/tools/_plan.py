@@ -1,0 +1,122 @@
+"""What the jobs that a study would run take: how many there are by a dry run, how long one takes by finished jobs."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ict_core.config import Study
+from ict_core.config.mistakes import shown
+from ict_core.errors import Damaged, UserError
+from ict_core.markdown import markdown_table
+from ict_core.store import MANIFEST, StudyFiles, cell_folder, read_manifest, records
+
+Seconds = dict[tuple[str, str], list[float]]
+"""Of each finished job, by rule and model."""
+
+
+class Kind(NamedTuple):
+    """Jobs that are alike."""
+
+    rule: str
+    model: str  # empty where the job is of no model
+    threads: int
+
+
+def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
+    """How many jobs of each kind Snakemake would run now on so many cores; the rules of figures count as one.
+
+    Args:
+        study: its file.
+        repository: the folder of the Snakefile.
+        cores: more threads than these no job has.
+
+    Raises:
+        UserError: the dry run fails; it has its last lines.
+    """
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(cores)]
+    done = subprocess.run(
+        [*command, "--configfile", str(study.resolve())],
+        cwd=repository,
+        env=os.environ | {"PYTHONHASHSEED": "0"},  # the order in which it prints jobs
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UserError(f"the dry run fails: {' '.join(done.stdout.split(chr(10))[-12:]).strip()}")
+    jobs: Counter[Kind] = Counter()
+    for block in re.split(r"\n(?=(?:localrule|rule|checkpoint) \w+:\n)", done.stdout)[1:]:
+        (rule,) = re.findall(r"^\w+ (\w+):", block)
+        model = re.search(r"^    wildcards: (?:.*, )?model=([^,\n]+)", block, re.MULTILINE)
+        threads = re.search(r"^    threads: (\d+)$", block, re.MULTILINE)
+        rule = re.sub(r"^figure_\w+", "figures", rule)
+        jobs[Kind(rule, model[1] if model else "", int(threads[1]) if threads else 1)] += 1
+    return jobs
+
+
+def finished_seconds(results: Path) -> Seconds:
+    """Wall seconds of the finished jobs of a study's folder; of a stored study, which has no cells, of its frame.
+
+    Those of a damaged manifest are left out, as the workflow makes it anew.
+    """
+    files, seconds = StudyFiles(results), defaultdict[tuple[str, str], list[float]](list)
+    cell = files.cell(cell_folder("*", "*", "*"))
+    for pattern in (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation, cell.grading):
+        for path in sorted(results.glob(pattern.relative_to(results).as_posix())):
+            try:
+                manifest = read_manifest(path)
+            except Damaged:
+                continue
+            model = path.relative_to(results).parts[0]
+            seconds[manifest["stage"], model].append(manifest["wall_seconds"])
+    if not seconds and (frame := files.frame("compute")).exists():
+        jobs = records.read_frame(frame, records.COMPUTE)
+        for rule, model, took in zip(jobs["stage"], jobs["model"], jobs["seconds"], strict=True):
+            seconds[rule, model].append(took)
+    return dict(seconds)
+
+
+def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: Path, cores: int) -> str:
+    """A study's jobs with their hours, as Markdown.
+
+    Args:
+        study: whose jobs they are.
+        jobs: as :func:`planned_jobs` counts them.
+        seconds: of finished jobs.
+        source: the folder that these were read from, for the page.
+        cores: on how many the study shall run.
+    """
+    mean = {kind: sum(took) / len(took) for kind, took in seconds.items()}
+    rows: list[tuple[object, ...]] = []
+    work, untimed, chains = 0.0, 0, defaultdict[str, float](float)
+    for kind, number in jobs.items():
+        one = mean.get(kind[:2])
+        if one is None:
+            untimed += number
+            rows.append((*kind[:2], number, kind.threads, "", "", ""))
+            continue
+        work += number * one * kind.threads
+        chains[kind.model] += one
+        times = (f"{one:.1f}", len(seconds[kind[:2]]), f"{number * one / 3600:.2f}")
+        rows.append((*kind[:2], number, kind.threads, *times))
+    rows.append(("total", "", sum(jobs.values()), "", "", "", ""))
+    heads = ["rule", "model", "jobs", "threads", "seconds of one", "measured on", "hours"]
+    parts = [f"# Plan of the study {study.name}\n", markdown_table(heads, rows, "llrrrrr", padded=True)]
+    if chains:
+        shortest = max(work / cores, *chains.values()) / 3600
+        parts.append(
+            f"The seconds are means of the finished jobs in {shown(source)}. On {cores} core(s) these take at least "
+            f"{shortest:.2f} hours: hours times threads over cores, or one job of each rule of a model after another. "
+            "GPUs are not counted.\n"
+        )
+    if untimed:
+        parts.append(f"{untimed} jobs have no time: no such job has finished there.\n")
+    if more := study.later_in_words():
+        parts.append(f"Not counted: {more}.\n")
+    return "\n".join(parts)

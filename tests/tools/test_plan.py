@@ -1,0 +1,131 @@
+"""`ict plan`: its jobs are Snakemake's, its seconds those of finished jobs, its wall time a bound."""
+
+import dataclasses
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ict_core.commands.cli import main
+from ict_core.config import load_study
+from ict_core.errors import UserError
+from ict_core.store import records, write_manifest
+from ict_core.tools import Kind, finished_seconds, plan_page, planned_jobs
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STUDIES, REFERENCE = REPOSITORY / "configs/studies", REPOSITORY / "results/reference/mini"
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return load_study(STUDIES / "mini.yaml")
+
+
+def cells_of(page: str, rule: str) -> list[str]:
+    """The cells of the table's row of a rule."""
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {rule} ")]
+    return [cell.strip() for cell in row.split("|")[2:-1]]
+
+
+@pytest.mark.slow
+def test_the_jobs_are_those_that_snakemake_would_run(mini):
+    jobs = planned_jobs(STUDIES / "mini.yaml", REPOSITORY, 1)
+    counted = Counter()
+    for kind, number in jobs.items():
+        counted[kind.rule, kind.model] += number
+    assert counted["train", "mini-s"] == len(mini.trained_cells())
+    assert counted["generate", "mini-s"] == counted["grade", "mini-s"] == len(mini.evaluated_cells())
+    assert counted["pretrain", "mini-s"] == len(mini.all_bases())
+    assert {kind.threads for kind in jobs} == {1} and counted["figures", ""] > 10
+
+
+def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
+    """Of a block its rule, model and threads, however its reason is worded."""
+    printed = (
+        "Building DAG of jobs...\n[date]\nrule figure_reward:\n    output: a\n    reason: Missing output files: a, b\n"
+        "[date]\nlocalrule all:\n    jobid: 0\n    reason: Code has changed\n[date]\nrule train:\n"
+        "    reason: Params have changed since last execution: before: 'rule a: model=c' now: 'd'\n"
+        "    wildcards: seed=0, model=m, variant=v\n    threads: 4\n"
+        "[date]\ncheckpoint tune_round:\n    output: c\n[date]\nrule figure_length:\n    output: b\nJob stats:\n"
+    )
+    fake = tmp_path / "python"
+    fake.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}END\n")
+    fake.chmod(0o700)
+    monkeypatch.setattr("sys.executable", str(fake))
+    assert planned_jobs(STUDIES / "mini.yaml", tmp_path, 4) == {
+        Kind("figures", "", 1): 2,
+        Kind("all", "", 1): 1,
+        Kind("train", "m", 4): 1,
+        Kind("tune_round", "", 1): 1,
+    }
+
+
+def test_a_failing_dry_run_is_told_in_its_own_words(tmp_path):
+    (tmp_path / "Snakefile").write_text("raise WorkflowError('spoilt on purpose')\n")
+    with pytest.raises(UserError, match="spoilt on purpose"):
+        planned_jobs(STUDIES / "mini.yaml", tmp_path, 1)
+
+
+@pytest.fixture
+def unfinished(tmp_path):
+    """A study of which two trainings, one of which is damaged, and a generation have finished."""
+    cell = tmp_path / "mini-s/grpo"
+    for seed, seconds in (0, 30.0), (1, 50.0), (2, 70.0):
+        (cell / f"seed-{seed}/train").mkdir(parents=True)
+        write_manifest(cell / f"seed-{seed}/train/manifest.json", {"stage": "train", "wall_seconds": seconds})
+    (cell / "seed-2/train/manifest.json").write_text("{")
+    write_manifest(cell / "seed-0/generation.json", {"stage": "generate", "wall_seconds": 4.0})
+    return tmp_path
+
+
+def test_seconds_are_those_of_finished_jobs(unfinished):
+    assert finished_seconds(unfinished) == {("train", "mini-s"): [30.0, 50.0], ("generate", "mini-s"): [4.0]}
+    assert finished_seconds(unfinished / "none") == {}
+
+
+def test_of_a_stored_study_they_are_those_of_its_frame():
+    seconds = finished_seconds(REFERENCE)
+    frame = records.read_frame(REFERENCE / "compute.parquet", records.COMPUTE)
+    assert sum(map(sum, seconds.values())) == pytest.approx(frame["seconds"].sum())
+    assert len(seconds["train", "mini-s"]) == (frame["stage"] == "train").sum() > 0
+
+
+JOBS = {Kind("pretrain", "m", 1): 2, Kind("train", "m", 2): 10, Kind("grade", "m", 1): 10, Kind("all", "", 1): 1}
+SECONDS = {("pretrain", "m"): [3600.0], ("train", "m"): [1800.0, 5400.0]}
+
+
+@pytest.mark.parametrize(("cores", "hours"), [(2, 11), (4, 5.5), (100, 2)])
+def test_the_least_wall_time_is_of_the_work_or_of_a_chain(mini, cores, hours):
+    """2 h of one thread and 10 h of two threads; one after another a pretraining and a training take 2 h."""
+    page = plan_page(mini, JOBS, SECONDS, REFERENCE, cores)
+    assert f"at least {hours:.2f} hours" in page
+    assert cells_of(page, "train") == ["m", "10", "2", "3600.0", "2", "10.00"]
+    assert cells_of(page, "grade") == ["m", "10", "1", "", "", ""]
+    assert cells_of(page, "total")[1] == "23" and "\n11 jobs have no time" in page
+
+
+def test_trainings_that_later_rounds_may_ask_for_are_named(mini):
+    extended = dataclasses.replace(mini, tuning=mini.tuning.model_copy(update={"extend": True}))
+    assert extended.later_in_words() and not mini.later_in_words()
+    assert f"Not counted: {extended.later_in_words()}.\n" in plan_page(extended, JOBS, {}, REFERENCE, 1)
+    assert "Not counted" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1)
+
+
+@pytest.mark.slow
+def test_the_command_takes_times_of_the_stored_run_where_nothing_has_run(tmp_path, capsys):
+    for part in ("configs", "results"):
+        (tmp_path / part).mkdir()
+    shutil.copytree(REPOSITORY / "configs", tmp_path / "configs", dirs_exist_ok=True)
+    for part in ("Snakefile", "workflow", "ict_core", "requirements", "notebooks", "results/reference", "profiles"):
+        (tmp_path / part).symlink_to(REPOSITORY / part)
+    study = str(tmp_path / "configs/studies/mini.yaml")
+    assert main(["plan", study, "--cores", "2"]) == 0
+    page = capsys.readouterr().out
+    assert "results/reference/mini." in page and cells_of(page, "train")[4] == "90"
+
+
+def test_bad_input_is_one_clear_error(capsys, tmp_path):
+    for option, value in (("--results", str(tmp_path / "none")), ("--cores", "0")):
+        assert main(["plan", str(STUDIES / "mini.yaml"), option, value]) == 2
+        assert option in capsys.readouterr().err
