@@ -91,13 +91,14 @@ test: env lint  ## all checks, and all tests but the long ones (kills, ranks, cl
 everything: env lint  ## all checks and all tests, as CI runs them
 	$(PYTEST)
 
-lint: env  ## formatting, types, the workflow's own checks
+lint: env  ## formatting, types, the workflow's own checks; the project's size
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(WITH) snakemake --lint
+	@$(BIN)/python scripts/size.py
 
 FAST := config statistics store selection theory tokens evidence grading problems tables contamination
 fast: env  ## in a minute: the quick tests of what computes and decides, without trainings, vLLM and Snakemake

@@ -1,0 +1,65 @@
+"""How large the project is, as a report that never fails: `python scripts/size.py`, at the end of `make lint`."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PARTS = {  # where a part's lines lie: a folder's files by their endings
+    "ict_core": ("ict_core/", (".py", ".pyi")),
+    "workflow": ("workflow/", (".smk", "Snakefile", ".py", ".yaml", ".rst")),
+    "scripts": ("scripts/", (".py", ".sh")),
+    "benchmarks": ("benchmarks/", (".py",)),
+    "tests": ("tests/", (".py", ".c")),
+}
+NOT_COUNTED = {"docs/log.md", "docs/commands.md", "docs/keys.md", "CHANGELOG.md"}  # a diary, and what is generated
+LONG = 5  # words of a string that is prose
+
+
+def files(prefix: str, endings: tuple[str, ...]) -> list[Path]:
+    """The tracked files of a folder with one of these endings."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", prefix], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    paths = [REPOSITORY / name for name in listed.stdout.split("\0") if name.endswith(endings)]
+    return [path for path in paths if path.is_file()]
+
+
+def private_imports(tree: ast.AST) -> int:
+    """How many imports take a module or a name of the library that is private."""
+    imported = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            imported.append([module + alias.name for alias in node.names])
+    return sum(any(re.match(r"ict_core\.(\w+\.)*_[a-z]", name) for name in names) for names in imported)
+
+
+def prose_assertions(tree: ast.AST) -> int:
+    """How many assertions hold a string of at least :data:`LONG` words, `match=` of `pytest.raises` among them."""
+
+    def strings(node: ast.AST) -> Iterator[str]:
+        yield from (n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+    asserted: list[ast.AST] = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    asserted += [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "match"]
+    return sum(any(len(re.findall(r"[^\W\d_]{2,}", text)) >= LONG for text in strings(node)) for node in asserted)
+
+
+def main() -> None:
+    """Print a line for each number."""
+    for name, (prefix, endings) in PARTS.items():
+        own = files(prefix, endings) + ([REPOSITORY / "Snakefile"] if name == "workflow" else [])
+        print(f"{sum(len(path.read_bytes().splitlines()) for path in own):7,} lines of {name} in {len(own)} files")
+    pages = [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")] + files("docs/", (".md",))
+    pages = [path for path in pages if path.relative_to(REPOSITORY).as_posix() not in NOT_COUNTED]
+    print(f"{sum(len(path.read_text(encoding='utf-8').split()) for path in pages):7,} words in {len(pages)} pages")
+    trees = [ast.parse(path.read_bytes()) for path in files("tests/", (".py",))]
+    print(f"{sum(map(private_imports, trees)):7,} imports of what is private in tests")
+    print(f"{sum(map(prose_assertions, trees)):7,} assertions on {LONG} words or more in tests")
+
+
+if __name__ == "__main__":
+    main()
