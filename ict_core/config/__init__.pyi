@@ -16,10 +16,10 @@ from ._inputs import SupervisedStart as SupervisedStart
 from ._inputs import Template as Template
 from ._load import check_sources as check_sources
 from ._load import has_problems as has_problems
-from ._load import load_method as load_method
-from ._load import load_methods as load_methods
 from ._load import load_model as load_model
 from ._load import load_study as load_study
+from ._method_files import load_method as load_method
+from ._method_files import load_methods as load_methods
 from ._methods import Clip as Clip
 from ._methods import Control as Control
 from ._methods import Correction as Correction

@@ -7,25 +7,25 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ict_core.config._comparison import compare
 from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
+from ict_core.config._method_files import read_method
 from ict_core.config._methods import Method, Training
 from ict_core.config._section import read_section
-from ict_core.config._selectors import method_schema
 from ict_core.config._study import Study
 from ict_core.config._study_file import Data, StudyFile
 from ict_core.config._tuning import StoredRates
 from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository, show_value
-from ict_core.errors import UserError
 from ict_core.process.numerics import Numerics
 from ict_core.store import BASE_VARIANT, StudyFiles, base_number, hash_file, read_manifest, stored_folder
 
-# what a file of each folder of `configs` holds that a study names
+# what reads a file of each folder of `configs` that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
-_SCHEMAS["methods"] = method_schema()
+_READERS = {kind: partial(read_section, schema=schema) for kind, schema in _SCHEMAS.items()} | {"methods": read_method}
 # what a study holds as its file says it
 _AS_WRITTEN = (
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
@@ -47,7 +47,7 @@ class _Folder:
             hint = closest(name, self.files)
             self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self._kind}; {hint}")
         elif name not in self._read:
-            section = read_section(self.files[name], _SCHEMAS[self._kind], self._mistakes)
+            section = _READERS[self._kind](self.files[name], mistakes=self._mistakes)
             self._read[name] = section
             self.note(name, _check_name("name", getattr(section, "name", name), name))
 
@@ -79,7 +79,7 @@ def load_study(path: Path) -> Study:
             methods[variant] = method.model_copy(update={"warmup_steps": file.selection_warmup_steps})
     training = folders["training"].sections().get(file.training)
     for variant, method in methods.items():
-        folders["methods"].note(variant, _check_ablation(method, methods))
+        folders["methods"].note(variant, _check_variation(method, methods))
         if training is not None:
             folders["methods"].note(variant, _check_method(method, training, file.training))
         folders["methods"].note(variant, _check_steps(method, file))
@@ -122,36 +122,6 @@ def load_study(path: Path) -> Study:
     return replace(study, tuned={(choice["model"], choice["variant"]): choice["learning_rate"] for choice in chosen})
 
 
-def load_methods(folder: Path) -> dict[str, Method]:
-    """Every variant of a folder like `configs/methods` by name, in the order of the names.
-
-    Raises:
-        UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
-    """
-    files = sorted(folder.glob("*.yaml"), key=lambda file: file.stem)
-    if not files:
-        raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
-    mistakes = Mistakes()
-    methods = {file.stem: read_section(file, method_schema(), mistakes) for file in files}
-    mistakes.raise_if_any()
-    return methods
-
-
-def load_method(path: Path) -> Method:
-    """Read and check one variant's file, like `configs/methods/ict-10.yaml`.
-
-    Raises:
-        UserError: something is wrong with it, one line a problem; of a file that is not there, those beside it.
-    """
-    if not path.is_file():
-        beside = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
-        raise UserError(f"{path}: no such file; allowed: one of {beside or 'none, as the folder has no YAML file'}")
-    mistakes = Mistakes()
-    method: Method = read_section(path, method_schema(), mistakes)
-    mistakes.raise_if_any()
-    return method
-
-
 def load_model(path: Path) -> Model:
     """Read and check one model's file, `configs/models/<model>.yaml`.
 
@@ -166,7 +136,7 @@ def load_model(path: Path) -> Model:
 
 def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _Folder]:
     """The folders of `configs`, in which every file that a study names is read."""
-    folders = {kind: _Folder(path.resolve().parent.parent, kind, mistakes) for kind in _SCHEMAS}
+    folders = {kind: _Folder(path.resolve().parent.parent, kind, mistakes) for kind in _READERS}
     for kind, key, name in file.names():
         if kind == "methods" and name == BASE_VARIANT:
             mistakes.refuse(path, key, name, "any name but the untrained model's")
@@ -175,7 +145,7 @@ def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _F
     methods = folders["methods"]
     for variant, method in methods.sections().items():
         if method.ablation is not None:
-            methods.read(method.ablation.of, methods.files[variant], "ablation.of")
+            methods.read(method.ablation.of, methods.files[variant], "of")
     return folders
 
 
@@ -308,16 +278,13 @@ def _check_warmups(methods: Mapping[str, Method]) -> Iterator[Fault]:
         yield Fault("selection_warmup_steps", text)
 
 
-def _check_ablation(method: Method, methods: Mapping[str, Method]) -> Iterator[Fault]:
-    """A variant differs from the one that it varies in its factor, and in nothing else."""
+def _check_variation(method: Method, methods: Mapping[str, Method]) -> Iterator[Fault]:
+    """A variant differs from the one that it is of, also where the study gives one of them its warm-up."""
     if method.ablation is None or method.ablation.of not in methods:
         return
-    factor, varied = method.ablation.factor, method.ablation.of
-    mine, theirs = method.settings(), methods[varied].settings()
-    different = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
-    if different != [factor]:
-        difference = f"the keys {different} differ" if different else "no key differs"
-        yield Fault("ablation", f"{difference} from {varied!r}; allowed: {factor!r}, its factor, alone")
+    key, of = method.ablation.factor, method.ablation.of
+    if getattr(method, key) == getattr(methods[of], key):
+        yield refused(key, getattr(method, key), f"another value than that of {of!r}")
 
 
 def _check_train_problems(data: Data, train_sets: Mapping[str, TrainingSet]) -> Iterator[Fault]:

@@ -177,7 +177,7 @@ Factor = Literal[
 
 
 class Variation(Section):
-    """The one key by which a variant differs from another; that no other does is checked."""
+    """The variant that a method's file is `of`, and the key by which it differs: the other one that the file states."""
 
     of: Name
     factor: Factor
@@ -202,7 +202,7 @@ class Method(Section):
     )  # of the rule's weights; absent: the rule itself
     # the same again under another name: 0 with the same random numbers, any other with numbers of its own
     replica: Annotated[int, Field(ge=0)] | None = None
-    ablation: Variation | None = None
+    ablation: Variation | None = None  # a file states it by `of`
 
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule."""

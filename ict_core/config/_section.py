@@ -101,12 +101,15 @@ def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
 
     A section whose values do not fit together is noted too, but given: so is told what is wrong beside it.
     """
-    content = _content(file, mistakes)
-    if content is None:
-        return None
+    content = read_yaml(file, mistakes)
+    return None if content is None else check_section(file, content, schema, mistakes)
+
+
+def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> Any:
+    """A file's content, which was read, as :func:`read_section` gives it."""
     adapter = TypeAdapter(schema)
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
-        section = adapter.validate_json(content, context=_UNCHECKED)
+        section = adapter.validate_json(json.dumps(content, default=str), context=_UNCHECKED)
     except ValidationError as error:
         for detail in error.errors():
             note_error(mistakes, file, detail, adapter.json_schema())
@@ -115,8 +118,8 @@ def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
     return section
 
 
-def _content(file: Path, mistakes: Mistakes) -> str | None:
-    """A YAML file as JSON; None where a problem was noted, such as a key that stands twice, or a huge number."""
+def read_yaml(file: Path, mistakes: Mistakes) -> Any:
+    """The content of a YAML file, {} of an empty one; None where a problem was noted, such as a key twice."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise OSError("it is no file")
@@ -127,7 +130,8 @@ def _content(file: Path, mistakes: Mistakes) -> str | None:
         loader = _Loader(content.decode("utf-8"))
         node = loader.get_single_node()
         if not (faults := list(_faults(node, ()))):
-            return json.dumps(loader.construct_document(node) if node else None, default=str)
+            read = loader.construct_document(node) if node else None
+            return {} if read is None else read
         mistakes.add_all(file, faults)
     except FileNotFoundError:
         known = closest(file.stem, (other.stem for other in file.parent.glob("*.yaml")))

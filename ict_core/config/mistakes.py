@@ -59,7 +59,8 @@ class Mistakes:
         """
         whole = f"{shown(file)}: {key}: {text}" if key else f"{shown(file)}: {text}"
         cut = whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 3]}..."
-        self.lines.append("".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(cut.split())))
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(cut.split()))
+        self.lines += [line] if line not in self.lines else []  # a file is read again for each variant of it
         if len(self.lines) == _MOST:
             self.lines.append(f"... and perhaps more: these are the first {_MOST}")
             self.raise_if_any()

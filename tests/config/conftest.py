@@ -104,14 +104,14 @@ hardware:
   train_hours: 1
   generate_hours: 0.5
 """
-TOP = "selector: top-score\nscore: {}\npercent: {}\nnormaliser: kept\n"
+TOP = "selector: top-score\nscore: js\npercent: 10\nnormaliser: kept\n"
 METHODS = {
     "grpo": "selector: grpo\nnormaliser: response\n",
     "entropy-20": "selector: high-entropy\npercent: 20\nnormaliser: response\n",
     "stapo": "selector: stapo\ntau_p: 0.002\ntau_h: 0.2 # a quantile\nnormaliser: kept\n",
-    "random-10": TOP.format("random", 10) + "ablation: {of: ict-10, factor: score}\n",
-    "ict-10": TOP.format("js", 10),
-    **{f"ict-{k}": TOP.format("js", k) + "ablation: {of: ict-10, factor: percent}\n" for k in (5, 20, 30)},
+    "random-10": "of: ict-10\nscore: random\n",
+    "ict-10": TOP,
+    **{f"ict-{k}": f"of: ict-10\npercent: {k}\n" for k in (5, 20, 30)},
 }
 BENCHMARKS = {"mini-word": "math", "mini-symbolic": "math", "mini-stem": "choice", "mini-aime23": "math"}
 PUBLISHED = """\

@@ -47,10 +47,14 @@ CASES = {
     "no warm-up": (MINI, "selection_warmup_steps: 5\n", "", ["selection_warmup_steps", "missing", "ict-10", "random-10", "state no warmup_steps"]),
     "reference without a distribution": (ICT, "score: js", "score: h1\nreference: group", ["reference", "group", "position, as the score is h1"]),
     "group size": (ICT, "score: js", "score: js\ngroup_size: 7", ["group_size", "7", "a divisor of the 128 rollouts"]),
-    "two factors": (ICT20, "score: js", "score: kl", ["ablation", "['percent', 'score'] differ from 'ict-10'", "'percent', its factor, alone"]),
-    "no factor": (ICT20, "percent: 20", "percent: 10", ["ablation", "no key differs from 'ict-10'"]),
-    "another factor": (ICT20, "factor: percent", "factor: score", ["ablation", "['percent'] differ", "'score', its factor, alone"]),
-    "varies nothing known": (ICT20, "of: ict-10", "of: ict-11", ["ablation.of", "'ict-11'", "did you mean 'ict-10'"]),
+    "two factors": (ICT20, "percent: 20", "percent: 20\nscore: kl", ["of", "'ict-10'", "percent, score"]),
+    "no factor": (ICT20, "percent: 20\n", "", ["of", "'ict-10'", "one other key"]),
+    "as what it varies": (ICT20, "percent: 20", "percent: 10", ["percent", "10", "another value than that of 'ict-10'"]),
+    "another rule": (ICT20, "percent: 20", "selector: grpo", ["selector", "'grpo'", "percent, random_reward"]),
+    "varies nothing known": (ICT20, "of: ict-10", "of: ../methods/ict-11", ["of", "'../methods/ict-11'", "ict-10, ict-20"]),
+    "varies itself": (ICT20, "of: ict-10", "of: ict-20", ["of", "'ict-20'", "not itself of 'ict-20'"]),
+    "a factor's value": (ICT20, "percent: 20", "percent: 200", ["percent", "200", "<= 100"]),
+    "a declared factor": (ICT, "score: js", "score: js\nablation: {of: grpo, factor: score}", ["ablation", "grpo", "`of`"]),
     "margin 0": (MINI, "margin_points: 2.0", "margin_points: 0.0", ["evidence.margin_points", "0.0", "a number > 0"]),
     "gates without a baseline": (MINI, "  power: 0.8", VALIDITY.replace("baseline: grpo,", "baseline: grpp,"), ["evidence.validity.baseline", "'grpp' is not in the grid", "did you mean 'grpo'"]),
     "a lower limit above its bound": (MINI, "  power: 0.8", VALIDITY.replace("gain_lower_points: 10", "gain_lower_points: 16"), ["evidence.validity.gain_lower_points", "16", "at most gain_points, 15"]),
@@ -200,6 +204,28 @@ def test_a_rule_that_reads_true_steps_has_generated_problems(configs):
     )
     assert message_of(configs, PAPER).startswith(line)
     assert load_study(configs / MINI).methods["stapo"].known_steps
+
+
+def test_variants_of_each_other_and_of_a_variant_too_far_from_its_rule_are_refused(configs):
+    methods = configs / "methods"
+    whole = (methods / "ict-10.yaml").read_text()
+    (methods / "ict-10.yaml").write_text("of: ict-20\nscore: kl\n")
+    lines = message_of(configs).splitlines()
+    assert len(lines) == 2 and all(": of: 'ict-" in line for line in lines)  # a line a file of the circle
+    (methods / "ict-10.yaml").write_text("of: stapo\ncontrol: permuted-batch\n")
+    (methods / "stapo.yaml").write_text("of: ict-1\nkeep: rest\n")
+    (methods / "ict-1.yaml").write_text(whole)
+    lines = message_of(configs).splitlines()
+    assert {line.split(": ")[0] for line in lines} == {
+        f"configs/methods/{name}.yaml" for name in ("ict-5", "ict-20", "ict-30", "random-10")
+    }
+    assert all(": of: 'ict-10' is not allowed; allowed: " in line for line in lines)
+
+
+def test_what_is_wrong_with_a_method_is_told_of_its_file_and_not_of_its_variants(configs):
+    (configs / ICT).write_text((configs / ICT).read_text().replace("percent: 10", "percent: 0"))
+    (line,) = message_of(configs).splitlines()
+    assert line.startswith(f"configs/{ICT}: percent: 0")
 
 
 def test_all_problems_of_all_files_are_told_at_once(configs):

@@ -42,7 +42,8 @@ def test_every_file_of_the_project_is_used_and_names_its_origin():
         used = {name for study in studies for name in getattr(study, kind)}
         assert used == {path.stem for path in (PROJECT / kind).glob("*.yaml")}
     for path in (PROJECT / "methods").glob("*.yaml"):
-        assert path.read_text().startswith("# ") and "arXiv:" in path.read_text().split("selector:")[0]
+        comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
+        assert any("arXiv:" in line for line in comments)
 
 
 def test_the_paper_study_is_the_whole_grid():
@@ -338,10 +339,17 @@ def test_the_main_figures_show_what_every_model_runs():
 
 def varied(configs: Path, factor: str, value: object):
     """The study with its variant ict-20 made one that differs from ict-10 in a factor."""
-    text = (configs / "methods/ict-10.yaml").read_text()
-    declared = f"{factor}: {value}\nablation: {{of: ict-10, factor: {factor}}}\n"
-    (configs / "methods/ict-20.yaml").write_text(text + declared)
+    (configs / "methods/ict-20.yaml").write_text(f"of: ict-10\n{factor}: {value}\n")
     return load(configs)
+
+
+def test_a_variant_has_all_keys_of_what_it_is_of_and_says_by_which_it_differs(configs):
+    (configs / "methods/ict-20.yaml").write_text("of: ict-5\ncontrol: permuted-group\n")  # itself of ict-10
+    methods = load(configs).methods
+    for variant, varied, factor in (("ict-5", "ict-10", "percent"), ("ict-20", "ict-5", "control")):
+        assert methods[variant].ablation.model_dump() == {"of": varied, "factor": factor}
+        different = compare(methods[varied].settings(), methods[variant].settings()).different
+        assert [key for key, *_ in different] == [factor]
 
 
 def test_a_group_size_of_its_own_makes_as_many_rollouts_a_step(configs):
@@ -375,7 +383,9 @@ def test_a_rerun_draws_the_same_numbers_under_another_name(configs):
 
 def test_what_a_method_is_compared_with_retrains_nothing(configs):
     mini = load(configs)
-    other = edited(configs, "methods/random-10.yaml", "ablation: {of: ict-10, factor: score}\n", "")
+    whole = (configs / "methods/ict-10.yaml").read_text().replace("score: js", "score: random")
+    other = edited(configs, "methods/random-10.yaml", "of: ict-10\nscore: random\n", whole)
+    assert (mini.methods["random-10"].ablation.of, other.methods["random-10"].ablation) == ("ict-10", None)
     assert all(mini.resolve(cell) == other.resolve(cell) for cell in mini.cells())
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core.config import Method, method_schema, read_section
-from ict_core.config.mistakes import Mistakes, closest
+from ict_core.config import Method, load_method
+from ict_core.config.mistakes import closest
 from ict_core.errors import UserError
 from ict_core.problems import templated
 from ict_core.seeding import derive_seed, generator
@@ -161,12 +161,11 @@ def chosen_problems(path: Path, benchmark: str | None, count: int, seed: int) ->
 
 def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
     """The cell's own rule, and those of some ``configs/methods/<variant>.yaml`` files by their names."""
-    rules, mistakes = dict(cell.rules), Mistakes()
+    rules = dict(cell.rules)
     for file in files:
         if file.stem in rules:
             raise UserError(f"--method {file}: a rule named {file.stem} is marked already; leave it out or rename it")
-        rules[file.stem] = read_section(file, method_schema(), mistakes)
-    mistakes.raise_if_any()
+        rules[file.stem] = load_method(file)
     return rules
 
 
