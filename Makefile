@@ -104,7 +104,7 @@ FAST := config statistics store selection theory tokens evidence grading problem
 fast: env  ## in a minute: the quick tests of what computes and decides, without trainings, vLLM and Snakemake
 	$(WITH) OMP_NUM_THREADS=1 pytest -m "not slow" -n 2 -q $(FAST:%=tests/%)
 
-fuzz: env  ## hostile configurations and answers for MINUTES=5, with new random examples
+fuzz: env  ## hostile answers through the grader for MINUTES=5, with new random examples
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)
 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run

@@ -77,12 +77,12 @@ class Asked:
 
     def check(self) -> None:
         """A UserError, before anything is fetched, if a benchmark is not known."""
-        from ict_core.config.mistakes import closest
+        from ict_core.config.mistakes import one_of
 
         known = sorted(path.stem for path in (REPOSITORY / "configs/benchmarks").glob("*.yaml"))
         for name in self.names:
             if name not in known:
-                raise UserError(f"--benchmarks: {name!r} is not allowed; {closest(name, known)}")
+                raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known)}")
 
 
 @command("eval")

@@ -297,13 +297,13 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Print what the trainings of two variants differ in."""
-    from ict_core.config.mistakes import closest
+    from ict_core.config.mistakes import one_of
 
     file = study.file
     loaded = load_study(file)
     for variant in (first, second):
         if variant not in loaded.methods:
-            raise UserError(f"{file}: {variant!r} is no variant of its grid; {closest(variant, loaded.methods)}")
+            raise UserError(f"{file}: {variant!r} is no variant of its grid; {one_of(loaded.methods)}")
     different, equal = loaded.compare(first, second)
     if as_json:
         keys = [{"key": key, first: ours, second: theirs} for key, ours, theirs in different]

@@ -33,7 +33,7 @@ from ._methods import rows_of_groups as rows_of_groups
 from ._section import Count as Count
 from ._section import Name as Name
 from ._section import Section as Section
-from ._section import read_section as read_section
+from ._section import load_section as load_section
 from ._selectors import method_schema as method_schema
 from ._selectors import selector_sections as selector_sections
 from ._study import BASE_VARIANT as BASE_VARIANT

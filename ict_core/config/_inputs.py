@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from ict_core.config._section import Count, Name, Section, Seed, is_absent
-from ict_core.config.mistakes import Fault, closest, refused, repeated
+from ict_core.config.mistakes import Fault, one_of, refused, repeated
 
 _FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
 READERS = {
@@ -82,7 +82,7 @@ class PublishedSet(Section):
     def faults(self) -> Iterator[Fault]:
         yield from unpinned(self.revision, self.allow_unpinned)
         if self.reader not in READERS:
-            yield Fault("reader", f"{self.reader!r} is unknown; {closest(self.reader, READERS)}")
+            yield Fault("reader", f"{self.reader!r} is unknown; {one_of(READERS)}")
         if self.sha256 is None and not self.gated:
             yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
         places = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]

@@ -15,11 +15,11 @@ from ict_core.config._comparison import compare
 from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
 from ict_core.config._method_files import read_method
 from ict_core.config._methods import Method, Training
-from ict_core.config._section import read_section
+from ict_core.config._section import load_section, read_section
 from ict_core.config._study import Study
 from ict_core.config._study_file import Data, StudyFile
 from ict_core.config._tuning import StoredRates
-from ict_core.config.mistakes import Fault, Mistakes, closest, refused, repository, show_value
+from ict_core.config.mistakes import Fault, Mistakes, one_of, refused, repository, show_value
 from ict_core.process.numerics import Numerics
 from ict_core.store import BASE_VARIANT, StudyFiles, base_number, hash_file, read_manifest, stored_folder
 
@@ -44,7 +44,7 @@ class _Folder:
     def read(self, name: str, asker: Path, key: str) -> None:
         """Read the file of a name that `asker` uses under `key`; note a problem if there is none."""
         if name not in self.files:
-            hint = closest(name, self.files)
+            hint = one_of(self.files)
             self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self._kind}; {hint}")
         elif name not in self._read:
             section = _READERS[self._kind](self.files[name], mistakes=self._mistakes)
@@ -79,10 +79,7 @@ def load_study(path: Path) -> Study:
             methods[variant] = method.model_copy(update={"warmup_steps": file.selection_warmup_steps})
     training = folders["training"].sections().get(file.training)
     for variant, method in methods.items():
-        folders["methods"].note(variant, _check_variation(method, methods))
-        if training is not None:
-            folders["methods"].note(variant, _check_method(method, training, file.training))
-        folders["methods"].note(variant, _check_steps(method, file))
+        folders["methods"].note(variant, _check_method(method, methods, training, file))
     for name, model in models.items():
         if isinstance(model, LocalModel):
             folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
@@ -128,9 +125,7 @@ def load_model(path: Path) -> Model:
     Raises:
         UserError: something is wrong with it; one line a problem.
     """
-    mistakes = Mistakes()
-    model: Model = read_section(path, Model, mistakes)
-    mistakes.raise_if_any()
+    model: Model = load_section(path, Model)
     return model
 
 
@@ -177,7 +172,7 @@ def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
         claims = StudyFiles(root / stored_folder(name)).claims
         if not claims.is_file():
             known = sorted(folder.name for folder in claims.parents[1].glob("*") if folder.is_dir())
-            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {closest(name, known)}")
+            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {one_of(known)}")
 
 
 def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None:
@@ -186,7 +181,7 @@ def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None
     if file.is_file():
         return StoredRates(name, hash_file(file), read_manifest(file))
     known = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
-    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {closest(name, known)}")
+    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {one_of(known)}")
     return None
 
 
@@ -231,7 +226,21 @@ def _check_tuning(
         yield Fault("seeds_per_base", text)
 
 
-def _check_method(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
+def _check_method(
+    method: Method, methods: Mapping[str, Method], training: Training | None, file: StudyFile
+) -> Iterator[Fault]:
+    """A variant fits the study and differs from the one that it is of. Of what it has from that, that one is told."""
+    faults = [*_check_steps(method, file), *(_check_updates(method, training, file.training) if training else ())]
+    if (varied := method.ablation) is None:
+        yield from faults
+    elif varied.of in methods:  # else it has a problem of its own
+        yield from (fault for fault in faults if fault.key == varied.factor)
+        if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
+            allowed = f"another value than that of {varied.of!r}"
+            yield refused(varied.factor, method.settings()[varied.factor], allowed)
+
+
+def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
     """A method's groups fill a step, and its warm-up ends before the training, whose file `recipe` names."""
     rollouts = training.sequences_per_step
     if method.group_size is not None and rollouts % method.group_size:
@@ -276,15 +285,6 @@ def _check_warmups(methods: Mapping[str, Method]) -> Iterator[Fault]:
     if without:
         text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
         yield Fault("selection_warmup_steps", text)
-
-
-def _check_variation(method: Method, methods: Mapping[str, Method]) -> Iterator[Fault]:
-    """A variant differs from the one that it is of, also where the study gives one of them its warm-up."""
-    if method.ablation is None or method.ablation.of not in methods:
-        return
-    key, of = method.ablation.factor, method.ablation.of
-    if getattr(method, key) == getattr(methods[of], key):
-        yield refused(key, getattr(method, key), f"another value than that of {of!r}")
 
 
 def _check_train_problems(data: Data, train_sets: Mapping[str, TrainingSet]) -> Iterator[Fault]:

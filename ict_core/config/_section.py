@@ -2,16 +2,15 @@
 
 import json
 import re
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from ict_core.config.mistakes import Fault, Mistakes, closest, key_path, note_error
+from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of
 from ict_core.store import NAME, NAMED
 
 Name = Annotated[str, Field(pattern=NAME, description=NAMED)]
@@ -22,9 +21,6 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 def is_absent(value: object) -> bool:
     """Of a key that came later than stored runs (``exclude_if``): without it, a section is written as it was before."""
     return value is None
-
-
-_UNCHECKED = {"unchecked": True}  # context of a validation whose caller notes the faults; without it they are raised
 
 
 class Section(BaseModel):
@@ -41,10 +37,10 @@ class Section(BaseModel):
         yield from ()
 
     @model_validator(mode="after")
-    def _refuse_faults(self, info: ValidationInfo) -> Self:
-        faults = [] if info.context is _UNCHECKED else [f"{key}: {text}" for key, text in self.faults()]
-        if faults:
-            raise PydanticCustomError("faults", "{text}", {"text": "; ".join(faults)})
+    def _refuse_faults(self) -> Self:
+        if faults := list(self.faults()):
+            text = "; ".join(f"{key}: {text}" for key, text in faults)
+            raise PydanticCustomError("faults", "{text}", {"text": text, "faults": faults})
         return self
 
     def changed(self, **values: Any) -> Self:
@@ -56,39 +52,17 @@ class Section(BaseModel):
         return self.model_dump(mode="json")
 
 
-def _all_faults(value: object, place: tuple[int | str, ...] = ()) -> Iterator[Fault]:
-    """The faults of every section in a value, each under the whole path of its key."""
-    inner: Iterable[tuple[int | str, object]] = ()
-    if isinstance(value, Section):
-        for key, text in value.faults():
-            yield Fault(key_path([*place, key]), text)
-        inner = value
-    elif isinstance(value, dict):
-        inner = value.items()
-    elif isinstance(value, tuple):
-        inner = enumerate(value)
-    for step, part in inner:
-        yield from _all_faults(part, (*place, step))
-
-
-_LARGEST = 2**18  # bytes of a file
-_DIGITS = 18  # of a whole number
-_NOT_ITS_TAG = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError)  # of PyYAML, for `!!int x`
-
-
 class _Loader(yaml.SafeLoader):
-    """YAML's safe subset without aliases, where `3e-4` is a number (PyYAML alone asks for `3.0e-4` and reads a text).
+    """YAML's safe subset with each key once, where `3e-4` is a number (PyYAML asks for `3.0e-4` and reads a text)."""
 
-    Aliases would let a small file stand for one of any size.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """See PyYAML."""
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            text = f"the alias {event.anchor!r}; allowed: no aliases"
-            raise yaml.composer.ComposerError(None, None, text, event.start_mark)
-        return super().compose_node(parent, index)
+        keys = [key.value for key, _ in node.value]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1:
+                text = f"{key.value}: stands twice in a mapping; allowed: each key once"
+                raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
+        return super().construct_mapping(node, deep)
 
 
 _Loader.add_implicit_resolver(
@@ -96,74 +70,43 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
-    """A file's content as an instance of `schema`; None where a value was noted that is none of it.
+def load_section(file: Path, schema: Any) -> Any:
+    """A YAML file's content as an instance of `schema`.
 
-    A section whose values do not fit together is noted too, but given: so is told what is wrong beside it.
+    Raises:
+        UserError: it is missing or wrong; one line a problem, with file, key, value and what is allowed.
     """
+    mistakes = Mistakes()
+    section = read_section(file, schema, mistakes)
+    mistakes.raise_if_any()
+    return section
+
+
+def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
+    """A file's content as an instance of `schema`; None where a problem was noted."""
     content = read_yaml(file, mistakes)
     return None if content is None else check_section(file, content, schema, mistakes)
 
 
 def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> Any:
     """A file's content, which was read, as :func:`read_section` gives it."""
-    adapter = TypeAdapter(schema)
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
-        section = adapter.validate_json(json.dumps(content, default=str), context=_UNCHECKED)
+        return TypeAdapter(schema).validate_json(json.dumps(content, default=str))
     except ValidationError as error:
-        for detail in error.errors():
-            note_error(mistakes, file, detail, adapter.json_schema())
+        mistakes.add_all(file, faults_of(error, schema))
         return None
-    mistakes.add_all(file, _all_faults(section))
-    return section
 
 
 def read_yaml(file: Path, mistakes: Mistakes) -> Any:
     """The content of a YAML file, {} of an empty one; None where a problem was noted, such as a key twice."""
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise OSError("it is no file")
-        with file.open("rb") as opened:
-            content = opened.read(_LARGEST + 1)
-        if len(content) > _LARGEST:
-            raise OSError(f"it is larger than {_LARGEST // 1024} KiB")
-        loader = _Loader(content.decode("utf-8"))
-        node = loader.get_single_node()
-        if not (faults := list(_faults(node, ()))):
-            read = loader.construct_document(node) if node else None
-            return {} if read is None else read
-        mistakes.add_all(file, faults)
+        content = _Loader(file.read_text(encoding="utf-8")).get_single_data()
+        return {} if content is None else content
     except FileNotFoundError:
-        known = closest(file.stem, (other.stem for other in file.parent.glob("*.yaml")))
-        mistakes.add(file, "", f"no such file; {known}")
+        mistakes.add(file, "", f"no such file; {one_of(other.stem for other in file.parent.glob('*.yaml'))}")
     except yaml.MarkedYAMLError as error:
-        place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        mistakes.add(file, "", f"not YAML: {error.problem}{place}")
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        place = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        mistakes.add(file, "", f"{error.problem}{place}")
+    except (OSError, ValueError, yaml.YAMLError) as error:
         mistakes.add(file, "", f"cannot be read: {error}")
-    except RecursionError:
-        mistakes.add(file, "", "is nested too deep")
-    except _NOT_ITS_TAG as error:
-        mistakes.add(file, "", f"holds a value that is not of its YAML type: {error}")
     return None
-
-
-def _faults(node: yaml.Node | None, loc: tuple[int | str, ...]) -> Iterator[Fault]:
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _faults(item, (*loc, index))
-    if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
-        allowed = f"whole numbers of at most {_DIGITS}"
-        yield Fault(key_path(loc), f"a number of {len(node.value)} digits; allowed: {allowed}")
-    if not isinstance(node, yaml.MappingNode):
-        return
-    seen = set()
-    for key, value in node.value:
-        here, line = (*loc, str(key.value)), key.start_mark.line + 1
-        if key.tag != "tag:yaml.org,2002:str":
-            yield Fault(key_path(here), f"a key in line {line} that is no text; allowed: text keys without aliases")
-        elif key.value in seen:
-            held = repr(value.value) if isinstance(value, yaml.ScalarNode) else "a list or mapping"
-            yield Fault(key_path(here), f"stands a second time in line {line}, with {held}; allowed: each key once")
-        seen.add(str(key.value))
-        yield from _faults(value, here)

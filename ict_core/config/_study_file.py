@@ -9,11 +9,10 @@ from pydantic import Field
 from ict_core.config._section import Count, Name, Section, Seed, is_absent
 from ict_core.config._tuning import Tuning
 from ict_core.config._validity import Validity
-from ict_core.config.mistakes import Fault, closest, refused, repeated
+from ict_core.config.mistakes import Fault, one_of, refused, repeated
 from ict_core.process.numerics import Numerics
 from ict_core.store import allowed_instead, base_number, cell_folder
 
-_MOST_CELLS = 20_000
 _LARGEST_K = 4  # of the tables
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
@@ -173,11 +172,7 @@ class StudyFile(Section):
         numbers = {"evaluation.samples_of": self.evaluation.samples_of, "data.problems_of": self.data.problems_of}
         for key, of in numbers.items():
             for name in (of or {}).keys() - set(self.benchmarks):
-                yield Fault(f"{key}.{name}", f"no such benchmark; {closest(name, self.benchmarks)}")
-        size = sum(len(block.models) * len(block.methods) * len(block.seeds) for block in self.grid)
-        if size > _MOST_CELLS:
-            yield Fault("grid", f"has {size:,} cells; allowed: at most {_MOST_CELLS:,}")
-            return
+                yield Fault(f"{key}.{name}", f"no such benchmark; {one_of(self.benchmarks)}")
         yield from self._repeated_cells()
         yield from self._broken_bases()
         yield from self._lacking_baselines()
@@ -185,11 +180,11 @@ class StudyFile(Section):
         variants = self.variants()
         validity = self.evidence.validity
         if validity and validity.baseline not in variants:
-            hint = closest(validity.baseline, variants)
+            hint = one_of(variants)
             yield Fault("evidence.validity.baseline", f"{validity.baseline!r} is not in the grid; {hint}")
         for index, variant in enumerate(self.shown or ()):
             if variant not in variants:
-                yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {closest(variant, variants)}")
+                yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {one_of(variants)}")
 
     def names(self) -> Iterator[tuple[str, str, str]]:
         """Every other file that it names: its folder in `configs`, the key that names it, the name."""

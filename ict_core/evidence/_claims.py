@@ -1,13 +1,13 @@
 """`configs/claims.yaml`: every claim with the test and the decision rule declared for it, the same in every study."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ict_core.config import Name, Section, read_section
-from ict_core.config.mistakes import Mistakes
+from ict_core.config import Name, Section, load_section
+from ict_core.config.mistakes import Fault, refused
 from ict_core.evidence._measures import QUANTITIES
 from ict_core.statistics import BASE
 
@@ -29,6 +29,10 @@ class DifferenceTest(Section):
     benchmarks: tuple[str, ...] | None = None  # the paper's names; all of them where absent
     every_model: Literal[True] | None = None  # each model must show it; where absent, their mean
     direction: Literal["higher", "lower", "equal"]
+
+    def faults(self) -> Iterator[Fault]:
+        if (len(self.against) > 1) != (self.combine is not None):
+            yield refused("combine", self.combine, "mean or strongest for several baselines, and for them only")
 
 
 class Largest(Section):
@@ -53,6 +57,14 @@ class Measure(Section):
     within: tuple[float, float] | None = None
     direction: Literal["higher", "lower"] | None = None
 
+    def faults(self) -> Iterator[Fault]:
+        if self.quantity not in QUANTITIES:
+            yield refused("quantity", self.quantity, f"one of {', '.join(QUANTITIES)}")
+        if (self.within is None) == (self.direction is None):
+            yield refused("direction", self.direction, "either a direction or `within`")
+        if self.within is not None and self.within[0] >= self.within[1]:
+            yield refused("within", list(self.within), "[low, high] with low < high")
+
 
 ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,99}$")]
 Test = Annotated[DifferenceTest | Largest | Measure, Field(discriminator="kind")]
@@ -71,6 +83,10 @@ class Claim(Section):
     test: Test | None = None  # absent where no study can test it yet
     needs: str | None = None  # what is then missing
 
+    def faults(self) -> Iterator[Fault]:
+        if (self.test is None) == (self.needs is None):
+            yield refused("needs", self.needs, "either a test, or `needs`: what is missing to test it")
+
     @property
     def guarded(self) -> bool:
         """Whether the gates of a study's validity guard it: it compares trainings, or is about what a training does.
@@ -85,39 +101,22 @@ class ClaimsFile(Section):
 
     claims: tuple[Claim, ...] = Field(min_length=1)
 
+    def faults(self) -> Iterator[Fault]:
+        seen: dict[str, str] = {}  # families by id
+        for index, claim in enumerate(self.claims):
+            if claim.id in seen:
+                yield refused(f"claims[{index}].id", claim.id, "each id once")
+            if claim.after is not None and seen.get(claim.after) != claim.family:
+                allowed = [name for name, family in seen.items() if family == claim.family]
+                told = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
+                yield refused(f"claims[{index}].after", claim.after, told)
+            seen[claim.id] = claim.family
+
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """Read and check the ledger; a UserError has one line a problem."""
-    mistakes = Mistakes()
-    file: ClaimsFile | None = read_section(path, ClaimsFile, mistakes)
-    claims = file.claims if file else ()
-    seen: dict[str, str] = {}  # families by id
-    for index, claim in enumerate(claims):
-        key = f"claims[{index}]"
-        if claim.id in seen:
-            mistakes.refuse(path, f"{key}.id", claim.id, "each id once")
-        if claim.after is not None and seen.get(claim.after) != claim.family:
-            allowed = [name for name, family in seen.items() if family == claim.family]
-            told = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
-            mistakes.refuse(path, f"{key}.after", claim.after, told)
-        seen[claim.id] = claim.family
-        if (claim.test is None) == (claim.needs is None):
-            mistakes.add(path, key, "needs either a test, or `needs`: what is missing to test it")
-        _check_test(path, f"{key}.test", claim.test, mistakes)
-    mistakes.raise_if_any()
-    return claims
-
-
-def _check_test(path: Path, key: str, test: Test | None, mistakes: Mistakes) -> None:
-    if isinstance(test, DifferenceTest) and (len(test.against) > 1) != (test.combine is not None):
-        mistakes.add(path, f"{key}.combine", "is needed for several baselines, and for them only")
-    if isinstance(test, Measure):
-        if test.quantity not in QUANTITIES:
-            mistakes.refuse(path, f"{key}.quantity", test.quantity, f"one of {', '.join(QUANTITIES)}")
-        if (test.within is None) == (test.direction is None):
-            mistakes.add(path, key, "needs either `within` or `direction`")
-        if test.within is not None and test.within[0] >= test.within[1]:
-            mistakes.refuse(path, f"{key}.within", list(test.within), "[low, high] with low < high")
+    file: ClaimsFile = load_section(path, ClaimsFile)
+    return file.claims
 
 
 def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], str]:

@@ -1,8 +1,7 @@
 """What the tables are made from, a study's frames and settings and the paper's figures, and what a table is."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from ict_core.config import Name, Section, read_section
-from ict_core.config.mistakes import Mistakes
+from ict_core.config import Name, Section, load_section
+from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.errors import UserError
 from ict_core.evidence import ArmVariation, tuned_as
 from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL
@@ -67,6 +66,14 @@ class Paper(Section):
     averages: tuple[Averages, ...] = Field(min_length=1)
     ablation: Ablation
 
+    def faults(self) -> Iterator[Fault]:
+        sizes = [averages.size for averages in self.averages]
+        if self.ablation.size not in sizes:
+            yield refused("ablation.size", self.ablation.size, f"one of {', '.join(sizes)}")
+        places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(self.averages)}
+        for place, rows in {**places, "ablation.rows": self.ablation.rows}.items():
+            yield from repeated(place, [row.variant for row in rows])
+
 
 def read_paper(path: Path) -> Paper:
     """Read and check the published figures, `configs/paper.yaml`.
@@ -74,20 +81,7 @@ def read_paper(path: Path) -> Paper:
     Raises:
         UserError: the file is missing or wrong; one line a problem, with file, key, value and what is allowed.
     """
-    mistakes = Mistakes()
-    paper: Paper | None = read_section(path, Paper, mistakes)
-    if paper is None:
-        mistakes.raise_if_any()
-        raise AssertionError("a file that was not read has a problem")
-    sizes = [averages.size for averages in paper.averages]
-    if paper.ablation.size not in sizes:
-        mistakes.refuse(path, "ablation.size", paper.ablation.size, f"one of {', '.join(sizes)}")
-    places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(paper.averages)}
-    for place, rows in {**places, "ablation.rows": paper.ablation.rows}.items():
-        for variant, count in sorted(Counter(row.variant for row in rows).items()):
-            if count > 1:
-                mistakes.add(path, place, f"{variant!r} stands more than once; allowed: each variant once")
-    mistakes.raise_if_any()
+    paper: Paper = load_section(path, Paper)
     return paper
 
 

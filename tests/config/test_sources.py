@@ -54,6 +54,52 @@ def test_where_a_model_lies_says_nothing_of_a_training_or_the_evidence(named):
     assert "checkpoints" in json.dumps(study.stage_config("base", study.base_of(cell)))  # it decides what is fetched
 
 
+def with_paths(root: Path, path: str) -> None:
+    """The study's mirror and its local model in another place."""
+    for file, key in ((STUDY, "mirror"), ("configs/models/tiny.yaml", "path")):
+        text = (root / file).read_text()
+        (root / file).write_text(re.sub(rf"{key}: .*", f"{key}: {path}", text))
+
+
+@pytest.fixture
+def linked(named, tmp_path_factory) -> Path:
+    """The repository with a link to a folder outside and one to a folder inside."""
+    (named / "kept").mkdir()
+    for link, target in (("link", tmp_path_factory.mktemp("outside")), ("within", named / "kept")):
+        (named / link).symlink_to(target)
+    return named
+
+
+@pytest.mark.parametrize("path", ["..", "../outside", "kept/../../outside", "link", "link/deeper", "./link/../x"])
+def test_a_relative_path_stays_in_the_project(linked, path):
+    with_paths(linked, path)
+    with pytest.raises(UserError) as error:
+        load_study(linked / STUDY)
+    lines = str(error.value).splitlines()
+    keys = ("configs/models/tiny.yaml: path", f"{STUDY}: data.mirror")
+    assert all(line.startswith(f"{key}: {path!r} ") for line, key in zip(lines, keys, strict=True)), lines
+
+
+@pytest.mark.parametrize("path", ["kept", "kept/../kept", "within", "not/there/yet", "a..b", "/absolute"])
+def test_a_path_inside_or_an_absolute_one_is_taken(linked, path):
+    with_paths(linked, path)
+    study = load_study(linked / STUDY)
+    assert study.data.mirror == study.models["tiny"].path == path
+    assert study.stage_config("evidence")["data"]["mirror"] is None  # a place of one machine, in no stored file
+
+
+@pytest.mark.parametrize("part", ["..", "../x", "a/../b", "a/b/c", "/a", "a\\b", ".", ""])
+@pytest.mark.parametrize("key", ["hub: openai/gsm8k", "configs: [main]", "split: test"])
+def test_a_data_set_s_names_are_no_paths(configs, key, part):
+    name, value = key.split(": ")
+    file = configs / "data/gsm8k-train.yaml"
+    written = json.dumps([part] if value.startswith("[") else part)
+    assert key in file.read_text()
+    file.write_text(file.read_text().replace(key, f"{name}: {written}"))
+    with pytest.raises(UserError, match=rf"^configs/data/gsm8k-train.yaml: {name}[^ ]*: "):
+        load_study(configs / "studies/paper.yaml")
+
+
 def test_a_mirror_is_needed_until_the_problems_are_made_and_a_model_always(named):
     study, results = load_study(named / STUDY), named / "results/named"
     (results / "data").mkdir(parents=True)
@@ -94,4 +140,4 @@ def test_a_study_that_shall_stand_beside_another_is_stored(named):
     with pytest.raises(UserError) as error:
         check_sources(load_study(path), named, named / "results/mini")
     told = f"configs/studies/mini.yaml: beside[1]: 'mini-agian': there is no file {stored}/mini-agian/claims.json; "
-    assert str(error.value) == told + "did you mean 'mini-again'? allowed: mini-20, mini-again"
+    assert str(error.value) == told + "allowed: mini-20, mini-again"

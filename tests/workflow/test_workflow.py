@@ -56,7 +56,7 @@ def restore(copy: Copy, file: str) -> None:
             "randm-10]",
             ["mini.yaml", "grid[0].methods", "randm-10", "random-10"],
         ),
-        ("configs/methods/ict-10.yaml", "percent: 10", "percent: 120", ["ict-10.yaml", "percent", "120", "<= 100"]),
+        ("configs/methods/ict-10.yaml", "percent: 10", "percent: 120", ["ict-10.yaml: percent: 120 "]),
         ("configs/studies/mini.yaml", "study: mini", "study: cache", ["mini.yaml: study: 'cache' is not allowed"]),
     ],
 )

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ict_core.config import Method, load_method
-from ict_core.config.mistakes import closest
+from ict_core.config.mistakes import one_of
 from ict_core.errors import UserError
 from ict_core.problems import templated
 from ict_core.seeding import derive_seed, generator
@@ -151,7 +151,7 @@ def chosen_problems(path: Path, benchmark: str | None, count: int, seed: int) ->
     if benchmark is not None:
         known = problems["benchmark"].unique()
         if benchmark not in known:
-            raise UserError(f"--benchmark {benchmark}: not in {path}; {closest(benchmark, known)}")
+            raise UserError(f"--benchmark {benchmark}: not in {path}; {one_of(known)}")
         problems = problems[problems["benchmark"] == benchmark]
     if not 1 <= count <= len(problems):
         raise UserError(f"--count {count} is not allowed; allowed: 1 to {len(problems)}, the problems of {path}")

@@ -74,7 +74,6 @@ def test_mistakes_are_named(cell, capsys, tmp_path):
     assert "--count 10 is not allowed; allowed: 1 to 9" in error("--count", "10")
     assert "--count 0 is not allowed" in error("--count", "0")
     assert "--benchmark mini-words: not in" in error("--benchmark", "mini-words")
-    assert "did you mean 'mini-word'" in error("--benchmark", "mini-words")
     assert "a rule named ict-10 is marked already" in error("--method", str(CONFIGS / "methods/ict-10.yaml"))
     assert "none.parquet: no such file" in error("--problems", str(tmp_path / "none.parquet"))
     assert "ict.yaml: no such file" in error("--method", str(CONFIGS / "methods/ict.yaml"))
