@@ -5,8 +5,8 @@
     python benchmarks/tuning.py --quick             # of rewards that are made up
 
 A row a method: the rate that all trainings choose; those that the first half and the first quarter of their steps
-choose (`steps`); of all ways to take half of the seeds, how many choose another rate by these alone; and of all orders of the
-seeds, how many choose another by `halving`. What a choice costs is how much lower its reward is in the full
+choose (`steps`); of all ways to take half of the seeds, how many choose another rate by these alone; and of all orders
+of the seeds, how many choose another by `halving`. What a choice costs is how much lower its reward is in the full
 tuning, in points, on average.
 """
 

@@ -95,9 +95,7 @@ def test_trainings_of_a_seed_begin_with_one_base_model_whatever_the_method(confi
         assert study.stage_config("base", base)["model"]["pretraining"]["seed"] == seed
 
 
-TUNED = (
-    "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900, 901], shared_rate: true}\nbaselines:"
-)
+TUNED = "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900, 901], shared_rate: true}\nbaselines:"
 
 
 def test_every_variant_is_tuned_by_the_same_trainings_whose_seeds_and_base_models_nothing_else_has(configs):

@@ -224,7 +224,7 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
 
 
 @pytest.mark.slow
-def test_a_linear_schedule_falls_to_0_after_its_warm_up_and_a_constant_one_does_not(tiny_checkpoint, problems, tmp_path):
+def test_a_linear_schedule_falls_to_0_after_its_warm_up_and_a_constant_one_not(tiny_checkpoint, problems, tmp_path):
     rates = {}
     for schedule in (None, "linear"):
         training = recipe(steps=6, lr_warmup_steps=2, lr_schedule=schedule)

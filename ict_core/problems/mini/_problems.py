@@ -210,9 +210,7 @@ def training_problems(seed: int, count: int, held_out: set[str]) -> pd.DataFrame
     return pd.DataFrame([_row("train", f"train-{i:05d}", p) for i, p in enumerate(problems)])
 
 
-def pretraining_documents(
-    seed: int, count: int, held_out: set[str], slips: float = 0.0
-) -> Iterator[tuple[str, str]]:
+def pretraining_documents(seed: int, count: int, held_out: set[str], slips: float = 0.0) -> Iterator[tuple[str, str]]:
     """(prompt, completion) pairs; every step is worked or direct with probability one half.
 
     A direct step has a wrong result with the probability ``slips`` (not where a later step would fall below 0), with
