@@ -76,7 +76,8 @@ def load_study(path: Path) -> Study:
     methods = folders["methods"].sections()
     for variant, method in methods.items():
         if method.warmup_steps is None:
-            methods[variant] = method.model_copy(update={"warmup_steps": file.selection_warmup_steps})
+            own = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
+            methods[variant] = method.model_copy(update={"warmup_steps": own})
     training = folders["training"].sections().get(file.training)
     for variant, method in methods.items():
         folders["methods"].note(variant, _check_method(method, methods, training, file))
@@ -242,7 +243,13 @@ def _check_method(
 
 def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
     """A method's groups fill a step, and its warm-up ends before the training, whose file `recipe` names."""
-    rollouts = training.sequences_per_step
+    rollouts, rows = training.sequences_per_step, training.micro_batch_sequences
+    if method.batch is not None:
+        rollouts = method.batch.prompts_per_step * training.group_size
+        if rollouts % rows:
+            allowed = f"a number whose rollouts are a multiple of the micro_batch_sequences, {rows}, of {recipe!r}"
+            yield refused("batch", method.batch.prompts_per_step, allowed)
+            return
     if method.group_size is not None and rollouts % method.group_size:
         allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
         yield refused("group_size", method.group_size, allowed)
@@ -251,8 +258,9 @@ def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[
         for key in (key for key, stated in idle.items() if stated):
             allowed = f"with updates_per_rollout >= 2 alone, and the training {recipe!r} has one update a rollout batch"
             yield refused(key, getattr(method, key), allowed)
-    if method.warmup_steps is not None and method.warmup_steps >= training.steps:
-        allowed = f"less than the {training.steps} steps of the training {recipe!r} (else nothing is selected)"
+    steps = method.batch.steps if method.batch else training.steps
+    if method.warmup_steps is not None and method.warmup_steps >= steps:
+        allowed = f"less than the {steps} steps of the training {recipe!r} (else nothing is selected)"
         yield refused("warmup_steps", method.warmup_steps, allowed)
 
 

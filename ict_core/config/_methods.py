@@ -170,10 +170,22 @@ Control = Literal[
 """What stands in place of a rule's weights, to tell what choosing tokens does from what weighing so many does."""
 
 Factor = Literal[
-    "advantage", "control", "surrogate",
+    "advantage", "batch", "control", "surrogate",
     "group_size", "keep", "normaliser", "percent", "random_reward", "reference", "replica", "scope", "score", "tau_h",
     "warmup_steps",
 ]  # fmt: skip
+
+
+class Batch(Section):
+    """How many prompts a step and how many steps, in place of the recipe's."""
+
+    prompts_per_step: Count
+    steps: Count
+    warmup_steps: int = Field(ge=0)  # of the learning rate and, where a rule has one, of the selection
+
+    def faults(self) -> Iterator[Fault]:
+        if self.warmup_steps >= self.steps:
+            yield refused("warmup_steps", self.warmup_steps, f"less than steps = {self.steps}")
 
 
 class Variation(Section):
@@ -193,6 +205,7 @@ class Method(Section):
     known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which generated problems alone have
     normaliser: Normaliser
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
+    batch: Batch | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
     surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
     # 2 R - 1 of an answer's reward R; absent: GRPO's advantage by group
@@ -215,6 +228,17 @@ class Method(Section):
         None of a rule that has no such parameter.
         """
         return None
+
+    def recipe(self, training: Training) -> Training:
+        """A recipe as this variant changes it: its own batch, its own group size with as many rollouts a step."""
+        if self.batch is not None:
+            own = self.batch
+            sizes = {"prompts_per_step": own.prompts_per_step, "steps": own.steps, "lr_warmup_steps": own.warmup_steps}
+            training = training.changed(**sizes)
+        if self.group_size is not None:
+            prompts = training.sequences_per_step // self.group_size
+            training = training.changed(group_size=self.group_size, prompts_per_step=prompts)
+        return training
 
     def rule(self) -> list[Any]:
         """What says how tokens are weighed, as JSON-able values."""

@@ -188,7 +188,7 @@ class Study:
     def training_of(self, model: str, variant: str | None = None) -> Training:
         """The recipe as a model's hardware runs it: one recipe for all, but for the micro-batches.
 
-        A variant that has a group size of its own makes as many rollouts a step, of more or fewer prompts. The learning
+        A variant may have a batch of its own, or a group size, with as many rollouts a step. The learning
         rate is that of a variant's name, else that which was chosen for it, else the recipe's.
         """
         training, hardware = self.training, self.models[model].hardware
@@ -200,10 +200,7 @@ class Study:
         name, rate = rate_of(variant)
         if rate := rate or self.tuned.get((model, self.tuned_as(name))):
             changed["learning_rate"] = rate
-        size = self.methods[name].group_size
-        if size is not None:
-            changed |= {"group_size": size, "prompts_per_step": training.sequences_per_step // size}
-        return training.changed(**changed)
+        return self.methods[name].recipe(training.changed(**changed))
 
     def training_for(self, cell: Cell) -> Training:
         """The recipe of one cell: :meth:`training_of`, and the fewer steps of a training that tunes."""

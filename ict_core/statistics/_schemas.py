@@ -122,6 +122,7 @@ FACTORS = {
     "normaliser": "normaliser",
     "warmup_steps": "warm-up, steps",
     "group_size": "group size",
+    "batch": "batch",
     "tau_h": "τ_h",
     "random_reward": "chance of a random reward",
     "replica": "random numbers",

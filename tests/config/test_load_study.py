@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 
 from ict_core.config import Cell, Tuning, compare, load_method, load_study, rate_of
 from ict_core.config._selectors import TopScore
+from ict_core.errors import UserError
 from ict_core.store import StudyFiles
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
 STAGES = ("train_data", "eval_data", "base", "tune", "train", "generate", "grade", "shadow", "evidence")
+
+OF_BATCH = {"training.prompts_per_step", "training.steps", "training.lr_warmup_steps"}
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -30,10 +34,10 @@ def test_a_study_of_the_project_loads_and_its_variants_differ_in_method_and_seed
         assert resolved["method"]["name"] == cell.variant and resolved["seed"] == cell.seed
         assert resolved.keys() == reference.keys()
         different = {key for key, *_ in compare(reference, resolved).different if not key.startswith("method.")}
-        groups = (
-            {"training.group_size", "training.prompts_per_step"} if study.methods[cell.variant].group_size else set()
-        )
-        assert different <= {"seed", "model.pretraining.seed", "tuning.variant"} | groups
+        method = study.methods[cell.variant]
+        sizes = {"training.group_size", "training.prompts_per_step"} if method.group_size else set()
+        sizes |= OF_BATCH if any(other.batch for other in study.methods.values()) else set()
+        assert different <= {"seed", "model.pretraining.seed", "tuning.variant"} | sizes
 
 
 def test_every_file_of_the_project_is_used_and_names_its_origin():
@@ -411,9 +415,12 @@ def test_an_arm_differs_in_its_declared_factor_alone(path):
     declared = {variant: arm for variant, arm in arms.items() if arm["factor"]}
     assert declared or study.name in ("smoke", "smollm2-smoke")
     for variant, arm in declared.items():
-        follow = {"group_size": {"training.group_size", "training.prompts_per_step"}}.get(arm["factor"], set())
+        of_group = {"training.group_size", "training.prompts_per_step"}
+        follow = {"group_size": of_group, "batch": OF_BATCH}.get(arm["factor"], set())
         keys = {key for key, _, _ in arm["different"]}
-        assert {".".join(key.split(".")[:2]) for key in keys} == {f"method.{arm['factor']}"} | follow, variant
+        keys -= {"method.warmup_steps"} if arm["factor"] == "batch" else set()
+        factor, changed = f"method.{arm['factor']}", {".".join(key.split(".")[:2]) for key in keys}
+        assert factor in changed and changed <= {factor} | follow, variant
         assert arm["equal"] > 40
 
 
@@ -439,3 +446,35 @@ def test_every_reading_of_the_specification_is_a_variant():
 def test_the_first_base_model_is_that_of_the_lowest_number():
     assert load_study(PROJECT / "studies/mini.yaml").first_base("mini-s") == Cell("mini-s", "base", 0)
     assert load_study(PROJECT / "studies/mini-again.yaml").first_base("mini-s") == Cell("mini-s", "base", 100)
+
+
+def test_a_batch_of_its_own_changes_prompts_steps_and_both_warm_ups_and_nothing_else():
+    study = load_study(PROJECT / "studies/mini-batch.yaml")
+    own, plain = study.training_of("mini-s", "ict-10-64x24"), study.training_of("mini-s", "ict-10")
+    assert (own.prompts_per_step, own.steps, own.lr_warmup_steps) == (64, 24, 3)
+    assert own.prompts_per_step * own.steps == plain.prompts_per_step * plain.steps
+    same = {"prompts_per_step": 32, "steps": 48, "lr_warmup_steps": plain.lr_warmup_steps}
+    assert own.model_copy(update=same) == plain
+    assert (study.methods["ict-10-64x24"].warmup_steps, study.methods["ict-10"].warmup_steps) == (3, 5)
+    assert study.methods["grpo-64x24"].warmup_steps == 0  # which trains every token
+
+
+@pytest.mark.parametrize(
+    ("batch", "told"),
+    [
+        (
+            "{prompts_per_step: 3, steps: 48, warmup_steps: 5}",
+            "configs/methods/grpo-8x48.yaml: batch: 3 is not allowed",
+        ),
+        (
+            "{prompts_per_step: 8, steps: 4, warmup_steps: 4}",
+            "warmup_steps: 4 is not allowed; allowed: less than steps = 4",
+        ),
+    ],
+)
+def test_a_batch_that_does_not_fit_is_refused(tmp_path, batch, told):
+    shutil.copytree(PROJECT, tmp_path / "configs")
+    (tmp_path / "configs/methods/grpo-8x48.yaml").write_text(f"of: grpo\nbatch: {batch}\n")
+    with pytest.raises(UserError) as caught:
+        load_study(tmp_path / "configs/studies/mini-batch.yaml")
+    assert told in str(caught.value)
