@@ -55,7 +55,7 @@ rule figures:
 onsuccess:
     print(
         f"Made from {STORED}:\n"
-        f"  main table  {SHOWN.table('main', 'md')} (and .csv, .tex, .html)\n"
+        f"  main table  {SHOWN.table('main', 'md')} (and .csv, .tex)\n"
         f"  claims      {SHOWN.claims_text}\n"
         f"  figures     {SHOWN.figures}/\n"
         f"  report      {SHOWN.report}"

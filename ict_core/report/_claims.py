@@ -44,7 +44,9 @@ def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyTy
     But for what :func:`folded` wrote, and these images (PNG), by the path under which the text shows them, alone in a
     paragraph.
     """
-    text = body(markdown)
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    text = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
+    text = _FOLD.sub(r"<details><summary>\1</summary>", text).replace(_FOLD_END, "</details>")
     for name, content in images.items():
         source = f"data:image/png;base64,{b64encode(content).decode()}"  # which holds nothing that a pattern reads
         shown = re.compile(rf"<p>!\[([^\]<]*)\]\({re.escape(name)}\)</p>")
@@ -52,13 +54,6 @@ def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyTy
     meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
     head = f'<!doctype html>\n<html lang="en">\n<head>\n{meta}\n<title>{escape(title)}</title>\n'
     return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{text}</body>\n</html>\n"
-
-
-def body(markdown: str) -> str:
-    """The text as HTML without a head, safe as :func:`page` says."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    text = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
-    return _FOLD.sub(r"<details><summary>\1</summary>", text).replace(_FOLD_END, "</details>")
 
 
 _SPACE = "\N{NO-BREAK SPACE}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ict_core.errors import Damaged, UserError
 from ict_core.evidence import Measure, Stored, as_json, claims_of, ledger, ledger_frames
-from ict_core.report import claims_beside, claims_page, page
+from ict_core.report import claims_beside, claims_page
 from ict_core.statistics import SHARED_RATE, Graded, by_base
 from ict_core.store import REPOSITORY, StudyFiles, stored_folder, write_json, write_text
 
@@ -41,7 +41,6 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     text += claims_beside(settings.name, tested, beside, kinds)
     files = StudyFiles(results)
     write_text(files.claims_text, text)
-    write_text(files.claims_page, page(f"{settings.name}: claims", text))
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})
 
 

@@ -19,7 +19,7 @@ PAPER_FIGURES = ("figure-1", "figure-3", "figure-4", "figure-a-4-1")  # the pape
 TOKEN_FRAMES = ("quantities", "quantity_means", "curves", "single_logit", "single_logit_bins")  # in statistics/
 TOKEN_TABLES = ("token_rules", "token_classes", "token_texts")  # of a token study
 TOKEN_FIGURES = ("token_rules", "token_overlap", "token_single_logit")
-TABLE_KINDS = ("csv", "md", "tex", "html")
+TABLE_KINDS = ("csv", "md", "tex")
 FIGURE_KINDS = ("pdf", "png")
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 NAMED = "a name that can be a folder: a-z, 0-9, '.', '-' and '_', at most 40 characters"
@@ -140,8 +140,8 @@ class StudyFiles:
         self.tables, self.figures, self.logs = results / "tables", results / "figures", results / "logs"  # folders
         self.rates = results / "rates.json"  # the learning rates that a study chose, for others, and by what:
         self.rewards = results / "rewards.parquet"  # records.REWARDS
-        self.claims = results / "claims.json"  # the verdicts on the ledger's claims, and pages of them:
-        self.claims_text, self.claims_page = results / "claims.md", results / "claims.html"
+        self.claims = results / "claims.json"  # the verdicts on the ledger's claims, and a page of them:
+        self.claims_text = results / "claims.md"
         self.notebook = results / "paper_figures.ipynb"  # executed
         self.report, self.overview = results / "report.md", results / "overview.html"
         self.answer = results / "answer.md"  # the overview's first lines
@@ -149,7 +149,6 @@ class StudyFiles:
         self.paper_page = self.paper / "paper.md"
         drawn = [self.paper / f"{name}.{kind}" for name in PAPER_FIGURES for kind in FIGURE_KINDS]
         self.paper_files = [self.paper_page, *drawn]
-        self.manifest_page = results / "manifest.html"
         self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
 
     @property

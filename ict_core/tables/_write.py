@@ -1,9 +1,7 @@
-"""A table as CSV (long form, ten significant digits), Markdown, LaTeX and HTML, and the files of them."""
+"""A table as CSV (long form, ten significant digits), Markdown and LaTeX, and the files of them."""
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -11,74 +9,6 @@ import pandas as pd
 from ict_core.markdown import markdown_table
 from ict_core.store import write_text
 from ict_core.tables._frames import Table, alignments, grouped
-
-STYLE = """\
-.evidence-table{max-width:100%;margin:0 0 2rem;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;\
-color:#1b1b1b;background:#fff}
-.evidence-table .note{font-weight:bold;margin:0 0 .5rem;max-width:60rem}
-.evidence-table .caption{margin:0 0 .75rem;max-width:60rem}
-.evidence-table code{font:.92em ui-monospace,Consolas,monospace;background:#f0f0f0;padding:0 .2em;white-space:nowrap}
-.evidence-table .scroll{overflow-x:auto}
-.evidence-table table{border-collapse:collapse;border-bottom:2px solid #333;font-size:13.5px;\
-font-variant-numeric:tabular-nums}
-.evidence-table th,.evidence-table td{padding:.2rem .38rem;text-align:left;white-space:nowrap;vertical-align:baseline;\
-border:0;background:none;color:inherit}
-.evidence-table thead th{white-space:normal;vertical-align:bottom;\
-border-top:2px solid #333;border-bottom:1px solid #333;font-weight:600}
-.evidence-table .r{text-align:right}
-.evidence-table tr.group>*{border-top:1px solid #888}
-.evidence-table tr.subgroup>*{border-top:1px solid #ddd}
-.evidence-table tbody th{font-weight:normal}
-.evidence-table tbody tr:hover>*{background:#f5f8fc}
-"""
-
-
-def html_escape(text: str) -> str:
-    """Plain text for HTML, in ASCII whatever the page's encoding; `code` in backquotes becomes code."""
-    code = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
-    return code.encode("ascii", "xmlcharrefreplace").decode()
-
-
-def _cells(row: Iterable[str], sides: Sequence[str], headings: int, scope: str) -> str:
-    """A row's cells, the first of them headings of that scope."""
-    cells = []
-    for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
-        align = ' class="r"' if side == "r" else ""
-        tag, attributes = ("th", f' scope="{scope}"{align}') if i < headings else ("td", align)
-        cells.append(f"<{tag}{attributes}>{html_escape(cell)}</{tag}>")
-    return "".join(cells)
-
-
-def html_section(table: Table, note: str = "") -> str:
-    """The table as a `section` with its style inside, `note` in bold on top; several may stand in one page."""
-    sides, rows = alignments(table.shown), []
-    for number, (shared, row) in enumerate(grouped(table.shown, table.keys)):
-        rule = "" if number == 0 or shared == table.keys else ' class="group"' if shared == 0 else ' class="subgroup"'
-        rows.append(f"<tr{rule}>{_cells(row, sides, table.keys, 'row')}</tr>")
-    title = [f"<strong>{html_escape(table.title)}.</strong>"] if table.title else []
-    lines = [
-        f'<section class="evidence-table" id="table-{html_escape(table.name)}">',
-        f"<style>\n{STYLE}</style>",
-        *([f'<p class="note">{html_escape(note)}</p>'] if note else []),
-        f'<p class="caption">{" ".join([*title, html_escape(table.caption)])}</p>',
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html_escape(table.title or table.name)}">',
-        "<table>",
-        f"<thead><tr>{_cells(table.shown.columns, sides, len(sides), 'col')}</tr></thead>",
-        "<tbody>",
-        *rows,
-        "</tbody>\n</table>\n</div>\n</section>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def html(table: Table, note: str = "") -> str:
-    """:func:`html_section` as a page that needs no other file; in ASCII."""
-    title = html_escape(table.title or table.name)
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n</head>\n'
-        f'<body style="margin:1.25rem;background:#fff">\n{html_section(table, note)}</body>\n</html>\n'
-    )
-
 
 ROWS = 60  # of one float; a longer table becomes several
 _NARROW = 12  # characters that every column may have
@@ -220,7 +150,7 @@ def markdown(table: Table, note: str = "") -> str:
 
 
 def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path]:
-    """Write <name>.csv, .md, .tex and .html into the folder `out`; each appears whole or not at all.
+    """Write <name>.csv, .md and .tex into the folder `out`; each appears whole or not at all.
 
     `note`, such as that the study is a miniature, is a line of all but the CSV file; `mixed`, that it is mixed, a
     column of the CSV file. Each is "" for none.
@@ -229,7 +159,6 @@ def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path
         "csv": csv(table.numbers.assign(mixed=mixed) if mixed else table.numbers),
         "md": markdown(table, note),
         "tex": latex(table, note),
-        "html": html(table, note),
     }
     for ending, text in texts.items():
         write_text(out / f"{table.name}.{ending}", text)

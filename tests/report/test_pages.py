@@ -1,4 +1,4 @@
-"""The pages: Markdown to HTML, the overview, the claims, the manifests."""
+"""The pages: Markdown to HTML, the overview, the claims."""
 
 import math
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ict_core.evidence._stored import ONE_BASE
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
 from ict_core.report._answer import answer, can_tell, in_words, main_figure
-from ict_core.report._build import manifest_page, overview
+from ict_core.report._build import overview
 from ict_core.report._claims import estimate_text, folded
 from ict_core.statistics import GAIN, NOT_TESTABLE, VALIDITY, Design
 from ict_core.statistics._schemas import CONTRASTS
@@ -161,13 +161,6 @@ def test_the_claims_page_carries_the_note_and_every_column():
     assert f"| A gain. | {CLAIM['test']} | without kl-10 |" in text
     assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 (5) | **not resolved** |")
     assert len(rows) == 2 and "| <0.001 |" in rows[1] and "| over 10,000 (5) |" in rows[1]
-
-
-def test_the_manifests_page_has_a_row_a_job():
-    text = manifest_page("mini", NOTE, MANIFEST)
-    assert "**A study in miniature.**" in text and "torch 2.0" in text and "unknown" not in text
-    assert "| tiny/grpo/seed-1 | train | 61.0 | 1,234,567 | 812 | abababababababab | 2 | 0 | 0 |" in text
-    assert f"| 0 | {'c' * 40} | clean | dddddddddddddddd |" in text
 
 
 def test_a_mixed_study_is_told_on_the_first_page():

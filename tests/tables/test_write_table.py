@@ -20,10 +20,10 @@ def test_repeated_keys_are_blanked():
     ]
 
 
-def test_writes_four_files_that_appear_whole(tmp_path):
+def test_writes_three_files_that_appear_whole(tmp_path):
     paths = write(TABLE, tmp_path / "new", "A miniature.")
-    assert [p.name for p in paths] == ["main.csv", "main.md", "main.tex", "main.html"]
-    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["main.csv", "main.html", "main.md", "main.tex"]
+    assert [p.name for p in paths] == ["main.csv", "main.md", "main.tex"]
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["main.csv", "main.md", "main.tex"]
     assert paths[0].read_bytes() == b"model,mean\na_b,0.3333333333\na_b,\n"
 
 
@@ -46,7 +46,7 @@ def test_rounding_noise_is_zero_but_a_small_p_is_kept():
     assert numbers["difference"][0] == -2.8e-17  # the frame itself is left as it was
 
 
-@pytest.mark.parametrize("ending", ["md", "tex", "html"])
+@pytest.mark.parametrize("ending", ["md", "tex"])
 def test_the_note_stands_in_every_readable_form(ending, tmp_path):
     text = {p.suffix[1:]: p.read_text() for p in write(TABLE, tmp_path, "A miniature.")}[ending]
     assert "A miniature." in text

@@ -19,7 +19,6 @@ from ict_core.process import begin_run, hold_folder
 from ict_core.process.failures import check_room, explain
 from ict_core.evidence import counted
 from ict_core.figures import FIGURES, reads
-from ict_core.report import open_report_on
 from ict_core.selection import rule_files
 from ict_core.store import fingerprint
 from ict_core.store import (

@@ -10,10 +10,8 @@ PAGES = [
     SHOWN.report,
     SHOWN.answer,
     SHOWN.overview,
-    SHOWN.manifest_page,
     *SHOWN.paper_files,
 ]
-open_report_on(SHOWN.answer)
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 
@@ -49,11 +47,11 @@ rule make_tables:
         manifest=MEASURED.manifest,
         paper=own("configs/paper.yaml"),
     output:
-        [path for path in TABLE_FILES if path.suffix != ".html"],
+        [path for path in TABLE_FILES if path.suffix != ".csv"],
         [
             report(
-                SHOWN.table(name, "html"),
-                category="3 Tables",
+                SHOWN.table(name, "csv"),
+                category="3 Tables as CSV",
                 caption="../report/table.rst",
                 labels={"table": title},
             )
@@ -83,7 +81,7 @@ for figure in FIGURES:
             SHOWN.figure(figure, "pdf"),
             report(
                 SHOWN.figure(figure, "png"),
-                category="4 Figures",
+                category="2 Figures",
                 caption="../report/figure.rst",
                 labels={"figure": numbered(FIGURES)[figure]},
             ),
@@ -144,12 +142,6 @@ rule claims:
     output:
         SHOWN.claims,
         SHOWN.claims_text,
-        report(
-            SHOWN.claims_page,
-            category="2 Claims",
-            labels={"page": "Every claim and its verdict"},
-            caption="../report/claims.rst",
-        ),
     log:
         SHOWN.log_of("claims"),
     conda:
@@ -166,13 +158,10 @@ rule notebook:
     input:
         notebook=own(f"notebooks/{SHOWN.notebook.name}"),
         settings=MEASURED.settings,
-        stored=[
-            MEASURED.frame(name)
-            for name in ("scores", "log", "tokens", "shadow", "overlap", "compute")
-        ],
-        statistics=STATISTICS,
+        stored=[MEASURED.frame(name) for name in ("scores", "log")],
         tables=TABLE_FILES,
-        claims=SHOWN.claims,
+        figures=FIGURE_FILES,
+        claims=SHOWN.claims_text,
         paper=SHOWN.paper_files,
     output:
         SHOWN.notebook,
@@ -183,12 +172,7 @@ rule notebook:
     params:
         stored=folder_of_settings,
         results=parent_of_output,
-        code=fingerprint(
-            "report._notebook",
-            "report._claims",
-            "stages.figure",
-            *(f"figures.{name}" for name in FIGURES),
-        ),
+        code=fingerprint("report._notebook"),
     shell:
         "ict notebook --notebook {input.notebook:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
@@ -213,14 +197,8 @@ rule report:
         report(
             SHOWN.overview,
             category="1 Overview",
-            labels={"page": "What was run, and the verdicts"},
+            labels={"page": "What was run, the verdicts, claims and tables"},
             caption="../report/overview.rst",
-        ),
-        report(
-            SHOWN.manifest_page,
-            category="5 Run manifests",
-            labels={"page": "Packages, code and jobs"},
-            caption="../report/manifest.rst",
         ),
     log:
         SHOWN.log_of("report"),
