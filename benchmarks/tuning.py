@@ -92,6 +92,8 @@ def main() -> None:
         logs = made_up()
     else:
         files = StudyFiles(options.rates)
+        if not files.rewards.is_file():
+            parser.error(f"--rates {options.rates}: no {files.rewards.name} there; run the rates of mini-rates")
         logs, recipe = records.read_frame(files.rewards, records.REWARDS), read_manifest(files.rates)["learning_rate"]
     lines, counts = [], []
     for (model, variant), of_arm in logs.groupby(["model", "variant"], sort=False):

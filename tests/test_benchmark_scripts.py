@@ -72,6 +72,11 @@ def test_the_quick_form_prints_finite_figures_and_keeps_nothing(script):
             assert any(column), f"the column {name!r} is empty"
 
 
+def test_rates_that_are_not_there_are_one_clear_error(tmp_path):
+    done = python("benchmarks/tuning.py", "--rates", tmp_path)
+    assert done.returncode == 2 and f"error: --rates {tmp_path}: " in done.stderr and "Traceback" not in done.stderr
+
+
 def quoted() -> dict[str, list[list[str]]]:
     """Script -> the commands that pages and docstrings give for it."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), BENCHMARKS / "results.md", *SCRIPTS]

@@ -47,4 +47,5 @@ from ._tuning import Trial as Trial
 from ._tuning import Tuning as Tuning
 from ._tuning import at_rate as at_rate
 from ._tuning import rate_of as rate_of
+from ._tuning import tuned_as as tuned_as
 from ._validity import Validity as Validity

@@ -10,7 +10,7 @@ from ict_core.config._comparison import Comparison, compare
 from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training
 from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceBounds, Grading, TokenStudy, Tracker
-from ict_core.config._tuning import StoredRates, Trial, Tuning, at_rate, rate_of
+from ict_core.config._tuning import StoredRates, Trial, Tuning, at_rate, rate_of, tuned_as
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 from ict_core.store import BASE_VARIANT, StudyFiles, base_number
@@ -108,7 +108,7 @@ class Study:
     def tuned_as(self, variant: str) -> str:
         """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
         varied = self.methods[variant].ablation
-        return varied.of if varied and varied.factor == "replica" and varied.of in self.methods else variant
+        return tuned_as(variant, varied if varied and varied.of in self.methods else None)
 
     def trained_cells(self) -> list[Cell]:
         """Every cell that is trained, but for :meth:`later_cells`."""
@@ -234,12 +234,12 @@ class Study:
         yet chosen is None.
         """
         training, own = self.training_for(cell).dump(), {}
-        tuned_as = self.tuned_as(rate_of(cell.variant)[0])
+        rated = self.tuned_as(rate_of(cell.variant)[0])
         if self.at_own_rate(cell) and self.rates_of:
             own = {"rates_of": self.rates_of.stated()}
         elif self.at_own_rate(cell) and self.tuning:
-            own = {"tuning": self.tuning.dump() | ({"variant": tuned_as} if tuned_as != cell.variant else {})}
-            if (cell.model, tuned_as) not in self.tuned:
+            own = {"tuning": self.tuning.dump() | ({"variant": rated} if rated != cell.variant else {})}
+            if (cell.model, rated) not in self.tuned:
                 training["learning_rate"] = None  # known once it is chosen
         return {
             "seed": cell.seed,

@@ -5,7 +5,7 @@ import math
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -108,6 +108,20 @@ class StoredRates:
     def stated(self) -> dict[str, str]:
         """What a manifest says of them."""
         return {"study": self.study, "sha256": self.sha256}
+
+
+class Varied(Protocol):
+    """What a variant differs from, and in which key; None where none is declared."""
+
+    @property
+    def of(self) -> str: ...
+    @property
+    def factor(self) -> str | None: ...
+
+
+def tuned_as(variant: str, varied: Varied | None) -> str:
+    """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
+    return varied.of if varied is not None and varied.factor == "replica" else variant
 
 
 def at_rate(variant: str, rate: float) -> str:

@@ -70,7 +70,6 @@ from ._tuning import last_reward as last_reward
 from ._tuning import mean_rewards as mean_rewards
 from ._tuning import remarks as remarks
 from ._tuning import tried_in as tried_in
-from ._tuning import tuned_as as tuned_as
 from ._validity import AFTER as AFTER
 from ._validity import DECLARED as DECLARED
 from ._validity import DETECTABLE as DETECTABLE

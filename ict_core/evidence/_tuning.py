@@ -2,16 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ict_core.config import Trial, Tuning
 from ict_core.errors import UserError
 from ict_core.store import records
-
-if TYPE_CHECKING:
-    from ict_core.evidence._stored import ArmVariation
 
 _LAST_PART = 4  # a quarter of the steps: over these the reward is a mean
 BASE_RATE = 0.0
@@ -99,12 +96,6 @@ def tuning_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
         for seed, reward in of_rate.items()
     ]
     return pd.DataFrame(rows, columns=list(records.TUNING)).astype({"rate": "float64", "reward": "float64"})
-
-
-def tuned_as(variant: str, arms: Mapping[str, "ArmVariation"]) -> str:
-    """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
-    arm = arms.get(variant)
-    return arm.of if arm and arm.factor == "replica" else variant
 
 
 def remarks(tuning: pd.DataFrame) -> dict[tuple[str, str], str]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ict_core.errors import UserError
 from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, style, titles
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, BASE, series_name
+from ict_core.statistics import AVERAGE, BASE, shares_kept
 
 FIGURE = FigureDeclaration(
     place=4,
@@ -32,14 +32,14 @@ SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same
 SPREAD = 0.03  # of it, between two runs
 
 
-def fractions(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+def ordered_shares(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
     """Series and percent of each variant that keeps a share, and of GRPO: itself, 100.
 
     Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
     """
-    shares = {v: (series_name(v), percents[v]) for v in variants if v in percents}
+    shares = shares_kept(variants, percents)
     selectors = [selector for selector, _ in shares.values()]
-    order = sorted(shares, key=lambda v: (-selectors.count(shares[v][0]), selectors.index(shares[v][0]), shares[v][1]))
+    order = sorted(shares, key=lambda v: -selectors.count(shares[v][0]))
     return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
 
 
@@ -48,7 +48,7 @@ def ablated(levels: pd.DataFrame, percents: Mapping[str, float]) -> list[str]:
     models = []
     for model in levels["model"].unique():
         ran = levels.loc[levels["model"] == model, "variant"].unique()
-        selectors = [selector for selector, _ in fractions(ran, percents).values()]
+        selectors = [selector for selector, _ in ordered_shares(ran, percents).values()]
         if len(selectors) > len(set(selectors)):
             models.append(str(model))
     return models
@@ -106,7 +106,7 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], kept
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
     ran = list(levels["variant"].unique())
-    shares = fractions([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept)
+    shares = ordered_shares([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept)
     selectors = [selector for selector, _ in shares.values()]
     drawn = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
     lost = set(drawn) - set(runs["variant"])

@@ -11,9 +11,17 @@ def run(stored: Path, results: Path, paper: Path) -> None:
     """Make every table of what was measured (`stored`), its statistics in `results`, and the `paper`'s own figures."""
     study = Stored(stored, results)
     s = study.settings
-    bounds, printed = (s.margin, s.power), read_paper(paper)
     shown = TableSettings(
-        s.variants, s.baselines, s.mirrors, *bounds, printed, s.arms, s.recipe_rate, s.kept, study.averaged
+        variants=s.variants,
+        baselines=s.baselines,
+        mirrors=s.mirrors,
+        margin=s.margin,
+        power=s.power,
+        paper=read_paper(paper),
+        arms=s.arms,
+        recipe_rate=s.recipe_rate,
+        kept=s.kept,
+        averaged=study.averaged,
     )
     frames = {name: study.frame(name) for name in INPUTS}
     build_tables(frames, shown, study.note, StudyFiles(results).tables, study.mixed)

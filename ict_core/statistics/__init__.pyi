@@ -53,6 +53,7 @@ from ._pairing import paired_differences as paired_differences
 from ._pairing import seed_range as seed_range
 from ._pairing import series_name as series_name
 from ._pairing import shared_seeds as shared_seeds
+from ._pairing import shares_kept as shares_kept
 from ._pairing import shown_variants as shown_variants
 from ._permutation import EXACT_PAIRS as EXACT_PAIRS
 from ._permutation import sign_flip as sign_flip

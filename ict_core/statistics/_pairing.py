@@ -1,7 +1,7 @@
 """What two arms are paired by: cells and variants by name, runs by seed, a contrast read from either side."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,6 +18,13 @@ def cell_name(cell: pd.Series) -> str:
 def series_name(variant: str) -> str:
     """What a rule with several shares is called: a variant's name without a number at its end."""
     return re.sub(r"-\d+$", "", variant)
+
+
+def shares_kept(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+    """Series and percent of each variant that keeps a share of the tokens; series as they come, percents rising."""
+    shares = {v: (series_name(v), percents[v]) for v in variants if v in percents}
+    series = [name for name, _ in shares.values()]
+    return dict(sorted(shares.items(), key=lambda item: (series.index(item[1][0]), item[1][1])))
 
 
 def shown_variants(frame: pd.DataFrame, model: str, variants: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
     graded, tables = Graded(shown["scores"], settings.averaged), []
     for name, declared in TABLES.items():
         maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
-        table: Table = maker(*(shown[frame] for frame in declared.inputs), settings)
+        table: Table = maker(**{frame: shown[frame] for frame in declared.inputs}, settings=settings)
         tables.append(_with_notices(replace(table, title=declared.title), graded, settings))
     return tables
 

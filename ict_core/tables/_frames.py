@@ -10,10 +10,10 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from ict_core.config import Name, Section, load_section
+from ict_core.config import Name, Section, load_section, tuned_as
 from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.errors import UserError
-from ict_core.evidence import ArmVariation, tuned_as
+from ict_core.evidence import ArmVariation
 from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL
 from ict_core.tables._layout import NONE, by_row, percent_interval
 
@@ -92,9 +92,9 @@ LABELS = {"total": "Total"}  # of metrics in a readable table
 Frames = Mapping[str, pd.DataFrame]  # by the names of `evidence.stored`: at least those of `tables.INPUTS`
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """What the tables know of the study beside its frames (see `evidence.settings.Settings`), and of the paper."""
+    """What the tables know of the study beside its frames (see `evidence.Settings`), and of the paper."""
 
     variants: tuple[str, ...]
     baselines: tuple[str, ...]
@@ -154,7 +154,8 @@ REMARK = (
 
 def tuned_arms(rows: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> list[tuple[str, str]]:
     """The (model, variant) whose tuning gives each row's variant its learning rate."""
-    return [(model, tuned_as(variant, arms)) for model, variant in zip(rows["model"], rows["variant"], strict=True)]
+    pairs = zip(rows["model"], rows["variant"], strict=True)
+    return [(model, tuned_as(variant, arms.get(variant))) for model, variant in pairs]
 
 
 def gains(rows: pd.DataFrame) -> list[str]:

@@ -39,10 +39,9 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class TableDeclaration(Shown, Origin):
-    """A table, whose module <name> has the function ``<name>_table(*frames, settings)``.
+    """A table, whose module <name> has the function ``<name>_table``.
 
-    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; the
-    settings are `TableSettings`.
+    Its arguments are the frames of `inputs`, by these names, and `settings`, the `TableSettings`.
     """
 
 

@@ -97,12 +97,7 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     change = _quantity(frames["quantity_means"], "h1_change")
     positive = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
     positive = _of_all_arms(positive, settings.arms)
-    for frame in (
-        ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]],
-        share,
-        change,
-        positive,
-    ):
+    for frame in (ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]], share, change, positive):
         arms = arms.merge(frame, on=_KEY, how="left")
     return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned_arms(arms, settings.arms)])
 
@@ -116,30 +111,20 @@ def _found(row: Mapping[Any, Any]) -> str:
 
 
 def bench_table(
-    levels: pd.DataFrame,
-    contrasts: pd.DataFrame,
-    shared_rate_contrasts: pd.DataFrame,
-    ranks: pd.DataFrame,
-    tuning: pd.DataFrame,
-    log: pd.DataFrame,
-    quantity_means: pd.DataFrame,
-    rule_means: pd.DataFrame,
-    settings: TableSettings,
+    *, contrasts: pd.DataFrame, shared_rate_contrasts: pd.DataFrame, settings: TableSettings, **frames: pd.DataFrame
 ) -> Table:
-    """A row a rule, those of the highest pass@4 first."""
+    """A row a rule, those of the highest pass@4 first; all of the table's inputs by their names."""
     baseline = settings.baselines[0]
     if not controls_of(settings.arms):
         empty = pd.DataFrame(columns=_COLUMNS)
         return Table("bench", empty, empty, "The study runs no rule beside its control: it is no bench.", keys=0)
-    names = ("levels", "ranks", "tuning", "log", "quantity_means", "rule_means")
-    frames = dict(zip(names, (levels, ranks, tuning, log, quantity_means, rule_means), strict=True))
     pairs = compared_with(baseline, settings.arms)
     views = {"own": contrasts, "shared": shared_rate_contrasts}
     numbers = pd.concat([_differences(frame, pairs, rates) for rates, frame in views.items()], ignore_index=True)
     numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")
     best_first = list(numbers.sort_values("level", ascending=False)["variant"])
     orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, MEAN]}
-    numbers = in_order(numbers, model=list(levels["model"]), **orders)[_COLUMNS]
+    numbers = in_order(numbers, model=list(frames["levels"]["model"]), **orders)[_COLUMNS]
     caption = f"{_caption(numbers, baseline, settings)}{_detectable(contrasts, pairs, settings)}"
     return Table("bench", numbers, _shown(numbers, baseline), caption, keys=1)
 

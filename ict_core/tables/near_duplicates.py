@@ -22,9 +22,9 @@ TABLE = TableDeclaration(
 SHOWN = 10  # pairs of a benchmark in the readable table
 
 
-def near_duplicates_table(near: pd.DataFrame, settings: TableSettings) -> Table:
+def near_duplicates_table(near_duplicates: pd.DataFrame, settings: TableSettings) -> Table:
     """The pairs of a frame of `records.NEAR_DUPLICATES`: all in the CSV, the nearest of each benchmark to read."""
-    numbers = in_order(near, benchmark=settings.mirrors)
+    numbers = in_order(near_duplicates, benchmark=settings.mirrors)
     nearest = numbers.groupby("benchmark", sort=False).head(SHOWN)
     shown = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
     shown = shown.rename(columns=lambda name: name.replace("_", " ")).reset_index(drop=True)

@@ -53,13 +53,13 @@ def rates_table(
     tuning: pd.DataFrame,
     levels: pd.DataFrame,
     contrasts: pd.DataFrame,
-    shared_levels: pd.DataFrame,
-    shared_contrasts: pd.DataFrame,
+    shared_rate_levels: pd.DataFrame,
+    shared_rate_contrasts: pd.DataFrame,
     settings: TableSettings,
 ) -> Table:
     """A row a model, metric and variant: level and difference from the first baseline at both rates."""
     reference = settings.baselines[0]
-    views = {OWN: (levels, contrasts), SHARED: (shared_levels, shared_contrasts)}
+    views = {OWN: (levels, contrasts), SHARED: (shared_rate_levels, shared_rate_contrasts)}
     columns = [*_KEY, "rates", "rate", "remark", "mean", "low", "high", "seeds"]
     columns += ["difference", "difference_low", "difference_high", "p_adjusted", "verdict", *GAIN]
     if tuning.empty:

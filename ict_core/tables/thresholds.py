@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.statistics import seed_range, series_name, shown_variants
+from ict_core.statistics import seed_range, shares_kept, shown_variants
 from ict_core.tables._comparison import compared, resolved, side_by_side
 from ict_core.tables._frames import OF_BASE, Table, TableSettings
 from ict_core.tables._layout import by_row
@@ -26,13 +26,6 @@ TABLE = TableDeclaration(
 REFERENCE = "grpo"
 
 
-def fractions(variants: Sequence[str], kept: Mapping[str, float]) -> list[tuple[str, str, float]]:
-    """(variant, series, percent) of those that keep a share; series as they come, percents rising."""
-    rows = [(v, series_name(v), kept[v]) for v in variants if v in kept]
-    selectors = [selector for _, selector, _ in rows]
-    return sorted(rows, key=lambda row: (selectors.index(row[1]), row[2]))
-
-
 def threshold_numbers(
     levels: pd.DataFrame, contrasts: pd.DataFrame, variants: Sequence[str], kept: Mapping[str, float]
 ) -> pd.DataFrame:
@@ -41,9 +34,12 @@ def threshold_numbers(
     The reference, which keeps every token, is the first row of each model, at 100 percent.
     """
     rows = [
-        (model, *row)
+        (model, variant, *share)
         for model in levels["model"].unique()
-        for row in [(REFERENCE, REFERENCE, 100), *fractions(shown_variants(levels, model, variants), kept)]
+        for variant, share in [
+            (REFERENCE, (REFERENCE, 100)),
+            *shares_kept(shown_variants(levels, model, variants), kept).items(),
+        ]
     ]
     frame = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
     return compared(levels, contrasts, frame.assign(reference=REFERENCE)).drop(columns="reference")

@@ -50,7 +50,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.evidence._validity": {"DETECTABLE", "RATE"},
     "ict_core.evidence._stored": ALL,
     "ict_core.evidence._measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},
-    "ict_core.evidence._tuning": {"BASE_RATE", "remarks", "tuned_as"},  # what is said of a rate, in words
+    "ict_core.evidence._tuning": {"BASE_RATE", "remarks"},  # what is said of a rate, in words
     "ict_core.theory._single_logit": {"DRAWS", "LEAST", "RANDOM", "RATIOS", "SIZES", "turning_shift"},
     "ict_core.theory._update": {"LESS_CHANCE"},
 }

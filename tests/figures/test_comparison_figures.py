@@ -57,7 +57,7 @@ def test_thresholds_find_the_ablation_among_variants_that_other_figures_do_not_s
 
 def test_rules_that_keep_the_same_share_stand_side_by_side_and_those_of_one_share_off_the_axis():
     ran = ["random-10", "grpo", "ict-20", "ict-10", "ict-30", "entropy-20", "entropy-10", "stapo", "mastered-99"]
-    kept = thresholds.fractions(ran, synthetic.KEPT | {"entropy-10": 10})
+    kept = thresholds.ordered_shares(ran, synthetic.KEPT | {"entropy-10": 10})
     assert list(kept) == ["ict-10", "ict-20", "ict-30", "entropy-10", "entropy-20", "random-10", "grpo"]
     places = thresholds._places(kept)
     assert places["ict-10"] == 10 < places["entropy-10"] < 13 and places["ict-20"] == 20 < places["entropy-20"] < 24

@@ -31,7 +31,17 @@ DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES
 
 
 def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS, arms=ARMS):
-    return TableSettings(tuple(variants), tuple(baselines), mirrors, 0.02, 0.8, PAPER, arms, 3e-4, synthetic.KEPT)
+    return TableSettings(
+        variants=tuple(variants),
+        baselines=tuple(baselines),
+        mirrors=mirrors,
+        margin=0.02,
+        power=0.8,
+        paper=PAPER,
+        arms=arms,
+        recipe_rate=3e-4,
+        kept=synthetic.KEPT,
+    )
 
 
 def compute(cells):
