@@ -14,7 +14,7 @@ class Shown:
     """What every shown thing declares."""
 
     title: str  # a few words
-    inputs: tuple[str, ...]  # names of frames of `evidence.stored`, in the order in which its function takes them
+    inputs: tuple[str, ...]  # names of frames of `evidence.Stored`, in the order in which a figure takes them
     place: int  # by which the report orders them
 
 

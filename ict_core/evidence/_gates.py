@@ -34,7 +34,7 @@ _GAINS: Metric = "pass@1"  # in which learning itself is measured
 
 @dataclass(frozen=True)
 class Gate:
-    """A gate in one model, a row of `schemas.VALIDITY`; numbers are shares, of `KEPT` a ratio."""
+    """A gate in one model, a row of `statistics.VALIDITY`; numbers are shares, of `KEPT` a ratio."""
 
     gate: str
     model: str  # empty where no model ran its arms
@@ -71,7 +71,7 @@ class _Plan(NamedTuple):
 def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Gate]:
     """Every gate in every model that ran its arms; one row where none did.
 
-    `runs` is a frame of `schemas.RUNS`, a row a base model (`by_base`); `margin` the study's, a share.
+    `runs` is a frame of `statistics._schemas.RUNS`, a row a base model (`by_base`); `margin` the study's, a share.
     """
     plans = [*_of_learning(validity, runs), *_of_comparing(validity, runs, margin)]
     return [gate for plan in plans for gate in _decided(plan, set(runs["variant"]))]

@@ -36,8 +36,8 @@ POINTS = "points"  # the unit of differences in a metric, whose values are share
 class LedgerFrames:
     """The frames that claims are tested on, and what they stand for."""
 
-    runs: pd.DataFrame  # `schemas.RUNS`
-    quantities: pd.DataFrame  # `schemas.QUANTITIES`
+    runs: pd.DataFrame  # `statistics._schemas.RUNS`
+    quantities: pd.DataFrame  # `statistics._schemas.QUANTITIES`
     mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
     graded: Graded  # of the scores behind `runs`, for the remarks
     failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> these, in words

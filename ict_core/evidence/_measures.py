@@ -103,7 +103,7 @@ def sorted_curve(tokens: pd.DataFrame) -> NDArray[np.float64]:
 def sign_statement(tokens: pd.DataFrame) -> float:
     """Share of the kept tokens whose H2 an update changed as the paper states, less what chance gives.
 
-    Chance is not one half, as the signs of advantages and of changes are unequally frequent (`theory.update`).
+    Chance is not one half, as the signs of advantages and of changes are unequally frequent (`theory.agreement`).
     """
     rows = updates(tokens)
     kept = rows[rows["kept"]]
@@ -156,13 +156,13 @@ def run_quantities(
 
 
 def runs_of(quantities: pd.DataFrame, quantity: str, variant: str) -> pd.Series:
-    """One quantity of one variant's runs in a frame of `schemas.QUANTITIES`, indexed by (model, seed)."""
+    """One quantity of one variant's runs in a frame of `statistics._schemas.QUANTITIES`, indexed by (model, seed)."""
     rows = quantities[(quantities["quantity"] == quantity) & (quantities["variant"] == variant)]
     return rows.set_index(["model", "seed"])["value"]
 
 
 def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
-    """`schemas.CURVES`: :func:`sorted_curve` of every run of `records.STUDY_TOKENS`, where the rule selects."""
+    """`statistics.CURVES`: :func:`sorted_curve` of every run of `records.STUDY_TOKENS`, where the rule selects."""
     share = np.arange(1, POINTS + 1) / POINTS
     curves = [
         pd.DataFrame({**dict(zip(CELL, run, strict=True)), "share": share, "score": sorted_curve(rows)})
@@ -172,7 +172,7 @@ def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
 
 
 def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """`schemas.RULE_MEANS`: of `records.STUDY_SHADOW` each quantity of each rule on the baseline's rollouts.
+    """`statistics._schemas.RULE_MEANS`: each quantity of each rule on the baseline's rollouts, `records.STUDY_SHADOW`.
 
     Shares, averaged over the sampled steps, then over the runs, with a t interval over the seeds.
     """
@@ -209,10 +209,10 @@ def of_tokens(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """`schemas.FORK_MEANS`: recall and precision at the first and the last sampled step and over all, over the runs.
+    """`statistics._schemas.FORK_MEANS`: recall and precision at the first and last sampled step and over all.
 
     Of `records.STUDY_SHADOW` the baseline's rollouts count, of `records.STUDY_TOKENS` the steps after the warm-up.
-    Shares, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of :data:`WHEN`) and
+    Shares over the runs, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of :data:`WHEN`) and
     measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without known forks.
     """
     known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
@@ -236,7 +236,7 @@ def _of_runs(
 def single_logit_frames(
     tokens: pd.DataFrame, variants: Sequence[str], shown: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`schemas.SINGLE_LOGIT` and `schemas.SINGLE_LOGIT_BINS`: the first-order statement against the exact change."""
+    """`statistics.SINGLE_LOGIT` and its ``_BINS``: the first-order statement against the exact change."""
     frames: dict[frozenset[str], tuple[pd.DataFrame, pd.DataFrame]] = {}  # the two are often the same variants
     by_shift, by_bin = [], []
     for name, chosen in zip(VARIANTS, (variants, shown), strict=True):
@@ -259,7 +259,7 @@ def token_frames(
     shown: Sequence[str],
     baseline: str,
 ) -> dict[str, pd.DataFrame]:
-    """Every frame of `schemas.STATISTICS` that is made without scores, by its name.
+    """Every frame of `statistics.STATISTICS` that is made without scores, by its name.
 
     Args:
         log, tokens, shadow: frames of `records.STUDY_LOG`, `records.STUDY_TOKENS` and `records.STUDY_SHADOW`.

@@ -200,7 +200,7 @@ class Stored:
         return mixture_note(read_manifest(self._files.manifest))
 
     def _read(self, name: str) -> pd.DataFrame:
-        """One of :data:`MEASURED` or of `schemas.STATISTICS`; UserError where there is none, or of another schema."""
+        """One of :data:`MEASURED` or of `statistics.STATISTICS`; UserError where there is none, or of another one."""
         if name in MEASURED:
             return records.read_frame(self._files.frame(name), MEASURED[name])
         if name in STATISTICS and self._made is not None:

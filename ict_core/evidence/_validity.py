@@ -19,7 +19,7 @@ BEFORE, AFTER, UNKNOWN = "before the runs", "declared after the runs", "not know
 INSIDE, OUTSIDE = "in the average", "outside of the average"
 _ALL = "all"  # in the place of a model
 
-Row = tuple[Any, ...]  # of `schemas.VALIDITY`
+Row = tuple[Any, ...]  # of `statistics.VALIDITY`
 
 
 def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame, scores: pd.DataFrame) -> LedgerFrames:
@@ -35,11 +35,11 @@ def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame, s
 def validity_frame(
     study: Stored, runs: pd.DataFrame, entries: Sequence[Entry], declared: Mapping[str, Any] | None
 ) -> pd.DataFrame:
-    """`schemas.VALIDITY`; empty of a study that declares no gates.
+    """`statistics.VALIDITY`; empty of a study that declares no gates.
 
     Args:
         study: the study; its scores and tuning are read.
-        runs: `schemas.RUNS`, a row a base model.
+        runs: `statistics._schemas.RUNS`, a row a base model.
         entries: the ledger's, for the differences that would have been found.
         declared: of the study's manifest, what `store.declared` recorded; None where nothing is.
     """

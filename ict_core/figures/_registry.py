@@ -12,10 +12,10 @@ from ict_core.evidence import Shown, read_declarations
 class FigureDeclaration(Shown):
     """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
 
-    The frames are those of `inputs`, of the schemas that `evidence.stored` and `statistics.schemas` give them; none is
-    changed. `variants` are those to show, in the legend's order or from top to bottom; those without rows, such as base
-    in a log, are left out. A study that has nothing to draw gets `panels.sentence`; a UserError says that none of the
-    variants has rows, or that a frame lacks the average.
+    The frames are those of `inputs`, as `evidence.Stored` gives them; none is changed. `variants` are those to show,
+    in the legend's order or from top to bottom; those without rows, such as base in a log, are left out. A study that
+    has nothing to draw gets `figures.sentence`; a UserError says that none of the variants has rows, or that a frame
+    lacks the average.
     """
 
     caption: str  # what is drawn, and what its bands and intervals speak for

@@ -16,7 +16,7 @@ SIDE = 0.2  # of a line: kept tokens stand above its middle, dropped ones below
 
 
 class Panel(NamedTuple):
-    """A title, and the measure of `theory.update` and the regime that it shows, in percent."""
+    """A title, and the measure of `theory.agreement` and the regime that it shows, in percent."""
 
     title: str
     measure: str

@@ -24,7 +24,7 @@ SETTLED_LIMIT = 100_000  # characters of the longest text that is looked at outs
 
 
 def grade_answer(text: str, gold: str, answer_type: str) -> Verdict:
-    """Grade one text by its answer type, one of ``gold.ANSWER_TYPES``; see :func:`grade_math` for limits and errors."""
+    """Grade one text by its answer type, of ``grading._gold.ANSWER_TYPES``; :func:`grade_math` has limits, errors."""
     settled = SETTLERS[answer_type](text, gold)
     return grade_math(settled, gold) if isinstance(settled, str) else settled
 

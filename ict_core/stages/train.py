@@ -39,7 +39,7 @@ def run(
     """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.train_run` writes.
 
     `trackers` is a folder for what the study's trackers write; the training may `stop_after` so many optimiser steps.
-    UserError: `inputs.rate` is missing, or not wanted.
+    UserError: the `rate` of the inputs is missing, or not wanted.
     """
     remember_source()
     rate, twin = inputs.rate, inputs.twin

@@ -180,7 +180,7 @@ def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
-    """The frame of runs, `schemas.RUNS`, from the arms of each metric."""
+    """The frame of runs, `statistics._schemas.RUNS`, from the arms of each metric."""
     rows = [
         (*key, seed, benchmark, metric, value)
         for metric, by_variant in arms.items()

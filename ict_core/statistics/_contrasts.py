@@ -47,7 +47,7 @@ class Comparisons:
         return pairs + [(v, other) for v, other in self.varied if {v, other} <= ran and {v, other} not in met]
 
     def family(self, variant: str, baseline: str, benchmark: str, metric: str) -> str:
-        """The family, one of `schemas.FAMILIES`, in which a contrast's p is corrected."""
+        """The family, one of `statistics.FAMILIES`, in which a contrast's p is corrected."""
         if benchmark != AVERAGE:
             return "single benchmark"
         return DECLARED if (variant, baseline, metric) in self.declared else "exploratory"

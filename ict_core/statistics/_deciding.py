@@ -56,7 +56,7 @@ def deciding_p(seeds: ArrayLike, p_t: ArrayLike, p_sign_flip: ArrayLike) -> Floa
 def p_of_strata(strata: Sequence[Floats], p_t: float) -> float:
     """The deciding p of a mean of 0 over strata (models) that each weigh the same; every sign may flip on its own.
 
-    From the differences of each, shape (seeds of the stratum,), and the p of `intervals.stratified_t`.
+    From the differences of each, shape (seeds of the stratum,), and the p of `statistics._intervals.stratified_t`.
     """
     if deciding_test(min(map(len, strata))) == PAIRED_T:
         return p_t

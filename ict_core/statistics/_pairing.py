@@ -81,8 +81,9 @@ def by_base(values: pd.DataFrame, seeds_per_base: int | None) -> pd.DataFrame:
 def both_ways(contrasts: pd.DataFrame) -> pd.DataFrame:
     """Contrasts of the average and each one turned round, so that a pair is found whichever of the two comes first.
 
-    The columns stay, those of `schemas.CONTRASTS`, one row a (model, variant, baseline, metric): differences, intervals
-    and verdicts are those of variant - baseline; what does not tell the two apart, such as p, is left as it was.
+    The columns stay, those of `statistics._schemas.CONTRASTS`, one row a (model, variant, baseline, metric):
+    differences, intervals and verdicts are those of variant - baseline; what does not tell the two apart, such as p, is
+    left as it was.
     """
     ours = contrasts[contrasts["benchmark"] == AVERAGE]
     turned = ours.rename(columns=_TURNED)[list(ours.columns)]

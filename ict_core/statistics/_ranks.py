@@ -42,10 +42,10 @@ def rank_intervals(values: Floats) -> tuple[Floats, Floats]:
 
 
 def rank_frame(runs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """`schemas.RANKS`: the rank of each of these variants by its mean over runs on the average, a metric and model.
+    """`statistics.RANKS`: the rank of each of these variants by its mean over runs on the average, a metric and model.
 
-    Of a frame of `schemas.RUNS`; the seeds are those that every variant of a model has, and without one there is no
-    rank. Equal means share the better rank.
+    Of a frame of `statistics._schemas.RUNS`; the seeds are those that every variant of a model has, and without one
+    there is no rank. Equal means share the better rank.
     """
     average = runs[(runs["benchmark"] == AVERAGE) & runs["metric"].isin(METRICS) & runs["variant"].isin(list(variants))]
     rows = []

@@ -15,7 +15,7 @@ def _columns(kind: str, *names: str) -> dict[str, str]:
 
 _CELL = {"model": "str", "variant": "str", "seed": "int"}
 _LEVEL = _columns("str", "model", "variant", "benchmark", "metric")
-_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # of intervals.over_seeds
+_OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # of over_seeds
 
 RUNS = {**_CELL, "benchmark": "str", "metric": "str", "value": "float"}
 GAIN = ("gain", "gain_low", "gain_high")  # variant - base model with t over seeds: described, in no test's family
@@ -60,7 +60,7 @@ COMPONENTS = {**_LEVEL, "source": "str", "sd": "float", "contribution": "float"}
 QUANTITIES = {**_CELL, "quantity": "str", "value": "float"}  # of evidence.measures
 QUANTITY_MEANS = {**_columns("str", "model", "variant", "quantity"), **_OVER_SEEDS}
 CURVES = {**_CELL, "share": "float", "score": "float"}  # of a run the mean sorted score u at a share of the tokens
-AGREEMENT = {**_CELL, **_columns("str", "set", "regime", "measure"), "value": "float"}  # of theory.update
+AGREEMENT = {**_CELL, **_columns("str", "set", "regime", "measure"), "value": "float"}  # of theory.agreement
 AGREEMENT_MEANS = {**_columns("str", "model", "variant", "set", "regime", "measure"), **_OVER_SEEDS}
 VARIANTS = ("all", "shown")  # whose tokens a model's states are: of all variants, of those that the figures show
 _STATES = {"variants": "str", "states": "str"}  # one of VARIANTS, and which states

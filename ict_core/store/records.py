@@ -93,11 +93,11 @@ SHADOW = (
         "high_h1_share high_h2_share position probability purity distance"
     )
 )
-"""Every rule on the same tokens of one sampled step (`shadow.score`): shares and means, NaN over nothing. ``forks``:
-the known decision points among the tokens; NaN where none is known."""
+"""Every rule on the same tokens of one sampled step (`shadow.score_study`): shares and means, NaN over nothing.
+``forks``: the known decision points among the tokens; NaN where none is known."""
 
 OVERLAP = _whole("step") | _texts("rule other") | _floats("jaccard rank_correlation")
-GRADIENTS = _texts("rule") | _floats("norm_share cosine")  # `shadow.checkpoint`
+GRADIENTS = _texts("rule") | _floats("norm_share cosine")  # of a checkpoint
 STUDY_SHADOW = _CELL | SHADOW  # the cell is that of the rollouts, whatever rule trained it
 STUDY_OVERLAP = _CELL | OVERLAP
 STAGES = ("pretrain", "fetch", "supervised_start", "tune", "train", "generate", "grade")

@@ -89,7 +89,7 @@ METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
 PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
 LABELS = {"total": "Total"}  # of metrics in a readable table
 
-Frames = Mapping[str, pd.DataFrame]  # by the names of `evidence.stored`: at least those of `tables.INPUTS`
+Frames = Mapping[str, pd.DataFrame]  # by name, at least those of `tables.INPUTS`
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,7 @@ def sources(tokens: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
 def over_sources(
     measure: Callable[[pd.DataFrame], pd.DataFrame], states: Mapping[str, list[pd.DataFrame]]
 ) -> pd.DataFrame:
-    """A measure of each frame of states, as `intervals.over_seeds` with the column `states` in front."""
+    """A measure of each frame of states, as `statistics.over_seeds` with the column `states` in front."""
     values = pd.concat([measure(frame).assign(states=name) for name, frames in states.items() for frame in frames])
     return over_seeds(values, ["states", *values.columns.drop(["states", "value"])])
 

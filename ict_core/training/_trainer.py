@@ -85,7 +85,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
             prefix once, for the families of docs/models.md. Of the latter a ``Levers`` says which savings are on.
         seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
-        training_log: what is told of each step; None: a new one without a sample of tokens (``trainer.training_log``).
+        training_log: what is told of each step; None: a new one without a sample of tokens.
         rollouts: how the study's vLLM makes them; None: as ``args`` says.
 
     Raises:
