@@ -212,8 +212,9 @@ def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.
     """`statistics._schemas.FORK_MEANS`: recall and precision at the first and last sampled step and over all.
 
     Of `records.STUDY_SHADOW` the baseline's rollouts count, of `records.STUDY_TOKENS` the steps after the warm-up.
-    Shares over the runs, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of :data:`WHEN`) and
-    measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without known forks.
+    Shares over the runs, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of
+    :data:`WHEN`) and measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without
+    known forks.
     """
     known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
     own = tokens[tokens["selecting"] & tokens["fork"].notna()]
