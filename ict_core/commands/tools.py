@@ -362,11 +362,12 @@ def verify(
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])
     from ict_core.store import StudyFiles, read_manifest
+    from ict_core.tools import place_of
     from ict_core.tools import verify as tool
 
     if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
-    place = tool.place_of(cell)
+    place = place_of(cell)
     file = study or study_file(place.results.name)
     loaded = study_to_run(file)
     if place.cell not in {*loaded.evaluated_cells(), *loaded.trained_cells(), *loaded.later_cells()}:

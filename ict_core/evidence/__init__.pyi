@@ -21,6 +21,7 @@ from ._claims import Measure as Measure
 from ._claims import Test as Test
 from ._claims import declared_pairs as declared_pairs
 from ._claims import read_claims as read_claims
+from ._collect import check_chain as check_chain
 from ._collect import collect as collect
 from ._collect import count_grades as count_grades
 from ._collect import merge_manifests as merge_manifests

@@ -4,7 +4,6 @@ from ._causes import summary as summary
 from ._causes import telling as telling
 from ._damage import begun as begun
 from ._damage import damaged as damaged
-from ._damage import lost as lost
 from ._damage import mend as mend
 from ._damage import note as note
 from ._damage import set_aside as set_aside

@@ -60,19 +60,6 @@ def note(root: Path, rule: str, outputs: Iterable[Path]) -> None:
             record.write_text(hash_file(output))
 
 
-def lost(results: Path, stages: Iterable[Stage]) -> dict[Path, str]:
-    """What of a study the workflow would make anew, as far as its files tell: :func:`damaged`, and what is missing.
-
-    Nothing is missing that has not been there, or whose job is under way.
-    """
-    root, stages = _root(results), [*stages]
-    if root is None:
-        return {}
-    outputs = (output for stage in _idle(root, stages) for output in stage.outputs)
-    missing = [output for output in outputs if not output.exists() and _noted(root, output) is not None]
-    return {output: f"{output}: it is missing" for output in missing} | damaged(root, stages)
-
-
 def mend(output: Path) -> str:
     """What helps now where an output is missing, or does not hold what was written."""
     root = _root(output)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ict_core.config import Cell
-from ict_core.jobs import damaged, lost, mend, note, outputs
+from ict_core.jobs import damaged, mend, note, outputs
 from ict_core.store import file_hashes, read_manifest, records, write_manifest
 
 BASE, CELL = Cell("m", "base", 0), Cell("m", "ict-10", 3)
@@ -130,7 +130,6 @@ def test_whatever_is_not_what_its_job_left_is_found(study, file, spoil, told):
     assert output in Path(file).parents or output == Path(file)
     assert any(output in stage.outputs for stage in study)
     assert damaged(Path.cwd(), study).keys() == {output}
-    assert lost(Path(HERE).absolute(), outputs.all_jobs(Path(HERE).absolute(), STUDY)).keys() == {output.absolute()}
     assert mend(output) == "run snakemake again, which makes it anew"
 
 
@@ -159,17 +158,19 @@ def test_a_file_in_the_place_of_a_cell_is_found_once(study):
     assert damaged(Path(), study) == {cell: f"{cell}: a file stands where a folder is wanted"}
 
 
-def test_what_is_missing_was_there_and_no_job_is_at_it(study):
+def test_what_is_missing_is_no_damage_and_neither_is_what_a_job_is_at(study):
     for file in (f"{HERE}/scores.parquet", ANSWERS):
         Path(file).unlink()
     shutil.rmtree(TRAIN)
     assert damaged(Path(), study) == {}
-    assert list(lost(Path(HERE), study)) == [Path(HERE, "scores.parquet"), Path(TRAIN), Path(ANSWERS)]
-    mark = Path(".snakemake/incomplete", urlsafe_b64encode(TRAIN.encode()).decode())
+    assert mend(Path(TRAIN)) == "run snakemake again, which makes it anew"
+    claims = Path(HERE, "claims.json")
+    garble(claims)
+    assert list(damaged(Path(), study)) == [claims]
+    mark = Path(".snakemake/incomplete", urlsafe_b64encode(str(claims).encode()).decode())
     mark.parent.mkdir()
     mark.touch()
-    garble(f"{HERE}/claims.json")
-    assert list(lost(Path(HERE), study)) == [Path(HERE, "scores.parquet"), Path(ANSWERS), Path(HERE, "claims.json")]
+    assert damaged(Path(), study) == {}
 
 
 def test_bits_that_rot_are_not_seen_here_and_the_mend_says_so(study):
@@ -187,7 +188,7 @@ def test_without_notes_only_the_kind_of_an_output_is_known(study):
     folder_for_file(GENERATION)
     assert list(damaged(Path(), study)) == [Path(GENERATION)]
     shutil.rmtree(".snakemake")
-    assert lost(Path(HERE), study) == {} and mend(Path(ANSWERS)) == "delete it, and make it anew by its stage"
+    assert mend(Path(ANSWERS)) == "delete it, and make it anew by its stage"
 
 
 def test_a_manifest_with_a_checksum_of_its_own_must_fit_its_frame(study):

@@ -367,10 +367,10 @@ def test_the_first_steps_alone_repeat_and_what_differs_is_told(finished):
     wrong = grades.assign(status=grades["status"].mask(grades.index == 0, "timeout"))
     records.write_frame(wrong, file, records.GRADES)
     result = finished.run("ict", "verify", cell, "--stages", "grade")  # one of 112
-    assert result.returncode == 1 and "0.9 % of the verdicts differ" in result.stdout, result.stdout[-3000:]
+    assert result.returncode == 1 and "0.9 % of the rows, " in result.stdout, result.stdout[-3000:]
     explained = ("ict", "explain", "results/smoke/tables/contrasts.csv", "--cell", "mini-xs/ict-10/grpo/average/pass@4")
     result = finished.run(*explained)
-    assert result.returncode == 1 and "[BROKEN] grades.parquet is what grading.json says" in result.stdout
+    assert result.returncode == 1 and "[BROKEN] grade: grades_sha256 of grading.json" in result.stdout
     file.write_bytes(whole)
     result = finished.run(*explained)
     assert result.returncode == 0 and "sound: 4 runs, difference as printed, " in result.stdout, result.stdout[-3000:]

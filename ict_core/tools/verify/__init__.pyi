@@ -7,7 +7,5 @@ from ._compare import compare_stage as compare_stage
 from ._compare import on_gpu as on_gpu
 from ._compare import verdict as verdict
 from ._compare import verify_page as verify_page
-from ._rerun import Place as Place
 from ._rerun import chosen_stages as chosen_stages
-from ._rerun import place_of as place_of
 from ._rerun import rerun as rerun

@@ -1,21 +1,23 @@
 """What two runs differ in: of one cell and its rerun, and of a whole study and a stored one."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
+from pandas.api.types import is_float_dtype
 from tabulate import tabulate
 
 from ict_core import store
 from ict_core.config import Cell, Study, compare
-from ict_core.errors import Damaged, UserError
+from ict_core.errors import UserError
 from ict_core.evidence import kinds, score_grades
 from ict_core.process import hardware_class
 from ict_core.statistics import AVERAGE, run_frame, samples_needed
 from ict_core.store import records
-from ict_core.tools.verify._rerun import Place
+from ict_core.tools._walk import Place, links_of
+from ict_core.tools.explain import claims_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,23 +26,19 @@ if TYPE_CHECKING:
 _LIBRARY = Path(__file__).parents[2]
 _BEFORE = ("config", "packages", "python")
 _LISTED = 20  # lines of a list
+_INPUTS = {"pretrain": (), "train": ("problems", "base"), "generate": ("problems",), "grade": ("problems",)}
 _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
-
-
-def manifest_of(place: Place, stage: str) -> dict[str, Any]:
-    """The manifest that a stage wrote."""
-    named = {"generate": place.files.generation, "grade": place.files.grading}
-    return store.read_manifest(named.get(stage, place.trained / store.MANIFEST))
 
 
 def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
     """What configuration, packages, code and inputs differ in from those that made the stored cell, a line each."""
     for stage in stages:
-        stored = manifest_of(place, stage)
+        stored = store.read_manifest(place.manifest(stage))
         config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
         now = store.manifest(json.loads(json.dumps(config)))
         lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
-        yield from (f"{stage}: {line}" for line in [*lines, *_inputs(place, stage, stored)])
+        yield from (f"{stage}: {line}" for line in lines)
+        yield from (link.what for link in links_of(place, stage, _INPUTS[stage]) if link.holds is False)
 
 
 def _code(loaded: dict[str, str]) -> Iterator[str]:
@@ -53,22 +51,13 @@ def _code(loaded: dict[str, str]) -> Iterator[str]:
             yield f"ict_core/{name}: {sha256} -> {store.hash_file(file)[: len(sha256)]}"
 
 
-def _inputs(place: Place, stage: str, stored: dict[str, Any]) -> Iterator[str]:
-    files = store.StudyFiles(place.results)
-    problems = place.training_problems if stage == "train" else files.eval_problems
-    if "problems_sha256" in stored and records.content_hash(problems) != stored["problems_sha256"]:
-        yield f"{problems}: other problems"
-    if stage == "train" and store.hash_weights(place.base) != stored["base_sha256"]:
-        yield f"{place.base}: other weights"
-
-
 def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator[str]:
     """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both.
 
     Where the numerics make two CPUs one (:func:`~ict_core.process._machine.hardware_class`), another CPU is no change.
     """
     for stage in stages:
-        stored, now = (manifest_of(p, stage) for p in (place, again))
+        stored, now = (store.read_manifest(p.manifest(stage)) for p in (place, again))
         if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
             continue
         if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
@@ -79,7 +68,7 @@ def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator
 
 def on_gpu(place: Place, again: Place, stages: Sequence[str]) -> bool:
     """Whether a GPU took part, then or now."""
-    return any(manifest_of(p, stage)["platform"]["gpus"] for p in (place, again) for stage in stages)
+    return any(store.read_manifest(p.manifest(stage))["platform"]["gpus"] for p in (place, again) for stage in stages)
 
 
 def _differences(stored: dict[str, Any], now: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
@@ -103,9 +92,8 @@ def changes_page(changes: Sequence[str]) -> str:
 
 
 _SHOWN = 12  # digits of a hash
-_LOGGED = ("reward", "h1", "h2", "length_mean", "loss", "grad_norm")  # whose differences are told
+_KEYS = ("step", "group", "rollout", "position", "benchmark", "problem", "sample")  # that name a row of a frame
 _METRICS = ("pass@1", "pass@4")
-Tell = Callable[[pd.DataFrame, pd.DataFrame], str]  # two frames that differ -> by how much
 
 
 class Compared(NamedTuple):
@@ -124,14 +112,13 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
         yield from _checkpoints(stored, again)
     if stage == "train":
         trained = [store.TrainFiles(place.trained) for place in (stored, again)]
-        yield _frames([files.log for files in trained], records.LOG, _log, steps)
-        yield _frames([files.tokens for files in trained], records.TOKENS, _tokens, steps)
+        yield _frames([files.log for files in trained], records.LOG, steps)
+        yield _frames([files.tokens for files in trained], records.TOKENS, steps)
     elif stage == "generate":
-        files = [place.files.completions for place in (stored, again)]
-        yield _frames(files, records.COMPLETIONS, _share("text", "of the completions differ"))
+        yield _frames([place.files.completions for place in (stored, again)], records.COMPLETIONS)
     elif stage == "grade":
         files = [place.files.grades for place in (stored, again)]
-        yield _frames(files, records.GRADES, _share("status", "of the verdicts differ"))
+        yield _frames(files, records.GRADES)
         yield from _scores(files, stored.cell)
 
 
@@ -161,7 +148,7 @@ def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
     return {k: v for file in sorted(checkpoint.glob("*.safetensors")) for k, v in load_file(file).items()}
 
 
-def _frames(files: Sequence[Path], kinds: dict[str, str], tell: Tell, steps: int | None = None) -> Compared:
+def _frames(files: Sequence[Path], kinds: dict[str, str], steps: int | None = None) -> Compared:
     """Two files of one kind of frame, of a log or token sample as far as it was trained again."""
     stored, again = (records.read_frame(file, kinds) for file in files)
     what = files[0].name if "step" in kinds else files[0].stem
@@ -171,8 +158,7 @@ def _frames(files: Sequence[Path], kinds: dict[str, str], tell: Tell, steps: int
     compared = _hashes(what, *(records.frame_hash(frame, kinds) for frame in (stored, again)))
     if compared.equal:
         return compared
-    rows = "" if len(stored) == len(again) else f"{len(stored)} and {len(again)} rows; "
-    return compared._replace(difference=rows + tell(stored.reset_index(drop=True), again.reset_index(drop=True)))
+    return compared._replace(difference=_difference(stored.reset_index(drop=True), again.reset_index(drop=True)))
 
 
 def _scores(files: Sequence[Path], cell: Cell) -> Iterator[Compared]:
@@ -192,37 +178,18 @@ def _average(scores: pd.DataFrame, metric: str) -> float:
     return float(runs.loc[runs["benchmark"] == AVERAGE, "value"].iloc[0])
 
 
-def _log(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-    """The first step that differs, and the largest difference of what is logged."""
+def _difference(stored: pd.DataFrame, again: pd.DataFrame) -> str:
+    """How many rows differ, from which on, in which columns, and by how much at most in those of numbers."""
     both = min(len(stored), len(again))
-    a, b = stored[:both], again[:both]
-    same = ((a == b) | (a.isna() & b.isna())).all(axis=1)
-    gaps = {name: (a[name] - b[name]).abs().max() for name in _LOGGED if not a[name].isna().all()}
-    first = "" if same.all() else f"from step {a.loc[~same, 'step'].iloc[0]} on; largest "
-    return first + ", ".join(f"{name} {gap:.3g}" for name, gap in gaps.items())
-
-
-def _tokens(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-    """The share of the rollouts that have other tokens, and the largest difference of an entropy where all agree."""
-    key = ["step", "group", "rollout"]
-    texts = [frame.groupby(key)["token"].apply(tuple) for frame in (stored, again)]
-    other = texts[0].ne(texts[1].reindex(texts[0].index))
-    text = f"{100 * float(other.mean()):.1f} % of the rollouts differ"
-    if len(stored) == len(again) and not other.any():
-        text += f"; largest H1 {float((stored['h1'] - again['h1']).abs().max()):.3g} nats"
-    return text
-
-
-def _share(column: str, what: str) -> Tell:
-    """Of how many answers a column is not the same."""
-
-    def tell(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-        key = ["benchmark", "problem", "sample"]
-        both = stored[[*key, column]].merge(again[[*key, column]], on=key, how="outer", suffixes=("", "_again"))
-        other = both[column].ne(both[f"{column}_again"])
-        return f"{100 * float(other.mean()):.1f} % {what}"
-
-    return tell
+    a, b = stored[:both], again[:both][stored.columns]
+    other = (a != b) & ~(a.isna() & b.isna())
+    texts = [] if len(stored) == len(again) else [f"{len(stored)} and {len(again)} rows"]
+    if both and (rows := other.any(axis=1)).any():
+        first = ", ".join(f"{key} {a.loc[rows, key].iloc[0]}" for key in a.columns if key in _KEYS)
+        gaps = {c: (a[c] - b[c]).abs().max() for c in a.columns[other.any()] if is_float_dtype(a[c])}
+        names = [f"{c} by {gaps[c]:.3g} at most" if c in gaps else c for c in a.columns[other.any()]]
+        texts.append(f"{100 * rows.mean():.1f} % of the rows, first {first}: {', '.join(names)}")
+    return "; ".join(texts)
 
 
 def verify_page(rows: Sequence[Compared]) -> str:
@@ -274,7 +241,7 @@ def against(results: Path, stored: Path) -> Against:
     names = sorted(path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file())
     timed = {path.as_posix() for path in _TIMED}
     files = {name: _compared(results / name, stored / name) for name in names if name not in timed}
-    theirs, ours = (_verdicts(study.claims) for study in studies)
+    theirs, ours = (dict(claims_of(study.claims)[1][["id", "verdict"]].to_numpy().tolist()) for study in studies)
     both = [name for name in theirs if name in ours]
     verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
     settings = [store.read_manifest(study.settings) for study in studies]
@@ -288,13 +255,6 @@ def _compared(ours: Path, theirs: Path) -> str:
     if not ours.is_file():
         return "missing"
     return "same" if store.hash_file(ours) == store.hash_file(theirs) else "differs"
-
-
-def _verdicts(file: Path) -> dict[str, str]:
-    try:
-        return {str(claim["id"]): str(claim["verdict"]) for claim in json.loads(file.read_bytes())["claims"]}
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise Damaged(f"{file}: not the claims of a study ({type(error).__name__}: {error})", file) from None
 
 
 def against_page(outcome: Against, results: Path, stored: Path) -> str:

@@ -5,70 +5,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from ict_core.config import Cell, ScratchModel, Study
+from ict_core.config import ScratchModel, Study
 from ict_core.errors import UserError
 from ict_core.jobs import cause, last_line
 from ict_core.jobs.launch import gpus, launch, processes
-from ict_core.store import BASE_VARIANT, CellFiles, StudyFiles, cell_folder, seed_of
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a cell lies: in the folder of its study's results."""
-
-    results: Path
-    cell: Cell
-    base_number: int = 0  # of the base model with which it began
-
-    @property
-    def is_base(self) -> bool:
-        """Whether it is an untrained model."""
-        return self.cell.variant == BASE_VARIANT
-
-    @property
-    def files(self) -> CellFiles:
-        """Its training, completions and grades."""
-        return StudyFiles(self.results).cell(self.cell.folder)
-
-    @property
-    def trained(self) -> Path:
-        """What the cell's first stage writes: a training's folder, or the base model itself."""
-        return self.base if self.is_base else self.files.train
-
-    @property
-    def checkpoint(self) -> Path:
-        """The model that answers."""
-        return self.base if self.is_base else self.files.model
-
-    @property
-    def training_problems(self) -> Path:
-        """What it trained on: the problems within the base model's reach where the study chose them, else all."""
-        files = StudyFiles(self.results)
-        chosen = files.within_reach(self.cell.model, self.base_number)
-        return chosen if chosen.exists() else files.train_problems
-
-    @property
-    def base(self) -> Path:
-        """The base model."""
-        return StudyFiles(self.results).base_model(
-            self.cell.model, self.cell.seed if self.is_base else self.base_number
-        )
-
-
-def place_of(folder: Path) -> Place:
-    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base`` (the first base model), names."""
-    path = folder.resolve()
-    if path.name == BASE_VARIANT:
-        path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
-    seed = seed_of(path)
-    if seed is None or len(path.parts) < 5:
-        raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; run the cell first")
-    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], seed))
+from ict_core.store import StudyFiles
+from ict_core.tools._walk import Place
 
 
 def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:

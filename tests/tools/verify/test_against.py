@@ -85,4 +85,4 @@ def test_damaged_claims_are_one_clear_error(run, capsys, content):
     for folders in ((run, STORED), (STORED, run)):
         assert cli.main(["verify", str(folders[0]), "--against", str(folders[1])]) == 2
         (said,) = capsys.readouterr().err.splitlines()
-        assert said.startswith(f"error: {run}/claims.json: not the claims of a study (")
+        assert said.startswith(f"error: {run}/claims.json: not as `ict claims` writes it (")

@@ -4,7 +4,8 @@ import pytest
 
 from ict_core.config import Cell
 from ict_core.store import write_manifest
-from ict_core.tools.verify import Place, changes_after
+from ict_core.tools import Place
+from ict_core.tools.verify import changes_after
 
 CELL = Cell("mini-s", "grpo", 0)
 

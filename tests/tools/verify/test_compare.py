@@ -10,7 +10,8 @@ from safetensors.torch import save_file
 
 from ict_core.config import Cell
 from ict_core.store import records
-from ict_core.tools.verify import Place, compare_stage, verdict, verify_page
+from ict_core.tools import Place
+from ict_core.tools.verify import compare_stage, verdict, verify_page
 
 CELL = Cell("m", "grpo", 0)
 PROBLEMS = [("easy", "a"), ("easy", "b"), ("hard", "c")]
@@ -79,7 +80,7 @@ def test_a_log_differs_from_a_step_on_by_so_much(both):
     frame.loc[2, "reward"] += 0.125
     records.write_frame(frame, both[1].trained / "log.parquet", records.LOG)
     equal, difference = rows_of(both, "train")["log.parquet"]
-    assert not equal and difference.startswith("from step 2 on; largest reward 0.125, h1 0, ")
+    assert (equal, difference) == (False, "33.3 % of the rows, first step 2: reward by 0.125 at most")
     # rows that a short training does not have are no difference
     records.write_frame(log_frame()[:2], both[1].trained / "log.parquet", records.LOG)
     records.write_frame(token_frame()[:16], both[1].trained / "tokens.parquet", records.TOKENS)
@@ -93,18 +94,22 @@ def test_a_row_too_many_is_a_difference(both):
     longer = pd.concat([completion_frame(), completion_frame()[:1].assign(sample=9)])
     records.write_frame(longer, both[1].files.completions, records.COMPLETIONS)
     equal, difference = rows_of(both, "generate")["completions"]
-    assert not equal and difference == "12 and 13 rows; 7.7 % of the completions differ"
+    assert not equal and difference == "12 and 13 rows"
 
 
 def test_tokens_differ_in_rollouts_or_in_entropies_alone(both):
     file = both[1].trained / "tokens.parquet"
     records.write_frame(token_frame().assign(h1=0.25 + np.arange(24) / 256), file, records.TOKENS)
     told = rows_of(both, "train")["tokens.parquet"]
-    assert told == (False, "0.0 % of the rollouts differ; largest H1 0.0898 nats")  # 23 / 256
+    first = "first step 0, group 0, rollout 0, position"
+    assert told == (False, f"95.8 % of the rows, {first} 1: h1 by 0.0898 at most")  # 23 of 24; 23 / 256
     frame = token_frame()
     frame.loc[5, "token"] = 8
     records.write_frame(frame, file, records.TOKENS)
-    assert rows_of(both, "train")["tokens.parquet"] == (False, "16.7 % of the rollouts differ")
+    assert rows_of(both, "train")["tokens.parquet"] == (
+        False,
+        "4.2 % of the rows, first step 0, group 0, rollout 1, position 1: token",
+    )
 
 
 def test_verdicts_move_the_scores(both):
@@ -112,7 +117,7 @@ def test_verdicts_move_the_scores(both):
     grades.loc[8, "status"] = "correct"  # the first of four answers to the one hard problem
     records.write_frame(grades, both[1].files.grades, records.GRADES)
     rows = rows_of(both, "grade")
-    assert rows["grades"] == (False, "8.3 % of the verdicts differ")
+    assert rows["grades"] == (False, "8.3 % of the rows, first benchmark hard, problem c, sample 0: status")
     assert not rows["scores"][0]
     # hard: 0 -> 1/4 of its answers, 0 -> 1 of its problems by pass@4; the average is over two benchmarks
     assert rows["pass@1, average"] == (False, "+12.50 points")
@@ -132,7 +137,7 @@ def test_the_page_names_what_differs(both):
     assert verdict(equal, changed=True, gpu=True) == "equal: all 4 are the same, bit by bit"
     records.write_frame(completion_frame().assign(text="5"), both[1].files.completions, records.COMPLETIONS)
     rows = [*equal, *compare_stage("generate", *both, None)]
-    assert verify_page(rows).splitlines()[-1].endswith("NO     100.0 % of the completions differ")
+    assert "100.0 % of the rows" in verify_page(rows).splitlines()[-1]
     assert verdict(rows, changed=False, gpu=False) == "different: completions"
     assert "not promised" in verdict(rows, changed=False, gpu=True)
     assert "not the same code" in verdict(rows, changed=True, gpu=False)

@@ -9,8 +9,9 @@ from ict_core.commands.cli import main
 from ict_core.config import Cell, load_study
 from ict_core.errors import UserError
 from ict_core.store import write_manifest
-from ict_core.tools.verify import Place, chosen_stages, place_of, rerun
+from ict_core.tools import Place, place_of
 from ict_core.tools.verify import _rerun as module
+from ict_core.tools.verify import chosen_stages, rerun
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"
