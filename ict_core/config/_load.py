@@ -5,7 +5,7 @@ What is wrong within one section its `faults` say; here the files are held again
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,33 +33,6 @@ _AS_WRITTEN = (
 )
 
 
-class _Folder:
-    """The files of one kind, `configs/<kind>/<name>.yaml`, each read once."""
-
-    def __init__(self, configs: Path, kind: str, mistakes: Mistakes) -> None:
-        self._kind, self._mistakes = kind, mistakes
-        self.files = {file.stem: file for file in sorted((configs / kind).glob("*.yaml"))}
-        self._read: dict[str, Any] = {}  # None where a problem was noted
-
-    def read(self, name: str, asker: Path, key: str) -> None:
-        """Read the file of a name that `asker` uses under `key`; note a problem if there is none."""
-        if name not in self.files:
-            hint = one_of(self.files)
-            self._mistakes.add(asker, key, f"{name!r} names no file in configs/{self._kind}; {hint}")
-        elif name not in self._read:
-            section = _READERS[self._kind](self.files[name], mistakes=self._mistakes)
-            self._read[name] = section
-            self.note(name, _check_name("name", getattr(section, "name", name), name))
-
-    def sections(self) -> dict[str, Any]:
-        """What was read, by name."""
-        return {name: section for name, section in self._read.items() if section is not None}
-
-    def note(self, name: str, faults: Iterable[Fault]) -> None:
-        """Note faults of the file of a name."""
-        self._mistakes.add_all(self.files[name], faults)
-
-
 def load_study(path: Path) -> Study:
     """Read and check `configs/studies/<study>.yaml` and every file that it names in this `configs` folder.
 
@@ -71,21 +44,21 @@ def load_study(path: Path) -> Study:
     if file is None:
         mistakes.raise_if_any()
     mistakes.add_all(path, _check_name("study", file.study, path.stem))
-    folders = _read_named(path, file, mistakes)
-    models, benchmarks, train_sets = (folders[kind].sections() for kind in ("models", "benchmarks", "data"))
-    methods = folders["methods"].sections()
+    read = _read_named(path, file, mistakes)
+    models, methods, benchmarks, train_sets = (read[kind] for kind in ("models", "methods", "benchmarks", "data"))
     for variant, method in methods.items():
         if method.warmup_steps is None:
             own = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
             methods[variant] = method.model_copy(update={"warmup_steps": own})
-    training = folders["training"].sections().get(file.training)
+    training = read["training"].get(file.training)
     for variant, method in methods.items():
-        folders["methods"].note(variant, _check_method(method, methods, training, file))
+        mistakes.add_all(_file(path, "methods", variant), _check_method(method, methods, training, file))
     for name, model in models.items():
+        of_model = _file(path, "models", name)
         if isinstance(model, LocalModel):
-            folders["models"].note(name, _check_path(folders["models"].files[name], "path", model.path))
+            mistakes.add_all(of_model, _check_path(of_model, "path", model.path))
         if training is not None:
-            folders["models"].note(name, _check_model(model, training, file.training))
+            mistakes.add_all(of_model, _check_model(model, training, file.training))
     mistakes.add_all(path, _check_warmups(methods))
     mistakes.add_all(path, _check_bases(file, models))
     mistakes.add_all(path, _check_starts(file, models))
@@ -103,7 +76,7 @@ def load_study(path: Path) -> Study:
     study = Study(
         name=file.study,
         rates_of=of_rates,
-        training=folders["training"].sections()[file.training],
+        training=read["training"][file.training],
         models=models,
         methods={variant: methods[variant] for variant in file.variants()},
         benchmarks=benchmarks,
@@ -130,19 +103,31 @@ def load_model(path: Path) -> Model:
     return model
 
 
-def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, _Folder]:
-    """The folders of `configs`, in which every file that a study names is read."""
-    folders = {kind: _Folder(path.resolve().parent.parent, kind, mistakes) for kind in _READERS}
-    for kind, key, name in file.names():
+def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, dict[str, Any]]:
+    """What the files hold that a study names, and those that its methods are of, by folder and name.
+
+    A file that has a problem is left out.
+    """
+    read: dict[str, dict[str, Any]] = {kind: {} for kind in _READERS}
+    waiting = [(path, *named) for named in file.names()]
+    for asker, kind, key, name in waiting:
+        named = _file(path, kind, name)
         if kind == "methods" and name == BASE_VARIANT:
-            mistakes.refuse(path, key, name, "any name but the untrained model's")
-        else:
-            folders[kind].read(name, path, key)
-    methods = folders["methods"]
-    for variant, method in methods.sections().items():
-        if method.ablation is not None:
-            methods.read(method.ablation.of, methods.files[variant], "of")
-    return folders
+            mistakes.refuse(asker, key, name, "any name but the untrained model's")
+        elif not named.is_file():
+            known = one_of(other.stem for other in named.parent.glob("*.yaml"))
+            mistakes.add(asker, key, f"{name!r} names no file in configs/{kind}; {known}")
+        elif name not in read[kind]:
+            section = read[kind][name] = _READERS[kind](named, mistakes=mistakes)
+            mistakes.add_all(named, _check_name("name", getattr(section, "name", name), name))
+            if kind == "methods" and section is not None and section.ablation is not None:
+                waiting.append((named, kind, "of", section.ablation.of))
+    return {kind: {name: one for name, one in of.items() if one is not None} for kind, of in read.items()}
+
+
+def _file(study: Path, kind: str, name: str) -> Path:
+    """A file that a study names."""
+    return study.resolve().parent.parent / kind / f"{name}.yaml"
 
 
 def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
