@@ -12,8 +12,8 @@ from ict_core.evidence import Shown, read_declarations
 class FigureDeclaration(Shown):
     """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
 
-    The frames are those of `inputs`, as `evidence.Stored` gives them; none is changed. `variants` are those to show,
-    in the legend's order or from top to bottom; those without rows, such as base in a log, are left out. A study that
+    The frames are those of `inputs`, from `evidence.Stored`; none is changed. `variants` are those to show, in the
+    legend's order or from top to bottom; those without rows, such as base in a log, are left out. A study that
     has nothing to draw gets `figures.sentence`; a UserError says that none of the variants has rows, or that a frame
     lacks the average.
     """
