@@ -107,7 +107,7 @@ def test_two_variants_are_compared_key_by_key(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "method.group_size: None -> 16",
-        "training.prompts_per_step: 8 -> 4",
+        "training.prompts_per_step: 32 -> 16",
         "training.group_size: 8 -> 16",
     ]
     assert lines[3].startswith("3 keys differ, ")

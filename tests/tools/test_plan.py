@@ -22,10 +22,11 @@ def mini():
     return load_study(STUDIES / "mini.yaml")
 
 
-def cells_of(page: str, rule: str) -> list[str]:
-    """The cells of the table's row of a rule."""
-    (row,) = [line for line in page.splitlines() if line.startswith(f"| {rule} ")]
-    return [cell.strip() for cell in row.split("|")[2:-1]]
+def cells_of(page: str, rule: str, model: str | None = None) -> list[str]:
+    """The cells of the table's row of a rule, and of a model where several have that rule."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    (row,) = [row for row in rows if row[0] == rule and model in (None, row[1])]
+    return row[1:]
 
 
 @pytest.mark.slow
@@ -34,9 +35,14 @@ def test_the_jobs_are_those_that_snakemake_would_run(mini):
     counted = Counter()
     for kind, number in jobs.items():
         counted[kind.rule, kind.model] += number
-    assert counted["train", "mini-s"] == len(mini.trained_cells())
-    assert counted["generate", "mini-s"] == counted["grade", "mini-s"] == len(mini.evaluated_cells())
-    assert counted["pretrain", "mini-s"] == len(mini.all_bases())
+    for model in ("mini-s", "mini-m"):
+        trained, evaluated, bases = (
+            sum(cell.model == model for cell in cells)
+            for cells in (mini.trained_cells(), mini.evaluated_cells(), mini.all_bases())
+        )
+        assert counted["train", model] == trained
+        assert counted["generate", model] == counted["grade", model] == evaluated
+        assert counted["pretrain", model] == bases
     assert {kind.threads for kind in jobs} == {1} and counted["figures", ""] > 10
 
 
@@ -106,10 +112,10 @@ def test_the_least_wall_time_is_of_the_work_or_of_a_chain(mini, cores, hours):
 
 
 def test_trainings_that_later_rounds_may_ask_for_are_named(mini):
-    extended = dataclasses.replace(mini, tuning=mini.tuning.model_copy(update={"extend": True}))
-    assert extended.later_in_words() and not mini.later_in_words()
-    assert f"Not counted: {extended.later_in_words()}.\n" in plan_page(extended, JOBS, {}, REFERENCE, 1)
-    assert "Not counted" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1)
+    plain = dataclasses.replace(mini, tuning=None)
+    assert mini.later_in_words() and not plain.later_in_words()
+    assert f"Not counted: {mini.later_in_words()}.\n" in plan_page(mini, JOBS, {}, REFERENCE, 1)
+    assert "Not counted" not in plan_page(plain, JOBS, SECONDS, REFERENCE, 1)
 
 
 @pytest.mark.slow
@@ -122,7 +128,7 @@ def test_the_command_takes_times_of_the_stored_run_where_nothing_has_run(tmp_pat
     study = str(tmp_path / "configs/studies/mini.yaml")
     assert main(["plan", study, "--cores", "2"]) == 0
     page = capsys.readouterr().out
-    assert "results/reference/mini." in page and cells_of(page, "train")[4] == "90"
+    assert "results/reference/mini." in page and cells_of(page, "train", "mini-s")[4] == "90"
 
 
 def test_bad_input_is_one_clear_error(capsys, tmp_path):

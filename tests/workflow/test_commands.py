@@ -113,7 +113,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     ),
     "ict plan mini": (("mini", "mini --cores 1"), "# Plan of the study mini\n"),
     "ict plan paper --cores 64": ((), "# Plan of the study paper\n"),
-    "ict status": (("status", "status --results results/reference/mini"), "\n96 cells: 96 waiting\n"),
+    "ict status": (("status", "status --results results/reference/mini"), "\n242 cells: 242 waiting\n"),
     "ict train --help": ((), "\n  Train one cell.\n"),
 }
 PARSED = {  # each is run elsewhere: check in tests/tools/test_machine_checks.py, verify in test_workflow.py, ...
@@ -155,6 +155,7 @@ MADE = {  # what stands among the commands that make would run
     "make lock UPGRADE=1": "UPGRADE=1",
     "make reference": 'rm -rf "results/reference/$STUDY"',
     "make reference STUDY=mini-ablations": 'rm -rf "results/reference/$STUDY"',
+    "make quick": "snakemake --cores all --configfile configs/studies/smoke.yaml",
     "make reproduce": "snakemake --cores all",
     "make site": "mkdocs build --strict",
     "make survive": "--kills 30",
@@ -162,7 +163,7 @@ MADE = {  # what stands among the commands that make would run
     "make test": '-m "not long"',
 }
 OTHERS = {  # and why nothing runs them here; what they name is looked for
-    ".ci/run": "make system and make everything",
+    ".ci/run": "make system, make quick and make everything",
     "cp -r results/smoke/mini-xs/base/seed-0/model checkpoints/tiny": "test_recipes.py makes a checkpoint there",
     "git add results/cells/smoke": "test_cells.py carries cells",
     "git checkout configs/methods/ict-10.yaml": "test_first_task.py works in a copy",
@@ -194,6 +195,7 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "snakemake --configfile configs/studies/first.yaml --report results/first/report.html": "of a run on a GPU",
     "sed 's/^study: smollm2$/study: first/' configs/studies/smollm2.yaml > configs/studies/first.yaml": "written here",
     "snakemake --lint": "make lint runs it",
+    "snakemake --report": "test_workflow.py runs it",
     "source .venv-gpu/bin/activate": "the shell's own",
     "source .venv/bin/activate": "the shell's own",
 }
