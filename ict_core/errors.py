@@ -13,8 +13,8 @@ class UserError(Exception):
 class Damaged(UserError):
     """A file does not hold what was written into it.
 
-    A job of the workflow sets the output that it belongs to aside, so that the next run makes it anew from the stage
-    before; any other command leaves it where it is.
+    Nothing is changed by it: `snakemake` sets most such files aside when it starts (:func:`ict_core.jobs.damaged`), the
+    others are to be deleted.
 
     Args:
         fault: the file, and what is wrong with it.
@@ -24,7 +24,3 @@ class Damaged(UserError):
     def __init__(self, fault: str, output: Path) -> None:
         super().__init__(fault)
         self.output = output
-
-
-class Transient(UserError):
-    """An error that may pass: a lost connection, an engine that died. Status 75, upon which `ict lease` tries again."""

@@ -44,27 +44,17 @@ def test_an_unknown_figure_is_named(capsys, tmp_path):
     assert "figure 'entropie' is unknown; allowed: reward, entropy, pass_at_k" in run(capsys, "figure", *options)
 
 
-def test_a_damaged_output_is_named_and_set_aside_by_a_job_of_its_study_alone(capsys, tmp_path):
-    study, other = tmp_path / "results/mini", tmp_path / "results/other"
-    broken = study / "scores.parquet"
-    for folder in (study, other):
-        (folder / "logs").mkdir(parents=True)
+def test_a_damaged_input_is_named_with_what_to_do(capsys, tmp_path):
+    study, broken = tmp_path / "results/mini", tmp_path / "results/mini/scores.parquet"
+    study.mkdir(parents=True)
     broken.write_bytes(b"PAR1 not really")
     assert main(["settings", "--study", STUDY, "--out", f"{study}/study.json"]) == 0
     claims = str(Path(STUDY).parents[1] / "claims.yaml")
     command = ["statistics", "--stored", str(study), "--results", str(study), "--claims", claims]
     capsys.readouterr()
     error = run(capsys, *command)
-    assert f"{broken}: not a readable Parquet file" in error and "; delete it, and make it anew by its stage" in error
-    (tmp_path / ".snakemake").mkdir()
-    assert f"; delete {broken} and run snakemake again, which makes it anew" in run(capsys, *command)
-    for log in (tmp_path / "mine.log", other / "logs/statistics.log", study / "logs/statistics.log"):
-        assert broken.exists()  # who is no job of its study leaves it where it is
-        with log.open("w") as file:
-            process = subprocess.run([sys.executable, "-m", "ict_core", *command], stdout=file, stderr=file)
-        assert process.returncode == 2
-    assert f"set aside as {broken}.damaged: run snakemake again" in log.read_text()
-    assert not broken.exists() and broken.with_name("scores.parquet.damaged").read_bytes() == b"PAR1 not really"
+    assert f"{broken}: not a readable Parquet file" in error and f"; delete {broken} and run snakemake again" in error
+    assert broken.read_bytes() == b"PAR1 not really"
 
 
 def test_every_command_explains_itself(capsys):

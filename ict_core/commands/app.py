@@ -14,22 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer import Argument, Option
 
-from ict_core.errors import Damaged, Transient, UserError
-from ict_core.process import (
-    ATTEMPTS,
-    end_with_parent,
-    end_with_run,
-    failures,
-    hold_log,
-    log_of_this,
-    numerics,
-    tell_end,
-)
+from ict_core.errors import Damaged, UserError
+from ict_core.process import end_with_parent, end_with_run, failures, hold_log, numerics, tell_end
 from ict_core.store import study_file
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
 
+_RANK = "ACCELERATE_MIXED_PRECISION"  # which `accelerate launch` sets in what it starts
 STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
 CELL = "results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base"
 
@@ -148,10 +140,9 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
     """Run one subcommand.
 
     A :class:`UserError`, and what :mod:`ict_core.process.failures` can explain, is printed without a traceback and
-    gives status 2, or 75 where it may pass; an interrupt gives 130, SIGTERM 143, each after what was begun has been
-    cleared away.
+    gives status 2; an interrupt gives 130, SIGTERM 143, each after what was begun has been cleared away.
     """
-    if ATTEMPTS in os.environ:
+    if _RANK in os.environ:
         end_with_parent()
     holds_log = hold_log()
     told: list[int] = []
@@ -171,27 +162,15 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
         known = error if isinstance(error, UserError) else failures.explain(error, name, written)
         if known is None:
             raise
-        then = f"; {_mended(known.output)}" if isinstance(known, Damaged) else ""
+        then = f"; delete {known.output} and run snakemake again" if isinstance(known, Damaged) else ""
         print(f"error: {known}{then}", file=sys.stderr)
-        return os.EX_TEMPFAIL if isinstance(known, Transient) else 2
+        return 2
     finally:
         signal.signal(signal.SIGTERM, before)
         if holds_log:
             tell_end()
         gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
     return status
-
-
-def _mended(output: Path) -> str:
-    """What to do about a damaged output; a job of its own study sets it aside, and nothing else touches it."""
-    from ict_core.jobs import mend, set_aside
-    from ict_core.store import study_of
-
-    log = log_of_this()
-    study = study_of(log) if log else None
-    if study is None or not output.resolve().is_relative_to(study):
-        return mend(output)
-    return f"set aside as {set_aside(output)}: run snakemake again, which makes {output} anew from the stage before"
 
 
 def _end(told: list[int], number: int, _frame: Any) -> None:

@@ -204,18 +204,7 @@ def status(
 ) -> None:
     """Print how far each cell of a study is."""
     from ict_core.evidence import StoredOutcome, counted, machine
-    from ict_core.jobs import (
-        Status,
-        begun,
-        damaged,
-        missing_cost,
-        outputs,
-        status,
-        status_brief,
-        status_page,
-        status_records,
-        study_status,
-    )
+    from ict_core.jobs import missing_cost, status_brief, status_page, status_records, study_status
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -223,19 +212,8 @@ def status(
     stored = counted(loaded, root / cells_folder(loaded.name)).cells
     if not folder.is_dir() and not stored:
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
-    marked = begun(root) if has_run(root / ".snakemake") else frozenset()
-    faults = damaged(root, outputs.all_jobs(folder, loaded, stored))
-    statuses = []
-    later = [cell for cell in loaded.later_cells() if cell in stored or (folder / cell.folder).exists()]
-    for cell in [*loaded.evaluated_cells(), *loaded.tuning_cells(), *later]:
-        if cell in stored:
-            runs = StoredOutcome(stored[cell]).record["runs"]
-            statuses.append(Status(cell, "stored", note=machine(runs[-1])))
-        else:
-            evaluated = cell in loaded.evaluated
-            statuses.append(status(folder, cell, loaded.base_of(cell), marked, faults, evaluated=evaluated))
-    of_study = [*outputs.study_jobs(folder), *(outputs.tune_job(folder, *arm) for arm in loaded.tuned_arms())]
-    statuses += study_status(folder, of_study, marked, faults)
+    notes = {cell: machine(StoredOutcome(path).record["runs"][-1]) for cell, path in stored.items()}
+    statuses = study_status(loaded, folder, notes)
     if as_json:
         print(json.dumps(status_records(statuses), indent=2))
         return
@@ -335,13 +313,13 @@ def explain(
     ] = CLAIMS,
 ) -> int:
     """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""
-    from ict_core.jobs import mend
     from ict_core.tools.explain import explain
 
     try:
         text, sound = explain(table, cell, samples, claims)
     except Damaged as error:  # of the study's own files: there is nothing to walk along
-        text, sound = f"[BROKEN] {error}\n\nNOT SOUND: a file is damaged; {mend(error.output)}\n", False
+        then = f"delete {error.output} and run snakemake again"
+        text, sound = f"[BROKEN] {error}\n\nNOT SOUND: a file is damaged; {then}\n", False
     print(text, end="")
     return int(not sound)
 
@@ -409,11 +387,8 @@ def _against(run: Path | None, stored: Path, given: list[str]) -> int:
 def lease(
     command: Annotated[list[str], Argument(help="after --")],
     gpus: Annotated[int, Option(help="how many; with 0 the command sees none")] = 0,
-    retries: Annotated[int, Option(help="when it dies")] = RETRIES,
 ) -> int:
-    """Run a command with GPUs of its own, once they are free; explain how it ends, and retry what may pass."""
+    """Run a command with GPUs of its own, once they are free, and explain how it dies if it does."""
     from ict_core.process import run_leased
 
-    if retries < 0:
-        raise UserError(f"--retries {retries}: a number from 0 on")
-    return run_leased(gpus, command, retries)
+    return run_leased(gpus, command)

@@ -1,4 +1,4 @@
-"""The jobs of a study: which there are, how they are started, how far they are, what is damaged, why one has failed."""
+"""The jobs of a study: how they are started, how far they are, which files are damaged, why one has failed."""
 
 import lazy_loader
 

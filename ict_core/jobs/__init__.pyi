@@ -1,15 +1,10 @@
 from ._causes import cause as cause
+from ._causes import failures as failures
 from ._causes import last_line as last_line
-from ._causes import summary as summary
-from ._causes import telling as telling
-from ._damage import begun as begun
 from ._damage import damaged as damaged
-from ._damage import mend as mend
-from ._damage import note as note
 from ._damage import set_aside as set_aside
 from ._status import Status as Status
 from ._status import missing_cost as missing_cost
-from ._status import status as status
 from ._status import status_brief as status_brief
 from ._status import status_page as status_page
 from ._status import status_records as status_records

@@ -2,9 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from ict_core.process import was_killed
 from ict_core.process.failures import FULL, explain
@@ -13,7 +11,6 @@ from ict_core.store import remove
 _TAIL = 2**18  # bytes at the end of a log in which a cause is looked for
 _LISTED = 10  # failed jobs in a summary
 _SHOWN = 500  # characters of a line
-_AGAIN = re.compile(r"; attempt \d+ of \d+ in .*$", re.MULTILINE)  # what stands before it was tried again
 _RANK = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
 _TOLD = re.compile(r"^error: .*$", re.MULTILINE)  # by `ict` itself
 _DIED = re.compile(r"^\S+ \S+ (?:was killed by|was ended by) .*$", re.MULTILINE)  # by `ict lease`
@@ -26,7 +23,7 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\(os error 
 
 def cause(log: Path) -> str:
     """The line of a job's log that says why it has ended without its output; empty where none does."""
-    text = _RANK.sub("", _AGAIN.split(_tail(log))[-1])
+    text = _RANK.sub("", _tail(log))
     killed = [_KILLED if was_killed(log) else ""]
     lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or killed
     full = _NO_SPACE.search(text)
@@ -34,37 +31,18 @@ def cause(log: Path) -> str:
     return f"{FULL} [{line or full[0]}]" if full and _SPACE not in line else line
 
 
-def why(log: Path) -> str:
-    """Why a job has failed: what its log says, else what is wrong with the disk now, else how the log ends."""
-    told = cause(log) or fault_of_disk(log.parent)
-    if told or not log.exists():
-        return told or "it left no log; what is printed above says more"
-    return f"its log names no error, and ends: {_short(last_line(log))}"
+def failures(logs: Path, since: float) -> list[str]:
+    """A line for each job whose log, written `since` that time, says why it has failed, and one for a faulty disk.
 
-
-def summary(failed: Iterable[tuple[str, Path]], error: BaseException | None, folders: Iterable[Path]) -> list[str]:
-    """The failed jobs of a run (name, log), a line each, and what is wrong with the run itself.
-
-    `error` is that by which Snakemake itself has ended; it and its jobs write into the `folders`.
+    Args:
+        logs: the folder of a study's logs.
+        since: in seconds since 1970.
     """
-    lines = [f"failed: {name}: {why(log)}" for name, log in sorted(failed)]
+    written = (log for log in sorted(logs.rglob("*.log")) if log.stat().st_mtime >= since)
+    lines = [f"failed: {log.relative_to(logs).with_suffix('')}: {told}" for log in written if (told := cause(log))]
     lines[_LISTED:] = [f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-    faults = [fault for folder in folders if (fault := fault_of_disk(folder))]
-    faults += [str(told)] if error and (told := explain(error, "snakemake")) else []
-    return lines if any(_SPACE in line for line in lines) else [*lines, *(f"error: {fault}" for fault in faults[:1])]
-
-
-def telling(run: Callable[..., Any], tell: Callable[..., None]) -> Callable[..., Any]:
-    """A function that calls ``tell`` with its exception, then with its arguments, before it raises it."""
-
-    def told(*arguments: Any) -> Any:
-        try:
-            return run(*arguments)
-        except Exception as error:
-            tell(error, *arguments)
-            raise
-
-    return told
+    fault = fault_of_disk(logs)
+    return [*lines, f"error: {fault}"] if fault and not any(_SPACE in line for line in lines) else lines
 
 
 def fault_of_disk(folder: Path) -> str:

@@ -1,16 +1,15 @@
-"""How far a study has come, read from its files alone: by its cells' outputs and logs, and Snakemake's own markers."""
+"""How far a study is, read from its files alone: by its cells' outputs, its logs and their locks, and its checksums."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
 from ict_core.errors import Damaged
 from ict_core.jobs._causes import cause, last_lines
-from ict_core.jobs.outputs import Stage, base_job, cell_jobs, data_job, train_job
+from ict_core.jobs._damage import damaged
 from ict_core.process import Reading, duration, is_held, read
 from ict_core.store import BASE_VARIANT, StudyFiles
 
@@ -19,60 +18,85 @@ if TYPE_CHECKING:
 
 
 class Status(NamedTuple):
-    """How far a cell is, or a job of the whole study.
+    """How far a cell is, or a job that belongs to none.
 
     Its state is `done`; `stored` (on its own, not run here); `trained`, `generated`, `waiting`: what it has, its next
-    job not begun; or of that job
-    `running`, `started` (Snakemake has begun it, and nothing tells whether it still runs), `failed` (its log says why),
-    `missing` (its log tells of no error, and its outputs are not all there: deleted, or it was killed), `damaged` (an
-    output is not what the job left).
+    job not begun; or of that job `running`, `failed` (its log says why) or `missing` (not all outputs are there, and
+    the log tells of no error: they were deleted, or a cluster has the job). A damaged file is one `damaged` of no cell.
     """
 
-    cell: "Cell | None"  # None for a job of the whole study
+    cell: "Cell | None"  # None for a job of none
     state: str
-    stage: str = ""  # the job that is next or under way; none once done
-    note: str = ""  # why a job has failed, which outputs are missing, or what is wrong with one
+    stage: str = ""  # the job that is next or under way, by its rule; none once done
+    note: str = ""  # why a job has failed, which outputs are missing, or what is wrong with a file
     reading: Reading | None = None  # the last progress that a running job's log tells
 
 
-_LOST = ("missing", "damaged")
-_MEND = "snakemake makes anew what is missing or damaged, and what follows from it"
 _HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
-_UNDER_WAY = ("running", "started", "failed", *_LOST)  # whose stage says more than the state
+_UNDER_WAY = ("running", "failed", "missing")  # whose stage says more than the state
 _JOBS = {"base": "base model", "made": "training", "generate": "generation", "grade": "grading"}
 _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
 
 
-def status(
-    results: Path,
-    cell: "Cell",
-    base: "Cell",
-    marked: frozenset[Path],
-    faults: Mapping[Path, str] = MappingProxyType({}),
-    *,
-    evaluated: bool = True,
-) -> Status:
-    """How far one cell is: the state of its first job whose outputs are not all there as they were left.
+class _Step(NamedTuple):
+    rule: str
+    log: Path
+    outputs: tuple[Path, ...]
 
-    `base` is the untrained model that the cell begins with, or is; `marked` and `faults` are what :func:`begun` and
-    :func:`damaged` return. A cell that is not `evaluated` is done once it is trained.
+
+def study_status(study: "Study", results: Path, stored: Mapping["Cell", str]) -> list[Status]:
+    """How far every cell is, then what else runs, has failed or is damaged.
+
+    Args:
+        results: the study's folder.
+        stored: the cells that are stored on their own, each with a note.
     """
-    own = cell_jobs(results, cell, cell == base) if evaluated else [train_job(results, cell)]
-    if any(output.exists() for stage in own for output in stage.outputs):  # so is what it was made from, or was
-        for stage in [data_job(results), *([] if cell == base else [base_job(results, base)])]:
-            if lost := _lost(results, stage, faults):
-                return Status(cell, lost[0], stage.name, lost[1])
-    states = (_state(results, own[number:], marked, faults) for number in range(len(own)))
-    first = next(filter(None, states), Status(None, "done"))._replace(cell=cell)
-    return first._replace(state=_HAS.get(first.stage, "waiting")) if first.state == "waiting" else first
+    files = StudyFiles(results)
+    later = [cell for cell in study.later_cells() if cell in stored or files.cell(cell.folder).folder.exists()]
+    statuses, logs = [], set()
+    for cell in [*study.evaluated_cells(), *study.tuning_cells(), *later]:
+        steps = _steps(study, files, cell)
+        logs |= {step.log for step in steps}
+        stands = Status(cell, "stored", note=stored[cell]) if cell in stored else _status(files, cell, steps)
+        statuses.append(stands)
+    others = (log for log in sorted(files.logs.rglob("*.log")) if log not in logs)
+    statuses += [status for log in others if (status := _of_log(log, log.relative_to(files.logs).with_suffix("")))]
+    faults = (fault.replace(f"{results}/", "") for fault in damaged(results).values())
+    return [*statuses, *(Status(None, "damaged", note=fault) for fault in faults)]
 
 
-def study_status(
-    results: Path, stages: Sequence[Stage], marked: frozenset[Path], faults: Mapping[Path, str]
-) -> list[Status]:
-    """Those of these jobs of the whole study that are under way, or whose outputs are not as they were left."""
-    states = [_state(results, [stage], marked, faults) for stage in stages]
-    return [state for state in states if state is not None and state.state != "waiting"]
+def _steps(study: "Study", files: StudyFiles, cell: "Cell") -> list[_Step]:
+    """The jobs of a cell in their order."""
+    own = files.cell(cell.folder)
+    made = [("train", (own.train,))]
+    if cell.variant == BASE_VARIANT:
+        model = study.models[cell.model]
+        rule = "pretrain" if model.kind == "pretrained-from-scratch" else "fetch_model"
+        made = [("supervised_start" if model.supervised_start else rule, (files.base_model(cell.model, cell.seed),))]
+    answered = [("generate", (own.completions, own.generation)), ("grade", (own.grades, own.grading))]
+    rules = [*made, *(answered if cell in study.evaluated else [])]
+    return [_Step(rule, files.log_of(rule, cell.folder), outputs) for rule, outputs in rules]
+
+
+def _status(files: StudyFiles, cell: "Cell", steps: Sequence[_Step]) -> Status:
+    """Of one cell: the state of its first job whose outputs are not all there."""
+    for number, step in enumerate(steps):
+        missing = [output.relative_to(files.results).as_posix() for output in step.outputs if not output.exists()]
+        if not missing:
+            continue
+        if status := _of_log(step.log, step.rule):
+            return status._replace(cell=cell)
+        if step.log.exists() or any(output.exists() for after in steps[number:] for output in after.outputs):
+            return Status(cell, "missing", step.rule, ", ".join(missing))
+        return Status(cell, _HAS.get(step.rule, "waiting"), step.rule)
+    return Status(cell, "done")
+
+
+def _of_log(log: Path, job: Path | str) -> Status | None:
+    """Whether a job runs or has failed, as its log says; None where it says neither."""
+    if is_held(log):
+        return Status(None, "running", str(job), reading=last_reading(log))
+    return Status(None, "failed", str(job), why) if (why := cause(log)) else None
 
 
 def missing_cost(study: "Study", results: Path, stored: Mapping["Cell", Path]) -> str:
@@ -107,32 +131,6 @@ def missing_cost(study: "Study", results: Path, stored: Mapping["Cell", Path]) -
     return f"missing: {jobs}: about {duration(total)} of jobs by the finished ones{unknown}\n"
 
 
-def _state(
-    results: Path, stages: Sequence[Stage], marked: frozenset[Path], faults: Mapping[Path, str]
-) -> Status | None:
-    """Of the first of these jobs, which follow on each other; None once it is done."""
-    stage, lost = stages[0], _lost(results, stages[0], faults)
-    if lost is None:
-        return None
-    if is_held(stage.log):
-        return Status(None, "running", stage.name, reading=last_reading(stage.log))
-    if not marked.isdisjoint(stage.outputs):
-        return Status(None, "started", stage.name)
-    if lost[0] == "missing" and (why := cause(stage.log)):
-        return Status(None, "failed", stage.name, why)
-    known = lost[0] == "damaged" or stage.log.exists() or any(o.exists() for after in stages for o in after.outputs)
-    return Status(None, lost[0], stage.name, lost[1]) if known else Status(None, "waiting", stage.name)
-
-
-def _lost(results: Path, stage: Stage, faults: Mapping[Path, str]) -> tuple[str, str] | None:
-    """Whether outputs of a job are damaged or missing, and which; None where none is."""
-    told = [faults[output].replace(f"{results}/", "") for output in stage.outputs if output in faults]
-    missing = [output.relative_to(results).as_posix() for output in stage.outputs if not output.exists()]
-    if told:
-        return "damaged", "; ".join(told)
-    return ("missing", ", ".join(missing)) if missing else None
-
-
 def last_reading(log: Path) -> Reading | None:
     """The last progress near the end of a log."""
     return next((reading for text in last_lines(log) if (reading := read(text)) is not None), None)
@@ -162,8 +160,7 @@ def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
     cells = [s for s in statuses if s.cell is not None]
     totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
     counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
-    mend = [_MEND] if any(s.state in _LOST for s in statuses) else []
-    return "\n".join([*lines, "", f"{len(cells)} cells: {counts}", *mend, ""])
+    return "\n".join([*lines, "", f"{len(cells)} cells: {counts}", ""])
 
 
 def _row(status: Status) -> tuple[str, ...]:

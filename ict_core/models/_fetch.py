@@ -11,10 +11,10 @@ from huggingface_hub import HfApi, snapshot_download
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig
 
 from ict_core.config import HubModel, LocalModel, PackageModel
-from ict_core.errors import Transient, UserError
+from ict_core.errors import UserError
 from ict_core.models._package import unpack
 from ict_core.models._read import INDEX, check_weights
-from ict_core.process.failures import DISK_ERRORS, lost_connection
+from ict_core.process.failures import DISK_ERRORS
 from ict_core.store import (
     MANIFEST,
     cost,
@@ -98,8 +98,7 @@ def _download(model: HubModel, file: str, out: Path) -> tuple[Path, str | None]:
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             raise
-        kind = Transient if lost_connection(error) else UserError
-        raise kind(
+        raise UserError(
             f"{file}: {model.hub} at revision {model.revision} cannot be had from the hub: "
             f"{type(error).__name__}: {' '.join(str(error).split())}; check hub and revision, the network, and, "
             "for a gated or private model, that HF_TOKEN may read it; or use kind: local with the path of a copy"

@@ -2,7 +2,6 @@ from ._environment import applicable_lock as applicable_lock
 from ._environment import check_environment as check_environment
 from ._environment import check_trackers as check_trackers
 from ._environment import locked_versions as locked_versions
-from ._forkserver import ATTEMPTS as ATTEMPTS
 from ._forkserver import begin_run as begin_run
 from ._forkserver import serve as serve
 from ._job_log import Progress as Progress
@@ -10,7 +9,6 @@ from ._job_log import Reading as Reading
 from ._job_log import duration as duration
 from ._job_log import hold_log as hold_log
 from ._job_log import is_held as is_held
-from ._job_log import log_of_this as log_of_this
 from ._job_log import read as read
 from ._job_log import tell_end as tell_end
 from ._job_log import was_killed as was_killed
@@ -22,10 +20,8 @@ from ._machine import this_hardware as this_hardware
 from ._machine import this_machine as this_machine
 from ._machine import this_platform as this_platform
 from ._machine import this_process as this_process
-from ._snakemake import has_run as has_run
 from ._snakemake import hold_folder as hold_folder
 from ._startup import loading as loading
-from ._supervise import RETRIES as RETRIES
 from ._supervise import end_with_parent as end_with_parent
 from ._supervise import forked as forked
 from ._supervise import run_leased as run_leased

@@ -27,9 +27,6 @@ from typing import Any, NoReturn
 
 from ict_core.process._lifeline import begin, outlive_run
 
-ATTEMPTS = (
-    "ICT_ATTEMPTS"  # variable of a supervised child: how its earlier attempts ended, JSON: signals' names and statuses
-)
 MASK = "CUDA_VISIBLE_DEVICES"
 FOLDER = "ICT_FORKSERVERS"
 """Environment variable: where the servers' sockets lie. Without it, or where it is empty, a job starts by itself."""
@@ -38,7 +35,7 @@ _EVIDENCE = ("statistics", "tables", "figure", "claims", "report")
 KINDS = {name: name for name in ("pretrain", "train", "generate", "grade")} | dict.fromkeys(_EVIDENCE, "evidence")
 """The subcommands of `ict` that are forked, each with the name of its server: of one kind have the same imports."""
 
-_OF_THE_JOB = (ATTEMPTS, "OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
+_OF_THE_JOB = ("OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
 _IDLE = 600.0  # seconds without a job after which a server ends: longer than most jobs of other kinds take
 _LOOK = 1.0  # seconds between two looks whether the folder is still there
 _START = 60.0  # seconds within which a server listens
@@ -161,7 +158,7 @@ def _try(address: Path) -> socket.socket | None:
 
 
 def serve(address: Path, preload: Callable[[], None], run: Callable[[list[str]], int]) -> None:
-    """Import by ``preload``, then fork a process for every request, until none has come for a minute.
+    """Import by ``preload``, then fork a process for every request, until none has come for ten minutes.
 
     Args:
         address: of the Unix socket.

@@ -27,7 +27,7 @@ def hold_log() -> bool:
     beside the log, as Snakemake deletes the log before each job. Its descriptor takes the place
     of the standard input, which no job reads: Python hands only the three standard streams on to what it starts.
     """
-    log = log_of_this()
+    log = _log_of_this()
     if log is None:
         return False
     lock = log.with_suffix(".lock")
@@ -43,7 +43,7 @@ def hold_log() -> bool:
         os.dup2(descriptor, 0)
         os.close(descriptor)
         os.write(0, b"begun")  # which leaves nothing to read after it
-    except OSError:  # no descriptor, or a file system without locks: the job is then seen as started
+    except OSError:  # no descriptor, or a file system without locks: the job is then not seen to run
         return False
     return True
 
@@ -68,7 +68,7 @@ def is_held(log: Path) -> bool:
         return False
 
 
-def log_of_this() -> Path | None:
+def _log_of_this() -> Path | None:
     """The log that the shell has made this process's output; None without one, and where there is no /proc to ask."""
     try:
         log = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()

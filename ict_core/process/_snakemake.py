@@ -14,33 +14,21 @@ from pathlib import Path
 _LOCK = "ict.lock"  # in .snakemake
 
 
-def hold_folder(folder: Path, keep: bool) -> None:
-    """Remove the locks of killed runs from Snakemake's folder; `keep`: hold it as long as this process lives."""
+def hold_folder(folder: Path) -> bool:
+    """Hold Snakemake's folder as long as this process lives; where no other run does, remove the locks of killed ones.
+
+    Returns whether no other run holds it; False also where nothing tells.
+    """
     try:
         folder.mkdir(exist_ok=True)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError:  # which Snakemake meets as well, and tells
-        return
+        return False
+    alone = False
     with contextlib.suppress(OSError):  # another run has it, or there are no locks
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        alone = True
         shutil.rmtree(folder / "locks", ignore_errors=True)
-    if not keep:
-        os.close(descriptor)
-        return
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_SH)  # waits while another one removes
-
-
-def has_run(folder: Path) -> bool:
-    """Whether a run holds Snakemake's folder; True also where nothing tells."""
-    try:
-        descriptor = os.open(folder / _LOCK, os.O_RDWR)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return alone

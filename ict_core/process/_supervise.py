@@ -1,7 +1,4 @@
-"""A command as a child of this process: it ends with it, its end is explained, and a transient one is tried again.
-
-A job may be tried again because it goes on where it was: completions are kept in the cache, checkpoints beside the
-output. What is known to come back (bad input, an exception) is never tried again.
+"""A command as a child of this process: it ends with it, and a death is explained. Snakemake tries again (`retries`).
 
 It may have GPUs of the node for itself. A lease is an exclusive ``flock`` on a file named after the device's UUID. The
 child inherits the locks' file descriptors, and the kernel frees the devices when the last process that did is gone,
@@ -11,7 +8,6 @@ however it died.
 import ctypes
 import fcntl
 import functools
-import json
 import os
 import random
 import shutil
@@ -19,21 +15,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ict_core.errors import UserError
-from ict_core.process._forkserver import ATTEMPTS, FOLDER, MASK, Forked, fork
+from ict_core.process._forkserver import FOLDER, MASK, Forked, fork
 
 LOCKS = "ICT_LOCKS"  # environment variable: the folder of the lock files
 INVENTORY = ("nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader")
 WAIT = (0.1, 0.4)  # seconds between two tries of a lease
 
-RETRIES = 2
-PAUSES = (5.0, 20.0)  # seconds before a further attempt, the last for all that follow
-_ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}  # who sends these wants no further attempt
+_ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 _PASSED = _ENDING | {signal.SIGUSR1, signal.SIGUSR2}
 _WAKING = {signal.SIGCHLD, signal.SIGIO}  # of a child's end, and of a forked one's
 _LOOK = 1.0  # seconds between two looks at the child; mostly its end wakes this process
@@ -59,45 +53,24 @@ class End(NamedTuple):
     asked: bool  # whether this process was told to end meanwhile
 
     @property
-    def name(self) -> str | int:
-        """The signal's name, or the exit status."""
-        return signal.Signals(-self.status).name if self.status < 0 else self.status
-
-    @property
     def code(self) -> int:
         """The exit status as a shell gives it: 128 + n where signal n killed the child."""
         return self.status if self.status >= 0 else 128 - self.status
 
-    @property
-    def transient(self) -> bool:
-        """Whether a further attempt may end otherwise."""
-        return not self.asked and (self.status == os.EX_TEMPFAIL or -self.status in _CAUSES)
 
+def supervise(command: Sequence[str]) -> int:
+    """Run a command to its end; returns its exit status, 128 + n where signal n killed it, which a line explains.
 
-def supervise(command: Sequence[str], retries: int = RETRIES, pauses: Sequence[float] = PAUSES) -> int:
-    """Run a command to its end, with so many further attempts where it dies or returns 75 (EX_TEMPFAIL).
-
-    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies. The
-    result is the exit status of the last attempt, 128 + n where signal n killed it.
+    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
-    ends: list[End] = []
     try:
-        while True:
-            environment = {**os.environ, ATTEMPTS: json.dumps([e.name for e in ends])}
-            end = _until_its_end(fork(command, environment) or _Started(command, environment, before))
-            ends.append(end)
-            again = end.transient and len(ends) <= retries
-            pause = pauses[min(len(ends), len(pauses)) - 1]
-            if end.transient or end.status < 0:
-                _tell(command, end, f"attempt {len(ends) + 1} of {retries + 1} in {pause:g} s" if again else "")
-            if not again:
-                return end.code
-            told = signal.sigtimedwait(_ENDING, pause)
-            if told is not None:
-                return 128 + told.si_signo
+        end = _until_its_end(fork(command, os.environ) or _Started(command, before))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if end.status < 0:
+        _tell(command, end)
+    return end.code
 
 
 def end_with_parent() -> None:
@@ -117,7 +90,7 @@ def forked(command: Sequence[str]) -> int | None:
             return None
         end = _until_its_end(job)
         if end.status < 0:
-            _tell(command, end, "")
+            _tell(command, end)
         return end.code
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -138,11 +111,11 @@ def _until_its_end(job: "Forked | _Started") -> End:
 class _Started:
     """A command as a child of this process; see :class:`ict_core.process._forkserver.Forked`."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], mask: set[int]) -> None:
+    def __init__(self, command: Sequence[str], mask: set[int]) -> None:
         self._process = subprocess.Popen(
             command,
             close_fds=False,  # leases are inherited
-            env={name: value for name, value in environment.items() if name != FOLDER},  # no server has it
+            env={name: value for name, value in os.environ.items() if name != FOLDER},  # no server has it
             preexec_fn=functools.partial(_become_child, os.getpid(), mask),
         )
 
@@ -164,14 +137,13 @@ def _become_child(parent: int, mask: set[int]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _tell(command: Sequence[str], end: End, then: str) -> None:
-    if end.status == os.EX_TEMPFAIL:
-        how = "ended by an error that may pass"
-    elif end.asked or -end.status not in _CAUSES:
-        how = f"was ended by {end.name}"
+def _tell(command: Sequence[str], end: End) -> None:
+    by = signal.Signals(-end.status)
+    if end.asked or by not in _CAUSES:
+        how = f"was ended by {by.name}"
     else:
-        how = f"was killed by {end.name} ({_CAUSES[signal.Signals(-end.status)]}; peak memory {end.peak_mib:.0f} MiB)"
-    print(f"{' '.join(command[:2])} {how}{'; ' if then else ''}{then}", file=sys.stderr, flush=True)
+        how = f"was killed by {by.name} ({_CAUSES[by]}; peak memory {end.peak_mib:.0f} MiB)"
+    print(f"{' '.join(command[:2])} {how}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -182,7 +154,7 @@ class Gpu:
     uuid: str
 
 
-def run_leased(count: int, command: Sequence[str], retries: int) -> int:
+def run_leased(count: int, command: Sequence[str]) -> int:
     """:func:`supervise` ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
 
     UserError at once when the command is not to be found or so many GPUs can never be had.
@@ -194,7 +166,7 @@ def run_leased(count: int, command: Sequence[str], retries: int) -> int:
     devices = lease(count, allowed(installed(), os.environ.get(MASK))) if count else []
     os.environ[MASK] = ",".join(str(device.index) for device in devices)
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that CUDA counts as nvidia-smi does
-    return supervise(command, retries)
+    return supervise(command)
 
 
 def installed() -> list[Gpu]:

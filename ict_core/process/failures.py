@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ict_core.errors import Transient, UserError
+from ict_core.errors import UserError
 
 LEAST_MIB = 100  # free space without which no run begins
 FULL = "the disk is full; free some space (results/cache may be deleted)"
@@ -48,8 +48,6 @@ _LESS = {  # of memory, by subcommand
 
 def explain(error: BaseException, stage: str, where: Path | None = None) -> UserError | None:
     """The message for an exception, by itself or by what caused it; None where it is not one of a known kind.
-
-    A :class:`Transient` for what may pass: an engine that died, a device that was lost.
 
     Args:
         stage: the subcommand that raised it.
@@ -119,10 +117,10 @@ def _memory(error: BaseException, stage: str) -> UserError | None:
     return UserError(f"{what}{f' ({first})' if first else ''}; {'; '.join(mends) or 'use a larger GPU'}. {_KEPT}")
 
 
-def _engine(error: BaseException) -> Transient | None:
+def _engine(error: BaseException) -> UserError | None:
     text = " ".join(str(error).split())[:300]
     if type(error).__name__ == "EngineDeadError":
-        return Transient(f"the vLLM engine died ({text}). {_KEPT}")
+        return UserError(f"the vLLM engine died ({text}). {_KEPT}")
     if isinstance(error, RuntimeError) and _GPU_LOST.search(text):
-        return Transient(f"the GPU or its engine failed ({text}); nvidia-smi tells its state. {_KEPT}")
+        return UserError(f"the GPU or its engine failed ({text}); nvidia-smi tells its state. {_KEPT}")
     return None

@@ -35,7 +35,6 @@ from ._layout import seed_of as seed_of
 from ._layout import stored_folder as stored_folder
 from ._layout import study_file as study_file
 from ._layout import study_folder as study_folder
-from ._layout import study_of as study_of
 from ._layout import trained_model as trained_model
 from ._manifests import check_files as check_files
 from ._manifests import check_output as check_output

@@ -236,9 +236,3 @@ class StudyFiles:
     def figure(self, name: str, kind: str) -> Path:
         """A figure's file of one of the :data:`FIGURE_KINDS`."""
         return self.figures / f"{name}.{kind}"
-
-
-def study_of(log: Path) -> Path | None:
-    """The folder of the study whose job prints into this log; None where it is no job's log."""
-    folders = [folder.parent for folder in log.parents if folder.name == "logs"]
-    return folders[0] if folders else None

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import os
 import platform
 import resource
 import subprocess
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.errors import Damaged, UserError
-from ict_core.process import ATTEMPTS, core_packages, numerics, this_platform, this_process
+from ict_core.process import core_packages, numerics, this_platform, this_process
 from ict_core.store._files import hash_file, hash_tree, write_text
 from ict_core.store._layout import MANIFEST
 
@@ -40,7 +39,6 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
         "platform": this_platform(),
         "process": this_process(),
         "source": {**source(), "loaded": _loaded()},
-        "earlier_attempts": json.loads(os.environ.get(ATTEMPTS, "[]")),
         "exit_status": 0,  # of a job that ends otherwise there is no manifest: its log says why
     }
 

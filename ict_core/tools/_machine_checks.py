@@ -123,7 +123,7 @@ def disk(study: Study, root: Path) -> str | Finding:
         except OSError as error:
             fault = error.strerror
     text = f"{free}, without file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
-    return Finding(WARNING, text + "`ict status` shows jobs as started, not as running")
+    return Finding(WARNING, text + "`ict status` cannot tell which jobs run")
 
 
 def memory(study: Study, root: Path) -> str | Finding:

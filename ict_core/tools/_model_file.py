@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ict_core.config import Name, load_model
-from ict_core.errors import Transient, UserError
+from ict_core.errors import UserError
 from ict_core.models import checkpoint_sizes, doubled_start, read_tokenizer
 from ict_core.process.failures import lost_connection
 from ict_core.store import MANIFEST, read_manifest
@@ -71,10 +71,9 @@ def _of_hub(name: str, scratch: Path) -> Source:
         info = HfApi().model_info(name)
         snapshot_download(name, revision=info.sha, local_dir=scratch, allow_patterns=[*_SMALL_FILES])
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
-        kind = Transient if lost_connection(error) else UserError
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        told = "the hub was not reached" if kind is Transient else "the hub has no such model"
-        raise kind(f"{name}: there is no such folder, and {told}: {reason}") from None
+        told = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
+        raise UserError(f"{name}: there is no such folder, and {told}: {reason}") from None
     card = info.card_data.to_dict() if info.card_data else {}
     licence = card.get("license") or "unknown"
     lines = ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]

@@ -13,9 +13,7 @@ from ict_core.evidence import read_declarations
 from ict_core.evidence._stored import MEASURED
 from ict_core.figures import FIGURES, reads
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.jobs.outputs import study_jobs
 from ict_core.statistics import STATISTICS as MADE
-from ict_core.store import TABLE_KINDS
 from ict_core.store._code import _exported
 from ict_core.tables import INPUTS, TABLES
 
@@ -87,17 +85,11 @@ def test_every_input_is_a_frame_and_every_frame_of_the_statistics_is_an_output()
     known = {*MEASURED, *MADE}
     assert {frame for name in FIGURES for frame in reads(name)} | set(INPUTS) <= known
     assert {table.statistics for table in TABLES.values()} - {None} <= set(MADE)
-    stages = {stage.name: stage for stage in study_jobs(Path("r"))}
-    assert stages["statistics"].outputs == tuple(Path(f"r/statistics/{name}.parquet") for name in MADE)
-    assert [name for name in stages if name.startswith("figure_")] == [f"figure_{name}" for name in FIGURES]
-    assert len(stages["make_tables"].outputs) == len(TABLE_KINDS) * len(TABLES)
 
 
 def test_titles_and_inputs_are_read_without_what_takes_time_to_import():
     heavy = "{'matplotlib', 'numpy', 'pandas', 'pyarrow', 'scipy'} & set(sys.modules)"
-    command = (
-        f"import sys, ict_core.jobs.outputs, ict_core.figures._registry, ict_core.tables._registry; assert not {heavy}"
-    )
+    command = f"import sys, ict_core.jobs, ict_core.figures._registry, ict_core.tables._registry; assert not {heavy}"
     subprocess.run([sys.executable, "-c", command], check=True)
 
 

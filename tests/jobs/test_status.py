@@ -1,24 +1,37 @@
-"""The state of a cell by its files."""
+"""The state of cells and jobs by their files."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
-from base64 import urlsafe_b64encode
+from types import SimpleNamespace
 
 import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config import Cell
-from ict_core.jobs import begun, status, status_page, study_status
-from ict_core.jobs._status import Status
-from ict_core.jobs.outputs import study_jobs
+from ict_core.jobs import Status, status_page, study_status
 from ict_core.process import Reading, is_held
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
 BASE = Cell("m", "base", 0)
+TUNING = Cell("m", "ict-10", 1000)
+
+
+def a_study(kind="pretrained-from-scratch", supervised_start=None, later=()):
+    return SimpleNamespace(
+        models={"m": SimpleNamespace(kind=kind, supervised_start=supervised_start)},
+        evaluated_cells=lambda: [BASE, CELL],
+        evaluated={BASE, CELL},
+        tuning_cells=lambda: [TUNING],
+        later_cells=lambda: list(later),
+    )
+
+
+STUDY = a_study()
 
 
 def write(path, text=""):
@@ -26,14 +39,15 @@ def write(path, text=""):
     path.write_text(text)
 
 
-def of(results, marked=frozenset(), faults=None):
-    return status(results, CELL, BASE, marked, faults or {})[1:4]
+def of(results, cell=CELL, study=STUDY):
+    """State, stage and note of one cell."""
+    (status,) = (s for s in study_status(study, results, {}) if s.cell == cell)
+    return status[1:4]
 
 
-def made_before(results):
-    """The problems and the base model."""
-    for name in ("data/train.parquet", "data/eval.parquet", "m/base/seed-0/model/config.json"):
-        write(results / name)
+def beside(results):
+    """The same of what belongs to no cell."""
+    return [s[1:4] for s in study_status(STUDY, results, {}) if s.cell is None]
 
 
 HOLD = "import os, subprocess, sys, time; from ict_core.process._job_log import hold_log; hold_log(); "
@@ -58,65 +72,61 @@ def said(log, process):
     return log.read_text().strip()
 
 
+WRITTEN = ("train/log.txt", "completions.parquet", "generation.json", "grades.parquet", "grading.json")
+
+
 def test_a_cell_goes_from_waiting_to_done(tmp_path):
-    made_before(tmp_path)
     seen = [of(tmp_path)]
-    for outputs in (
-        ["train/log.parquet"],
-        ["completions.parquet", "generation.json"],
-        ["grades.parquet", "grading.json"],
-    ):
-        for output in outputs:
-            write(tmp_path / NAME / output)
+    for names in (WRITTEN[:1], WRITTEN[1:3], WRITTEN[3:]):
+        for name in names:
+            write(tmp_path / NAME / name)
         seen.append(of(tmp_path))
     assert seen == [("waiting", "train", ""), ("trained", "generate", ""), ("generated", "grade", ""), ("done", "", "")]
 
 
-def test_what_was_there_and_is_not_is_missing_and_what_is_spoilt_is_damaged(tmp_path):
-    made_before(tmp_path)
-    folder = tmp_path / NAME
-    for output in ("train/log.parquet", "completions.parquet", "generation.json", "grades.parquet", "grading.json"):
-        write(folder / output)
-    assert of(tmp_path) == ("done", "", "")
-    faults = {folder / "grades.parquet": f"{folder}/grades.parquet: not Parquet"}
-    assert of(tmp_path, faults=faults) == ("damaged", "grade", f"{NAME}/grades.parquet: not Parquet")
-    (folder / "grading.json").unlink()
-    write(tmp_path / "logs/grade" / f"{NAME}.log", "correct 3")  # of a job that ended well
+def test_what_was_there_and_is_not_is_missing(tmp_path):
+    for name in WRITTEN:
+        write(tmp_path / NAME / name)
+    (tmp_path / NAME / "grading.json").unlink()
     assert of(tmp_path) == ("missing", "grade", f"{NAME}/grading.json")
-    (folder / "completions.parquet").unlink()
+    (tmp_path / NAME / "grades.parquet").unlink()
+    assert of(tmp_path) == ("generated", "grade", "")
+    write(tmp_path / "logs/grade" / f"{NAME}.log", "correct 3")  # of a job that ended well
+    assert of(tmp_path) == ("missing", "grade", f"{NAME}/grades.parquet, {NAME}/grading.json")
+    (tmp_path / NAME / "completions.parquet").unlink()
     assert of(tmp_path) == ("missing", "generate", f"{NAME}/completions.parquet")
-    assert of(tmp_path, faults={folder / "train": f"{folder}/train: x"}) == ("damaged", "train", f"{NAME}/train: x")
-    (tmp_path / "m/base/seed-0/model/config.json").unlink()
-    (tmp_path / "m/base/seed-0/model").rmdir()
-    assert of(tmp_path) == ("missing", "pretrain", "m/base/seed-0/model")
-    (tmp_path / "data/eval.parquet").unlink()
-    assert of(tmp_path) == ("missing", "data", "data/eval.parquet")
 
 
-def test_of_the_whole_study_what_is_not_as_it_was_left_is_told(tmp_path):
-    def told(marked=frozenset(), faults=None):
-        return [tuple(s[1:4]) for s in study_status(tmp_path, study_jobs(tmp_path), marked, faults or {})]
-
-    assert told() == []
+def test_any_job_that_failed_or_runs_is_told_whichever_rule_it_is_of(tmp_path):
+    assert beside(tmp_path) == []
     write(tmp_path / "logs/collect.log", "error: no such cell")
-    write(tmp_path / "study.json")
-    scores = tmp_path / "scores.parquet"
-    assert told() == [("failed", "collect", "error: no such cell")]
-    assert told(marked=frozenset([scores])) == [("started", "collect", "")]
-    write(scores)
-    assert told(faults={scores: f"{scores}: x"}) == [("damaged", "collect", "scores.parquet: x")]
-    page = status_page([Status(CELL, "done"), Status(None, "damaged", "collect", note="scores.parquet: x")])
-    assert page.splitlines()[2:] == [
-        "the study        damaged  collect                      scores.parquet: x",
-        "",
-        "1 cells: 1 done",
-        "snakemake makes anew what is missing or damaged, and what follows from it",
-    ]
+    write(tmp_path / "logs/tune/m/ict-10.log", "error: no reward")
+    write(tmp_path / "logs/solutions.log", "Traceback (most recent call last):\n  File\nKeyError: 'a'\n")
+    write(tmp_path / "logs/rollouts/m.log", "correct 3")
+    with (tmp_path / "logs/read_tokens.lock").open("w") as lock:
+        write(tmp_path / "logs/read_tokens.log", "answer 3 of 9")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert beside(tmp_path) == [
+            ("failed", "collect", "error: no such cell"),
+            ("running", "read_tokens", ""),
+            ("failed", "solutions", "KeyError: 'a'"),
+            ("failed", "tune/m/ict-10", "error: no reward"),
+        ]
+
+
+def test_any_damaged_file_is_told_whichever_rule_wrote_it(tmp_path):
+    solutions = tmp_path / "data/solutions.parquet"
+    write(solutions, "no Parquet")
+    ((state, stage, note),) = beside(tmp_path)
+    assert (state, stage) == ("damaged", "") and note.startswith("data/solutions.parquet: not a readable Parquet file")
+    assert solutions.exists()
+    page = status_page([Status(CELL, "done"), Status(None, "damaged", note="scores.parquet: x")])
+    assert page.splitlines()[2].split() == ["the", "study", "damaged", "scores.parquet:", "x"]
+    assert page.splitlines()[3:] == ["", "1 cells: 1 done"]
 
 
 def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_failed(tmp_path):
-    made_before(tmp_path)
-    write(tmp_path / NAME / "train/log.parquet")
+    write(tmp_path / NAME / "train/log.txt")
     log = tmp_path / "logs/generate" / f"{NAME}.log"
     log.parent.mkdir(parents=True)
     lines = "completion 1 of 9\\nwarning: completion 2 of 9\\ncompletion 3 of 9, 12 min left\\nloading"
@@ -124,7 +134,7 @@ def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_fail
     code += f"print('{lines}', flush=True); signal.sigwait(asked); raise MemoryError(7)"
     process = job(log, code)
     said(log, process)
-    running = status(tmp_path, CELL, BASE, frozenset())
+    (running,) = (s for s in study_status(STUDY, tmp_path, {}) if s.cell == CELL)
     assert running == (CELL, "running", "generate", "", Reading("completion", 3, 9, {}, "12 min"))
     process.send_signal(signal.SIGUSR1)
     process.wait()
@@ -154,7 +164,6 @@ def test_a_job_waits_until_all_processes_of_an_earlier_one_have_ended(tmp_path):
     ("end", "told"), [("SIGKILL", "it was killed (SIGKILL"), ("SIGTERM", "ended by SIGTERM"), ("", "")]
 )
 def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(tmp_path, end, told):
-    made_before(tmp_path)
     log = tmp_path / "logs/train" / f"{NAME}.log"
     write(log)
     with log.open("w") as file:
@@ -181,40 +190,34 @@ def test_only_a_log_is_locked(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["plan.txt"]
 
 
-@pytest.mark.parametrize("split", [254, 20])
-def test_a_job_that_snakemake_has_begun_and_that_holds_no_log_is_started(tmp_path, split):
-    train = tmp_path / "results/s" / NAME / "train"
-    code = urlsafe_b64encode(f"results/s/{NAME}/train".encode()).decode()
-    parts = [code[i : i + split] for i in range(0, len(code), split)]
-    write(tmp_path.joinpath(".snakemake/incomplete", *("@" + part for part in parts[:-1]), parts[-1]))
-    write(tmp_path / "results/s/logs/train" / f"{NAME}.log", "step 3")
-    assert begun(tmp_path) == {train}
-    assert of(tmp_path / "results/s", begun(tmp_path)) == ("started", "train", "")
-    assert of(tmp_path / "results/s") == ("missing", "train", f"{NAME}/train")
-
-
-def test_a_base_model_is_pretrained_or_fetched(tmp_path):
-    assert status(tmp_path, BASE, BASE, frozenset())[:4] == (BASE, "waiting", "pretrain", "")
-    write(tmp_path / "logs/fetch_model/m/base/seed-0.log", "error: no such commit\n")
-    assert status(tmp_path, BASE, BASE, frozenset())[:4] == (BASE, "failed", "fetch_model", "error: no such commit")
-    made_before(tmp_path)
-    assert status(tmp_path, BASE, BASE, frozenset())[:4] == (BASE, "trained", "generate", "")
-
-
-def test_a_cell_waits_for_its_own_base_model(tmp_path):
-    made_before(tmp_path)
-    write(tmp_path / NAME / "train/log.parquet")
-    other = Cell("m", "base", 1)
-    lost = ("missing", "pretrain", "m/base/seed-1/model")
-    assert status(tmp_path, CELL, other, frozenset())[1:4] == lost
+@pytest.mark.parametrize(
+    ("study", "rule"),
+    [
+        (STUDY, "pretrain"),
+        (a_study("hub"), "fetch_model"),
+        (a_study("local", supervised_start=object()), "supervised_start"),
+    ],
+)
+def test_a_base_model_is_made_by_the_rule_of_its_kind(tmp_path, study, rule):
+    assert of(tmp_path, BASE, study) == ("waiting", rule, "")
+    write(tmp_path / f"logs/{rule}/m/base/seed-0.log", "error: no such commit\n")
+    assert of(tmp_path, BASE, study) == ("failed", rule, "error: no such commit")
+    write(tmp_path / "m/base/seed-0/model/config.txt")
+    assert of(tmp_path, BASE, study) == ("trained", "generate", "")
 
 
 def test_a_training_that_serves_a_choice_alone_is_done_once_it_is_trained(tmp_path):
-    made_before(tmp_path)
-    seen = [status(tmp_path, CELL, BASE, frozenset(), evaluated=False)[1:3]]
-    write(tmp_path / NAME / "train/log.parquet")
-    seen.append(status(tmp_path, CELL, BASE, frozenset(), evaluated=False)[1:3])
-    assert seen == [("waiting", "train"), ("done", "")]
+    assert of(tmp_path, TUNING) == ("waiting", "train", "")
+    write(tmp_path / TUNING.folder / "train/log.txt")
+    assert of(tmp_path, TUNING) == ("done", "", "")
+
+
+def test_stored_cells_and_later_ones_that_have_begun_are_listed(tmp_path):
+    later = [CELL._replace(seed=number) for number in (7, 8, 9)]
+    write(tmp_path / later[0].folder / "notes.txt")
+    found = study_status(a_study(later=later), tmp_path, {CELL: "of a machine", later[1]: "too"})
+    assert [s.cell for s in found] == [BASE, CELL, TUNING, *later[:2]]
+    assert [(s.state, s.note) for s in found if s.state == "stored"] == [("stored", "of a machine"), ("stored", "too")]
 
 
 def test_the_page_is_a_table_with_a_header_and_totals():
@@ -242,8 +245,6 @@ def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, 
     for name in (
         "mini-s/ict-10/seed-0/train/a",
         "mini-s/base/seed-0/model/a",
-        "data/train.parquet",
-        "data/eval.parquet",
     ):
         write(tmp_path / name)
     assert main(["status", "--results", str(tmp_path)]) == 0

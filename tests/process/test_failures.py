@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from ict_core.commands import cli, stages
-from ict_core.errors import Transient, UserError
+from ict_core.errors import UserError
 from ict_core.process.failures import check_room, explain, lost_connection
 
 STUDY = str(Path(__file__).resolve().parents[2] / "configs/studies/smoke.yaml")
@@ -128,25 +128,20 @@ class OutOfMemoryError(RuntimeError):
 
 
 @pytest.mark.parametrize(
-    ("error", "words", "transient"),
+    ("error", "words"),
     [
-        (PermissionError(errno.EACCES, "no", "some/file"), "some/file: permission denied; give this user", False),
-        (OSError(errno.EDQUOT, "quota"), "out: the disk quota is used up", False),
-        (OSError(errno.EMFILE, "many"), "too many open files; raise the limit (ulimit -n)", False),
-        (OSError(errno.ENOMEM, "Cannot allocate memory"), "out of memory", False),
-        (
-            OutOfMemoryError("CUDA out of memory. Tried to"),
-            "the GPU is out of memory (CUDA out of memory); lower",
-            False,
-        ),
-        (EngineDeadError("EngineCore encountered an issue"), "the vLLM engine died (EngineCore encountered", True),
-        (RuntimeError("CUDA error: unspecified launch failure\nx"), "the GPU or its engine failed", True),
+        (PermissionError(errno.EACCES, "no", "some/file"), "some/file: permission denied; give this user"),
+        (OSError(errno.EDQUOT, "quota"), "out: the disk quota is used up"),
+        (OSError(errno.EMFILE, "many"), "too many open files; raise the limit (ulimit -n)"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "out of memory"),
+        (OutOfMemoryError("CUDA out of memory. Tried to"), "the GPU is out of memory (CUDA out of memory); lower"),
+        (EngineDeadError("EngineCore encountered an issue"), "the vLLM engine died (EngineCore encountered"),
+        (RuntimeError("CUDA error: unspecified launch failure\nx"), "the GPU or its engine failed"),
     ],
 )
-def test_what_is_known_is_said(error, words, transient):
+def test_what_is_known_is_said(error, words):
     told = explain(error, "train", Path("out"))
     assert words in str(told) and str(told).count("\n") == 0
-    assert isinstance(told, Transient) == transient
 
 
 def test_the_cause_is_looked_for_and_nothing_else_is_explained():
@@ -192,9 +187,8 @@ def test_only_a_lost_connection_may_pass(error, lost):
     ("error", "status", "said"),
     [
         (UserError("bad key"), 2, "error: bad key"),
-        (Transient("lost"), 75, "error: lost"),
         (OSError(errno.ENOSPC, "full"), 2, "error: o: the disk is full"),
-        (EngineDeadError("dead"), 75, "error: the vLLM engine died (dead)"),
+        (EngineDeadError("dead"), 2, "error: the vLLM engine died (dead)"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )

@@ -5,13 +5,14 @@ import sys
 
 import pytest
 
-from ict_core.process import has_run, hold_folder
-
 HOLD = """
 import sys
 from pathlib import Path
 from ict_core.process import hold_folder
-hold_folder(Path(sys.argv[1]), keep=True)
+print(hold_folder(Path(sys.argv[1])), flush=True)
+"""
+RUN = f"""
+{HOLD}
 Path(sys.argv[1], "locks").mkdir(exist_ok=True)
 Path(sys.argv[1], "locks/0.output.lock").write_text("results\\n")
 print("held", flush=True)
@@ -26,9 +27,11 @@ def run(tmp_path):
 
     def start() -> subprocess.Popen:
         pipe = subprocess.PIPE
-        processes.append(subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdin=pipe, stdout=pipe))
-        processes[-1].stdout.readline()
-        return processes[-1]
+        process = subprocess.Popen([sys.executable, "-c", RUN, tmp_path], stdin=pipe, stdout=pipe, text=True)
+        processes.append(process)
+        while process.stdout.readline() != "held\n":
+            assert process.poll() is None
+        return process
 
     yield start
     for process in processes:
@@ -36,20 +39,16 @@ def run(tmp_path):
         process.communicate()
 
 
-@pytest.mark.parametrize("keep", [False, True], ids=["a dry run", "a run"])
-def test_locks_of_a_killed_run_are_removed_once_no_other_run_is_there(tmp_path, run, keep):
+def is_alone(folder) -> str:
+    """What a further run is told of the folder, which it leaves at once."""
+    return subprocess.run([sys.executable, "-c", HOLD, folder], check=True, capture_output=True, text=True).stdout
+
+
+def test_locks_of_a_killed_run_are_removed_once_no_other_run_is_there(tmp_path, run):
     first, second = run(), run()
     locks = tmp_path / "locks/0.output.lock"
     for killed in (first, second):
-        hold_folder(tmp_path, keep=False)
-        assert locks.exists() and has_run(tmp_path)
+        assert is_alone(tmp_path) == "False\n" and locks.exists()
         killed.kill()
         killed.wait()
-    assert locks.exists() and not has_run(tmp_path)
-    hold_folder(tmp_path, keep)
-    assert not locks.exists()
-    assert has_run(tmp_path) == keep
-
-
-def test_a_folder_in_which_no_run_was_tells_nothing(tmp_path):
-    assert has_run(tmp_path)
+    assert is_alone(tmp_path) == "True\n" and not locks.exists()

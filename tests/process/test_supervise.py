@@ -1,71 +1,48 @@
-"""A supervised command: its signals, its end in words, and how often it is tried."""
+"""A supervised command: its signals, its end in words and as a status, and what ends with it."""
 
 import contextlib
 import functools
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import gone, waited_for
 
 from ict_core.process._supervise import supervise
 
-# Ends as its plan says, one end an attempt, and notes what it is told of earlier ones.
 JOB = """
-import json, os, signal, sys
-from pathlib import Path
-notes = Path(sys.argv[1])
-attempts = os.environ["ICT_ATTEMPTS"]
-with notes.open("a") as file:
-    file.write(attempts + "\\n")
-end = sys.argv[2:][len(json.loads(attempts))]
-if end.isdigit():
-    raise SystemExit(int(end))
-os.kill(os.getpid(), signal.Signals[end])
+import os, signal, sys
+if sys.argv[1].isdigit():
+    sys.exit(int(sys.argv[1]))
+os.kill(os.getpid(), signal.Signals[sys.argv[1]])
 """
 
 
-def run(tmp_path, *ends, retries=2):
-    """The status, and what each attempt was told."""
-    notes = tmp_path / "notes"
-    status = supervise([sys.executable, "-c", JOB, str(notes), *map(str, ends)], retries, pauses=(0.01,))
-    return status, [json.loads(line) for line in notes.read_text().splitlines()]
-
-
 @pytest.mark.parametrize(
-    ("ends", "status", "attempts"),
+    ("end", "status", "told"),
     [
-        ([0], 0, [[]]),
-        (["SIGKILL", "SIGKILL", 0], 0, [[], ["SIGKILL"], ["SIGKILL", "SIGKILL"]]),
-        ([75, "SIGSEGV", 7], 7, [[], [75], [75, "SIGSEGV"]]),
-        (["SIGBUS", "SIGABRT", "SIGKILL", 0], 137, [[], ["SIGBUS"], ["SIGBUS", "SIGABRT"]]),
-        ([75, 75, 75, 0], 75, [[], [75], [75, 75]]),
-        ([2, 0], 2, [[]]),
-        ([1, 0], 1, [[]]),
-        (["SIGTERM", 0], 143, [[]]),
-        (["SIGALRM", 0], 142, [[]]),
+        (0, 0, ""),
+        (2, 2, ""),
+        ("SIGKILL", 137, "was killed by SIGKILL (most likely the kernel's out-of-memory killer"),
+        ("SIGSEGV", 139, "was killed by SIGSEGV (a fault of a library or of the machine"),
+        ("SIGBUS", 135, "was killed by SIGBUS (a full disk or /dev/shm"),
+        ("SIGTERM", 143, "was ended by SIGTERM"),
+        ("SIGALRM", 142, "was ended by SIGALRM"),
     ],
 )
-def test_only_what_may_pass_is_tried_again_and_not_forever(tmp_path, ends, status, attempts):
-    assert run(tmp_path, *ends) == (status, attempts)
+def test_a_command_is_started_once_and_its_death_is_a_line(capfd, end, status, told):
+    assert supervise([sys.executable, "-c", JOB, str(end)]) == status
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == bool(told) and told in "".join(lines)
 
 
-def test_no_retry_where_none_is_wanted(tmp_path):
-    assert run(tmp_path, "SIGKILL", 0, retries=0) == (137, [[]])
-
-
-def test_each_attempt_is_a_line_that_says_what_to_do(tmp_path, capfd):
-    run(tmp_path, "SIGKILL", "SIGSEGV", 75)
-    first, second, third = capfd.readouterr().err.splitlines()
-    assert "was killed by SIGKILL (most likely the kernel's out-of-memory killer; give the job more memory" in first
-    assert "hardware.memory_gib" in first and "peak memory" in first
-    assert first.endswith("attempt 2 of 3 in 0.01 s") and second.endswith("attempt 3 of 3 in 0.01 s")
-    assert "was killed by SIGSEGV (a fault of a library or of the machine" in second
-    assert third.endswith("ended by an error that may pass")
+def test_a_death_for_want_of_memory_names_the_key_and_the_peak(capfd):
+    supervise([sys.executable, "-c", JOB, "SIGKILL"])
+    said = capfd.readouterr().err
+    assert "hardware.memory_gib" in said and "peak memory" in said
 
 
 @pytest.fixture
@@ -104,13 +81,13 @@ def waits(prepare):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_signals_reach_the_command_and_nothing_is_tried_again(leased, sent):
+def test_signals_reach_the_command(leased, sent):
     process = leased(*waits("signal.signal(signal.SIGUSR1, lambda *_: os._exit(9))"))
     process.stdout.readline()
     process.send_signal(sent)
-    output, errors = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == {signal.SIGUSR1: 9}.get(sent, 128 + sent)
-    assert output == "" and "attempt" not in errors  # it was started once
+    assert output == ""  # it was started once
 
 
 def test_a_job_may_tidy_up(leased):
@@ -126,23 +103,22 @@ def test_the_command_never_outlives_its_supervisor(leased):
     child = int(process.stdout.readline())
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not Path(f"/proc/{child}").exists()
+    waited_for(lambda: gone(child))
 
 
-def test_a_rank_ends_with_its_launcher(leased):
-    """Under a launcher `ict` is a grandchild: it asks the kernel to go with its own parent."""
-    script = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
-    rank = (
-        "import time; from ict_core.commands import cli, stages;"
-        "stages.load_study = lambda _: (print(os.getpid(), flush=True), time.sleep(600)); import os;"
-        "cli.main(['settings', '--study', 's', '--out', 'o'])"
+@pytest.mark.slow
+def test_a_rank_ends_with_its_launcher(leased, tmp_path):
+    """Under `accelerate launch`, `ict` is a grandchild: it asks the kernel to go with its own parent."""
+    (tmp_path / "rank.py").write_text(
+        "import os, time\nfrom ict_core.commands import cli, stages\n"
+        "stages.load_study = lambda _: (print(os.getpid(), flush=True), time.sleep(600))\n"
+        "cli.main(['settings', '--study', 's', '--out', 'o'])\n"
     )
-    process = leased(sys.executable, "-c", script, rank)
+    options = ["--cpu", "--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no"]
+    process = leased("accelerate", "launch", *options, "--dynamo_backend", "no", str(tmp_path / "rank.py"))
     pid = int(process.stdout.readline())
     launcher = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    assert "accelerate" in Path(f"/proc/{launcher}/cmdline").read_text()
     os.kill(launcher, signal.SIGKILL)
-    other = int(process.stdout.readline())  # the second attempt's
-    assert other != pid and not Path(f"/proc/{pid}").exists()
+    waited_for(lambda: gone(pid))
+    assert process.wait(timeout=60) == 128 + signal.SIGKILL

@@ -48,7 +48,6 @@ JOB = {
     "peak_memory_mib": 812.3,
     "peak_gpu_memory_mib": None,
     "model_sha256": "ab" * 32,
-    "earlier_attempts": ["SIGKILL"],
     "environment": 0,
     "process": 0,
     "source": 0,

@@ -33,7 +33,7 @@ def test_a_manifest_says_what_ran_and_where():
     assert made["platform"]["cores"] >= 1 and made["platform"]["cpu"]
     assert len(made["source"]["sha256"]) == 64
     assert made["source"]["loaded"]["store/_manifests.py"] == hash_file(Path(manifests.__file__))[:16]
-    assert (made["earlier_attempts"], made["exit_status"]) == ([], 0)
+    assert made["exit_status"] == 0
     json.dumps(made, allow_nan=False)
 
 
@@ -46,12 +46,9 @@ def test_a_manifest_gives_nothing_private_away(monkeypatch):
     assert f'"{getpass.getuser()}"' not in text
 
 
-def test_flags_and_earlier_attempts_are_told(monkeypatch):
+def test_flags_are_told(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    monkeypatch.setenv("ICT_ATTEMPTS", '["SIGKILL", 75]')
-    made = manifest({})
-    assert made["process"]["flags"]["OMP_NUM_THREADS"] == "3"
-    assert made["earlier_attempts"] == ["SIGKILL", 75]
+    assert manifest({})["process"]["flags"]["OMP_NUM_THREADS"] == "3"
 
 
 def test_torch_is_never_imported_for_a_manifest():

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from ict_core.commands.cli import main
 from ict_core.config import HubModel, LocalModel, load_model
-from ict_core.errors import Transient, UserError
+from ict_core.errors import UserError
 from ict_core.models import fetch_model
 from ict_core.tools import model_file
 
@@ -92,7 +92,7 @@ def test_a_hub_that_is_not_reached_is_told(repository, monkeypatch):
         raise httpx.ConnectError("no route")
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
-    with pytest.raises(Transient, match="owner/name: there is no such folder, and the hub was not reached: Connect"):
+    with pytest.raises(UserError, match="owner/name: there is no such folder, and the hub was not reached: Connect"):
         model_file("owner/name", "x", repository)
 
 

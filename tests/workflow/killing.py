@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -211,16 +211,12 @@ def share(total: int, parts: int, index: int) -> int:
     return total * (index + 1) // parts - total * index // parts
 
 
-def usual_seconds(copy: Path) -> dict[str, float]:
-    """What a job of each stage took in a finished run, the median, by Snakemake's own records."""
-    took = defaultdict(list)
-    for path in (copy / ".snakemake" / "metadata").rglob("*"):
-        if path.is_file():
-            record = json.loads(path.read_text())
-            for stage, (rules, _) in STAGES.items():
-                if re.fullmatch(rules, record["rule"]):
-                    took[stage].append(record["endtime"] - record["starttime"])
-    return {stage: statistics.median(seconds) for stage, seconds in took.items()}
+def usual_seconds(results: Path) -> dict[str, float]:
+    """What a job of each stage took in a finished run, the median, by its manifests; those of aggregation have none."""
+    manifests = {"pretrain": "model/manifest", "train": "train/manifest", "generate": "generation", "grade": "grading"}
+    paths = {stage: results.glob(f"*/*/seed-*/{name}.json") for stage, name in manifests.items()}
+    took = {stage: statistics.median(read_manifest(p)["wall_seconds"] for p in found) for stage, found in paths.items()}
+    return took | {"aggregation": 2.0}
 
 
 def differences(results: Path, reference: Path) -> list[str]:
@@ -290,7 +286,8 @@ def main() -> int:
         options.reference.mkdir(parents=True)
         uninterrupted(options.reference, options.study)
     folder = Path(tempfile.mkdtemp(prefix="killing-"))
-    trial = Trial(Copy(folder), options.study, usual_seconds(options.reference), options.seed)
+    seconds = usual_seconds(options.reference / "results" / options.study)
+    trial = Trial(Copy(folder), options.study, seconds, options.seed)
     kills = trial.survive(options.kills)
     reference = options.reference / "results" / options.study
     faults = [*differences(trial.results, reference), *half_written(trial.results)]

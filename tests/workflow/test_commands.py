@@ -137,7 +137,7 @@ PARSED = {  # each is run elsewhere: check in tests/tools/test_machine_checks.py
     "ict verify CELL",
     "ict verify results/mini/mini-s/ict-10/seed-1",
 }
-FRAGMENTS = {"ict generate --cache", "cp -a", "snakemake --touch"}
+FRAGMENTS = {"ict generate --cache"}
 MADE = {  # what stands among the commands that make would run
     "make clean": 'rm -rf "results/$STUDY"',
     "make env": "",

@@ -3,16 +3,15 @@ import json
 import math
 import os
 import re
+import time
 from pathlib import Path
 
 from ict_core.jobs import launch as job
-from ict_core.jobs import outputs
-from ict_core.jobs import summary, telling
+from ict_core.jobs import damaged, failures, set_aside
 from ict_core.config import BASE_VARIANT, Cell, load_study, trials
 from ict_core.config.mistakes import repository
 from ict_core.config import READERS, PublishedSet
 from ict_core.config import check_sources
-from ict_core.jobs import damaged, mend, note, set_aside
 from ict_core.process import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
 from ict_core.process import begin_run, hold_folder
@@ -38,18 +37,16 @@ from ict_core.store import (
 from ict_core.statistics import STATISTICS as MADE
 from ict_core.tables import INPUTS as TABLE_INPUTS
 from ict_core.tables import TABLES
-from snakemake.dag import DAG
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.scheduling.job_scheduler import JobScheduler
 
 # Of this file, not of the Snakefile that was called: that may use the workflow as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
 ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
 
-if workflow.is_main_process:
-    hold_folder(Path(".snakemake"), keep=not workflow.dryrun)
+BEGAN = time.time()
+IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
 
 def study_file():
@@ -236,6 +233,14 @@ def tried(wildcards):
     return [*trainings(cells), *stored]
 
 
+def outputs_of(rule, cells):
+    """What a rule writes of each of these cells."""
+    named = [
+        {key: str(value) for key, value in cell._asdict().items()} for cell in cells
+    ]
+    return [file.apply_wildcards(names) for names in named for file in rule.output]
+
+
 def run_here(cells):
     """Those of the cells that are not stored on their own."""
     return [cell for cell in cells if cell not in STORED_CELLS.cells]
@@ -274,4 +279,4 @@ def state_of(paths):
     try:
         return [content_hash(Path(p)) if Path(p).exists() else None for p in paths]
     except Damaged as error:
-        raise WorkflowError(f"{error}; {mend(error.output)}") from None
+        raise WorkflowError(f"{error}; delete {error.output}") from None

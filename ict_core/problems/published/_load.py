@@ -19,9 +19,9 @@ import pandas as pd
 from huggingface_hub import get_token
 
 from ict_core.config import READERS, PublishedSet
-from ict_core.errors import Transient, UserError
+from ict_core.errors import UserError
 from ict_core.grading import LETTERS, last_box, refusal
-from ict_core.process.failures import DISK_ERRORS, lost_connection
+from ict_core.process.failures import DISK_ERRORS
 from ict_core.seeding import generator
 from ict_core.store import records
 
@@ -263,8 +263,7 @@ def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str,
     except _FAILURES as error:
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             raise
-        kind = Transient if lost_connection(error) else UserError
-        raise kind(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
+        raise UserError(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
     return origin, _rows(published, dataset, published.columns, origin)
 
 

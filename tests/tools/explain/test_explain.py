@@ -283,5 +283,5 @@ def test_a_damaged_file_of_the_study_itself_is_broken_and_stays_where_it_is(stud
     assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m"]) == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith(f"[BROKEN] {study / file}: not a ")
-    assert printed[-1] == "NOT SOUND: a file is damaged; delete it, and make it anew by its stage"
+    assert printed[-1] == f"NOT SOUND: a file is damaged; delete {study / file} and run snakemake again"
     assert (study / file).read_bytes() == b""
