@@ -179,7 +179,6 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "pre-commit install": "of a tool that the environment does not hold",
     "pytest tests/contamination/test_audit.py": "make test runs it",
     "pytest tests/selection": "make test runs it",
-    "pytest tests/workflow/test_kubernetes.py": "make everything runs it",
     "pytest tests/workflow/test_slurm.py": "make everything runs it where Slurm is installed",
     "python -m ict_core.calibration.ledger": "half an hour; tests/calibration has few repetitions",
     "python -m ict_core.calibration.measure --repetitions 4000": "an hour; tests/statistics has few repetitions",
