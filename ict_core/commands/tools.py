@@ -16,7 +16,6 @@ from typer import Argument, Option
 from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
 from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
-from ict_core.process import RETRIES, has_run
 from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
 
 _GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
