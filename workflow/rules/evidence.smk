@@ -5,7 +5,6 @@ SHOWN = StudyFiles(Path(RESULTS))
 STATISTICS = [SHOWN.statistics(name) for name in MADE]
 TABLE_FILES = [SHOWN.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
 FIGURE_FILES = [SHOWN.figure(name, kind) for name in FIGURES for kind in FIGURE_KINDS]
-CLAIM_FILES = [SHOWN.claims, SHOWN.claims_text, SHOWN.claims_page]
 PAGES = [
     SHOWN.notebook,
     SHOWN.report,
