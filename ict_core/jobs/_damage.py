@@ -6,10 +6,19 @@ from functools import partial
 from pathlib import Path
 
 from ict_core.errors import Damaged, UserError
-from ict_core.store import MANIFEST, CellFiles, StudyFiles, cell_folder, check_output, read_manifest, remove
+from ict_core.store import (
+    MANIFEST,
+    CellFiles,
+    StudyFiles,
+    cell_folder,
+    check_output,
+    checkpoints_folder,
+    read_manifest,
+    remove,
+)
 
 _ASIDE = ".damaged"
-_NOT_READ = (_ASIDE, ".partial", ".checkpoints")  # endings of what is no output
+_NOT_READ = (_ASIDE, ".partial", checkpoints_folder(Path("train")).suffix)  # endings of what is no output
 _FRAMES = {  # by the name of a manifest: the frame that it states, and under which key
     CellFiles(Path()).generation.name: (CellFiles(Path()).completions.name, "completions_sha256"),
     CellFiles(Path()).grading.name: (CellFiles(Path()).grades.name, "grades_sha256"),
