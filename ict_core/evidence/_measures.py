@@ -19,6 +19,7 @@ from ict_core.statistics import (
     SINGLE_LOGIT_BINS,
     VARIANTS,
     elbow,
+    matched_difference,
     mean_sorted_curve,
     over_seeds,
 )
@@ -78,10 +79,24 @@ def high_entropy_share(tokens: pd.DataFrame) -> float:
     return float(above + tied / 2)
 
 
+def _distance(tokens: pd.DataFrame) -> pd.Series:
+    """Of each token |pi - beta|, beta = exp(-H2)."""
+    return (np.exp(tokens["logprob"]) - np.exp(-tokens["h2"])).abs()
+
+
 def distance_from_beta(tokens: pd.DataFrame) -> float:
     """Mean of |pi - beta| over the kept tokens less that over the dropped ones, beta = exp(-H2)."""
-    distance = (np.exp(tokens["logprob"]) - np.exp(-tokens["h2"])).abs()
+    distance = _distance(tokens)
     return float(distance[tokens["kept"]].mean() - distance[~tokens["kept"]].mean())
+
+
+def distance_from_beta_matched(tokens: pd.DataFrame) -> float:
+    """The same of kept and dropped tokens of like H1: within its deciles in each response group of a step.
+
+    Where H1 is low pi is near beta, whichever tokens are kept. :func:`matched_difference` says how both are matched.
+    """
+    groups = tokens.groupby(["step", "group"]).ngroup()
+    return matched_difference(_distance(tokens), tokens["kept"], tokens["h1"], groups)
 
 
 def fork_recall(tokens: pd.DataFrame) -> float:
@@ -123,6 +138,7 @@ QUANTITIES = {
     "probability_of_kept": Quantity(mean_probability_kept, "tokens", "probability"),
     "high_entropy_share_of_kept": Quantity(high_entropy_share, "tokens", "share of the kept tokens"),
     "distance_from_beta": Quantity(distance_from_beta, "tokens", "probability, kept less dropped"),
+    "distance_from_beta_matched": Quantity(distance_from_beta_matched, "tokens", "probability, kept less dropped"),
     "fork_recall": Quantity(fork_recall, "tokens", "share of the known forks"),
     "fork_precision": Quantity(fork_precision, "tokens", "share of the kept tokens"),
     "elbow": Quantity(lambda tokens: elbow(sorted_curve(tokens)), "tokens", "share of the tokens"),

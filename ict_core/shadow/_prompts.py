@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ict_core.errors import UserError
 from ict_core.selection import Rule
 from ict_core.shadow._score import applied, composed, overlap, parts
-from ict_core.statistics import POINTS, elbow, mean_sorted_curve
+from ict_core.statistics import POINTS, elbow, matched_difference, mean_sorted_curve
 
-ELBOW, APART = "elbow", "distance_from_beta"
+ELBOW, APART, MATCHED = "elbow", "distance_from_beta", "distance_from_beta_matched"
 _ORDER = ["group", "rollout", "position"]
 
 
@@ -48,8 +48,9 @@ class Prompts(NamedTuple):
         """A row a (prompt, rule, quantity): columns seed (the prompt), variant (the rule), quantity, `value`.
 
         The quantities are the columns of :func:`ict_core.shadow._score.parts` but for the forks', medians of H1 and H2
-        being those of all tokens; :data:`APART`, the mean |p - beta| of the kept tokens less that of the dropped; and
-        :data:`ELBOW`, that of the rule's own sorted scores. NaN where there is none.
+        being those of all tokens; :data:`APART`, the mean |p - beta| of the kept tokens less that of the dropped;
+        :data:`MATCHED`, the same of those of like H1 (:func:`matched_difference`); and :data:`ELBOW`, that of the
+        rule's own sorted scores. NaN where there is none.
         """
         whole = parts(self.rows)
         names, frames = [rule.name for rule in self.rules], []
@@ -59,6 +60,8 @@ class Prompts(NamedTuple):
             dropped = composed(some, (self.weights[:, at] == 0).astype(np.float64))["distance"]
             own = own.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
             own[APART] = own["distance"] - dropped
+            distance, h1, one = some.means["distance"], self.rows["h1"].iloc[at], np.zeros(len(at))
+            own[MATCHED] = [matched_difference(distance, weights > 0, h1, one) for weights in self.weights[:, at]]
             own[ELBOW] = [self._elbow(number, at) for number in range(len(names))]
             frames.append(own)
         return pd.concat(frames).melt(["seed", "variant"], var_name="quantity")

@@ -43,6 +43,7 @@ from ._intervals import two_way as two_way
 from ._intervals import two_way_level as two_way_level
 from ._intervals import welch as welch
 from ._intervals import wilson as wilson
+from ._matching import matched_difference as matched_difference
 from ._metrics import Graded as Graded
 from ._metrics import pass_at_k as pass_at_k
 from ._metrics import samples_needed as samples_needed

@@ -49,6 +49,18 @@ def test_distance_from_beta_is_kept_less_dropped():
     assert value("distance_from_beta", log(), frame) == pytest.approx(0.1 - 0.3)
 
 
+def test_the_distance_from_beta_at_like_entropy():
+    """Of two levels of H1 in a group of a step; another step's token has no other kind beside it."""
+    frame = tokens(
+        logprob=np.log([0.5, 0.9, 0.5, 0.7, 0.9]),
+        h2=-np.log([0.4, 0.6, 0.2, 0.3, 0.1]),
+        kept=[True, False, True, False, True],
+        h1=[0.0, 0.0, 1.0, 1.0, 1.0],
+        step=[10, 10, 10, 10, 20],
+    )
+    assert value("distance_from_beta_matched", log(), frame) == pytest.approx((0.1 - 0.3 + 0.3 - 0.4) / 2)
+
+
 def test_recall_and_precision_of_the_known_forks():
     frame = tokens(fork=[1.0, 1.0, 1.0, 0.0, 0.0], kept=[True, False, False, True, True])
     assert value("fork_recall", log(), frame) == pytest.approx(1 / 3)

@@ -11,6 +11,7 @@ from ict_core.selection import Rule, distinct_rules
 from ict_core.shadow import Prompts
 from ict_core.shadow._score import score_step
 from ict_core.shadow._texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_classes
+from ict_core.statistics import matched_difference
 from ict_core.store import POLICY_STATISTICS, STATISTICS, records
 
 RULES = distinct_rules(METHODS)
@@ -56,6 +57,9 @@ def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
         distance = (np.exp(own["logprob"]) - np.exp(-own["h2"])).abs()
         apart = distance[kept].mean() - distance[~kept].mean()
         assert found[group, "ict-10", "distance_from_beta"] == pytest.approx(apart)
+        matched = matched_difference(distance, kept, own["h1"], np.zeros(len(own)))
+        assert found[group, "ict-10", "distance_from_beta_matched"] == pytest.approx(matched)
+        assert np.isnan(found[group, "grpo", "distance_from_beta_matched"])
     assert np.isnan(found[0, "grpo", "elbow"]) and 0 < found[0, "ict-10", "elbow"] <= 1
 
 
