@@ -1,4 +1,4 @@
-"""The decision rules: from one value a run to an estimate, a p value and a verdict."""
+"""The decision rules: from one value a run to an estimate, p values and a finding."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ from ict_core.statistics import (
     PREDICTED,
     WORSE,
     Estimate,
-    claim_verdict,
     finding,
     p_of_strata,
     stratified_t,
@@ -143,11 +142,6 @@ def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: f
     return replace(result, p=p, searched=count), f"{model}, {benchmark}, over {baseline}"
 
 
-def found(result: Outcome, p_adjusted: float) -> str:
-    """What was found, given the p value corrected within the claim's family."""
-    return str(finding(result.finding, result.p, p_adjusted, result.p_equivalence))
-
-
-def verdict(result: Outcome, p_adjusted: float) -> str:
-    """The verdict, given the p value corrected within the claim's family."""
-    return claim_verdict(result.predicted, found(result, p_adjusted))
+def found(result: Outcome, p_adjusted: float, p_equivalence_adjusted: float) -> str:
+    """What was found, given the p values corrected within the claim's family."""
+    return str(finding(result.finding, result.p, p_adjusted, p_equivalence_adjusted))

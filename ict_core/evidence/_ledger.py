@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
-from ict_core.evidence._decide import NO_OUTCOME, Outcome, found, largest, no_value, outcome, verdict
+from ict_core.evidence._decide import NO_OUTCOME, Outcome, found, largest, no_value, outcome
 from ict_core.evidence._families import Correction, corrected
 from ict_core.evidence._measures import QUANTITIES
 from ict_core.evidence._values import benchmarks_of, searched, values_of
 from ict_core.statistics import (
-    ALPHA,
     AVERAGE,
     CONTRADICTED,
     EQUIVALENT,
@@ -24,6 +23,7 @@ from ict_core.statistics import (
     NOT_TESTED,
     Floats,
     Graded,
+    claim_verdict,
     detectable,
     seeds_needed,
 )
@@ -58,6 +58,7 @@ class Entry:
     verdict: str  # supported, contradicted, not resolved, not testable here or not tested in this study
     remark: str  # why it was not tested, or what else a reader must know; may be empty
     p_adjusted: float = math.nan  # corrected within the claim's family
+    p_equivalence_adjusted: float = math.nan
     seeds_needed: float = math.nan
     seeds_needed_seen: float = math.nan  # the same of the effect that was seen
     detectable: float = math.nan  # the smallest effect that these runs would have found with the declared power
@@ -156,18 +157,20 @@ def _joined(*remarks: str) -> str:
 def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float, power: float) -> Entry:
     result, by_model, remark = tested
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
-    told = verdict(result, correction.p)
-    if told == CONTRADICTED and result.p_equivalence < ALPHA <= correction.p:
+    finding = found(result, correction.p, correction.p_equivalence)
+    told = claim_verdict(result.predicted, finding)
+    if told == CONTRADICTED and finding == EQUIVALENT:
         remark = _joined(remark, f"within {100 * margin:g} points of 0")
     alpha, strata = correction.alpha / result.searched, result.strata
     seeds = [float(seeds_needed(size, result.sd, power, alpha, strata)) for size in (effect, result.estimate)]
     smallest = float(detectable(result.sd, result.seeds, power, alpha, strata))
     against_zero = result.predicted != EQUIVALENT
     if against_zero:
-        remark = _joined(remark, _seen(found(result, correction.p), smallest, told, claim))
+        remark = _joined(remark, _seen(finding, smallest, told, claim))
     same = f"the same runs as {correction.same}, counted once" if correction.same else ""
     seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
-    return Entry(claim, result, by_model, told, _joined(remark, same), correction.p, seeds[0], seen, smallest)
+    p, p_equivalence = correction.p, correction.p_equivalence
+    return Entry(claim, result, by_model, told, _joined(remark, same), p, p_equivalence, seeds[0], seen, smallest)
 
 
 def _seen(finding: str, smallest: float, told: str, claim: Claim) -> str:
@@ -251,6 +254,8 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "models": list(entry.by_model),
             "seeds": entry.outcome.seeds,
             "p_adjusted": number(entry.p_adjusted),
+            "p_equivalence": number(entry.outcome.p_equivalence),
+            "p_equivalence_adjusted": number(entry.p_equivalence_adjusted),
             "seeds_needed": number(entry.seeds_needed),
             "seeds_needed_seen": number(entry.seeds_needed_seen),
             "detectable": number(entry.detectable),

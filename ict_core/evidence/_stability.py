@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest
-from ict_core.evidence._decide import found, verdict
+from ict_core.evidence._decide import found
 from ict_core.evidence._families import corrected
 from ict_core.evidence._ledger import LedgerFrames, decided, unfit
 from ict_core.evidence._values import searched, values_of
-from ict_core.statistics import CONTRADICTED, NOT_TESTED, STABILITY, SUPPORTED, Floats
+from ict_core.statistics import CONTRADICTED, NOT_TESTED, STABILITY, SUPPORTED, Floats, claim_verdict
 
 SIZES = (3, 6, 10)  # seeds of the studies that are drawn
 DRAWS = 500  # of each size at most
@@ -77,11 +77,12 @@ def of_seeds(claims: Sequence[Drawable], seeds: Floats, margin: float) -> dict[s
     """By their ids what the runs of these seeds say of the claims that they can test, as the ledger decides."""
     values = [(of.claim, of.of(seeds)) for of in claims]
     outcomes = [(claim, decided(claim, drawn, margin)[0]) for claim, drawn in values if drawn]
-    corrections = corrected(outcomes)
-    return {
-        claim.id: Drawn(found(outcome, corrections[claim.id].p), verdict(outcome, corrections[claim.id].p))
-        for claim, outcome in outcomes
-    }
+    corrections, told = corrected(outcomes), {}
+    for claim, outcome in outcomes:
+        correction = corrections[claim.id]
+        finding = found(outcome, correction.p, correction.p_equivalence)
+        told[claim.id] = Drawn(finding, claim_verdict(outcome.predicted, finding))
+    return told
 
 
 def _draws(seeds: Floats, size: int, generator: np.random.Generator) -> Iterator[Floats]:

@@ -39,12 +39,12 @@ Student's t over the paired differences of the runs; the two-way interval stands
 the declared contrasts of one question, and over the claims of each family; Benjamini and Hochberg's over the \
 exploratory contrasts of the average, and apart from them over those of single benchmarks. No test here treats \
 problems or samples as independent observations of a method.
-- **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests place the \
-difference within ±{margin:g} points. `not confirmed`: p is below 0.05, and above it once corrected for the other \
-tests: seen here, to be shown by more seeds. `none seen`: neither. The runs cannot tell, which is not that the methods \
-are equal; the columns beside it say which difference these runs would have found, and how many seeds would find \
-{margin:g} points, or as much as was seen. `identical`: every pair of runs gives the same value. `no spread`: all \
-pairs differ by the same amount, so that no t test can be made.
+- **Verdicts.** `better`, `worse`: the corrected p is below 0.05. `equivalent`: two one-sided t tests, \
+corrected likewise, place the difference within ±{margin:g} points. `not confirmed`: p is below 0.05, and above it \
+once corrected for the other tests: seen here, to be shown by more seeds. `none seen`: neither. The runs cannot tell, \
+which is not that the methods are equal; the columns beside it say which difference these runs would have found, and \
+how many seeds would find {margin:g} points, or as much as was seen. `identical`: every pair of runs gives the same \
+value. `no spread`: all pairs differ by the same amount, so that no t test can be made.
 - **What to expect.** At 3 seeds a t test has 2 degrees of freedom, and `none seen` is the usual honest outcome.
 """
 

@@ -93,8 +93,8 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"new runs of these models on these problems. Of the {tested} claims that this study tests, Holm's "
             "correction runs over those of a family, which answer one question; in the family `headline` a claim "
             "counts only once the one before it is decided. A verdict of `supported` or `contradicted` needs a "
-            "corrected p below 0.05, or, to contradict, a difference that two one-sided tests place within "
-            f"±{100 * margin:g} points.\n",
+            "corrected p below 0.05, or, to contradict, a difference that two one-sided tests, corrected likewise, "
+            f"place within ±{100 * margin:g} points.\n",
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here; in "

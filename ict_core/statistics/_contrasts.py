@@ -119,7 +119,7 @@ def _spread(frame: pd.DataFrame) -> Floats:
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
     """What was found, and where nothing was, the reason."""
     toward = np.where(frame["difference"] > 0, deciding.BETTER, deciding.WORSE)
-    verdict = deciding.finding(toward, frame["p"], frame["p_adjusted"], frame["p_equivalence"])
+    verdict = deciding.finding(toward, frame["p"], frame["p_adjusted"], frame["p_equivalence_adjusted"])
     reasons = [deciding.ONE_SEED, deciding.IDENTICAL, deciding.NO_SPREAD]
     holds = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
     return np.where(verdict == deciding.NONE_SEEN, np.select(holds, reasons, default=deciding.NONE_SEEN), verdict)
@@ -145,9 +145,10 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
     over all models, and counts contrasts of the same runs once (an arm may be another to the bit). All other rows of
     the average are one exploratory family, those of single benchmarks another, each corrected by
     Benjamini and Hochberg's procedure. Which test decides, `_deciding.py` says. The first that holds of these is
-    the verdict: "better" or "worse", corrected p below 0.05; "equivalent", two one-sided t-tests within +-margin at
-    5 %, uncorrected; "one seed"; "identical", every paired difference 0 up to rounding; "no spread", all of them equal
-    and not 0, so that no t-test can be made; "not confirmed", p below 0.05 before the correction alone; "none seen".
+    the verdict: "better" or "worse", corrected p below 0.05; "equivalent", p of two one-sided t-tests within +-margin,
+    corrected likewise among those of its family, below 0.05; "one seed"; "identical", every paired difference 0 up to
+    rounding; "no spread", all of them equal and not 0, so that no t-test can be made; "not confirmed", p below 0.05
+    before the correction alone; "none seen".
 
     The frame is of `CONTRASTS`, from the arms of each metric: METRICS and the declared ones, as far as they are there.
 
@@ -163,12 +164,14 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
     frame = pd.DataFrame(rows)
     p_sign_flip, smallest = _by_seeds(frame, power)
     p = deciding.deciding_p(frame["seeds"], frame["p_t"], p_sign_flip)
+    within = deciding.two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin)
     frame = frame.assign(
         test=deciding.deciding_test(frame["seeds"]),
         p=p,
         p_sign_flip=p_sign_flip,
         p_adjusted=_adjusted(frame, p),
-        p_equivalence=deciding.two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin),
+        p_equivalence=within,
+        p_equivalence_adjusted=_adjusted(frame, within),
         detectable=smallest,
         seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, deciding.ALPHA),
         seeds_needed_seen=deciding.seeds_needed(frame["difference"], _spread(frame), power, deciding.ALPHA),

@@ -127,14 +127,17 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return _adjusted(p, stats.false_discovery_control)
 
 
-def finding(toward: ArrayLike, p: ArrayLike, p_adjusted: ArrayLike, p_equivalence: ArrayLike) -> NDArray[np.str_]:
+def finding(
+    toward: ArrayLike, p: ArrayLike, p_adjusted: ArrayLike, p_equivalence_adjusted: ArrayLike
+) -> NDArray[np.str_]:
     """What tests found: `toward`, else :data:`EQUIVALENT`, else nothing: :data:`NOT_CONFIRMED` or :data:`NONE_SEEN`.
 
     `toward` is what a small p of the deciding test shows, such as :data:`BETTER`, if it is small after the correction
-    for its family too; `p_equivalence` is of :func:`two_one_sided` for the margin. NaN is no test; shapes broadcast.
+    for its family too; `p_equivalence_adjusted` is of :func:`two_one_sided` for the margin, corrected likewise. NaN is
+    no test; shapes broadcast.
     """
     nothing = np.where(np.less(p, ALPHA), NOT_CONFIRMED, NONE_SEEN)
-    equivalent = np.where(np.less(p_equivalence, ALPHA), EQUIVALENT, nothing)
+    equivalent = np.where(np.less(p_equivalence_adjusted, ALPHA), EQUIVALENT, nothing)
     return np.where(np.less(p_adjusted, ALPHA), toward, equivalent)
 
 

@@ -41,7 +41,7 @@ CONTRASTS = {
     **_columns("float", "p", "p_t", "p_sign_flip"),  # p is of the deciding test
     "p_floor": "float",  # the smallest p that a sign-flip of so many seeds can give
     "p_adjusted": "float",  # Holm within a declared question, Benjamini-Hochberg within each other family
-    "p_equivalence": "float",  # the larger of two one-sided p values
+    **_columns("float", "p_equivalence", "p_equivalence_adjusted"),  # the larger of two one-sided; corrected likewise
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power
     "seeds_needed_seen": "float",  # to find one as large as was seen

@@ -17,14 +17,15 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
 
     `rows` has the columns model, variant, reference (itself: it is one) and any others; they come back for pass@1 and
     pass@4 with metric, mean, low, high (the level's two-way interval), seeds, `GAIN`, difference (variant - reference)
-    with difference_low and difference_high (t over seeds), family, p_adjusted and verdict. Where there is no level, as
-    a variant need not have been run, or no difference, the numbers are NaN and the verdict says why.
+    with difference_low and difference_high (t over seeds), family, p_adjusted, p_equivalence_adjusted and verdict.
+    Where there is no level, as a variant need not have been run, or no difference, the numbers are NaN and the verdict
+    says why.
     """
     key = ["model", "variant", "metric"]
     average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds", *GAIN]]
     names = {"baseline": "reference", "low": "difference_low", "high": "difference_high"}
     pairs = both_ways(contrasts).rename(columns=names)
-    pairs = pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "verdict"]]
+    pairs = pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "p_equivalence_adjusted", "verdict"]]
     numbers = rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross").merge(average, on=key, how="left")
     numbers = numbers.merge(pairs, on=[*key, "reference"], how="left")
     ran = set(levels["variant"])

@@ -31,7 +31,8 @@ _OWN_ADVANTAGE = "method.advantage"
 _NOT_OF_THE_WEIGHTS = ("normaliser", "surrogate")  # factors: a variant by one keeps the tokens of what it varies
 _COLUMNS = [
     *_KEY,
-    *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "verdict", "seeds"),
+    *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "p_equivalence_adjusted", "verdict"),
+    "seeds",
     *("rate", "level", "level_low", "level_high", *GAIN, "effective_share", "positive_share", "h1_change"),
     *("rank", "rank_low", "rank_high", "ranked"),
 ]
@@ -52,7 +53,7 @@ def _differences(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], 
     rows = rows[rows["metric"] == METRIC].rename(columns={"baseline": "against"})
     kind = [pairs.get(pair, "") for pair in zip(rows["variant"], rows["against"], strict=True)]
     rows = rows.assign(kind=kind, rates=rates)
-    return rows.loc[rows["kind"] != "", _COLUMNS[:11]]
+    return rows.loc[rows["kind"] != "", _COLUMNS[: _COLUMNS.index("seeds") + 1]]
 
 
 def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
@@ -188,7 +189,8 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
         f"Random: the same weights in random order over the sequence, "
         f"the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their mean. ↑ ↓: "
         f"better or worse after Holm's correction over all rules against `{baseline}`, or over all against their "
-        f"controls (adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points. Rank{of} by pass@4, "
+        f"controls (adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points by two one-sided tests, "
+        f"corrected likewise. Rank{of} by pass@4, "
         "in brackets the ranks that the runs leave open: all of these hold together with 95 % confidence. Effective "
         "share: "
         "(Σw)² / (T Σw²) while the rule selects, in percent; A > 0: the share of the kept tokens with a positive "

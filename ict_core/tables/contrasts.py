@@ -62,6 +62,7 @@ def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: Tab
     shown[["verdict", "test"]] = rows[["verdict", "test"]]
     shown["p"] = by_row(rows, ["p"], p_value)
     shown["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
+    shown["adjusted p (equivalent)"] = by_row(rows, ["p_equivalence_adjusted"], p_value)
     shown["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
     shown["detectable"] = by_row(rows, ["detectable"], percent)
     shown["seeds"] = rows["seeds"].astype(str)
@@ -100,7 +101,8 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         "difference that these seeds would find with power "
         f"{number(settings.power, 2)}; seeds needed: to find one of {percent(settings.margin)} points with that power, "
         "given this spread; for what was seen: one as large as was seen. Equivalent: within "
-        f"±{percent(settings.margin)} points by two one-sided tests; "
+        f"±{percent(settings.margin)} points by two one-sided tests, adjusted as the others are, among those of the "
+        "family; "
         "not confirmed: p is below 0.05, and above it once corrected; none seen: neither, a difference of `detectable` "
         f"or more would have been found.{no_spread}"
     )

@@ -34,6 +34,7 @@ TABLE = TableDeclaration(
 
 OWN, SHARED = "own", "shared"
 _KEY = ["model", "variant", "metric"]
+_COMPARED = ["difference", "difference_low", "difference_high", "p_adjusted", "p_equivalence_adjusted", "verdict"]
 
 
 def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, reference: str) -> pd.DataFrame:
@@ -41,7 +42,7 @@ def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, reference: str) -> p
     pairs = both_ways(contrasts)
     pairs = pairs[(pairs["baseline"] == reference) & pairs["metric"].isin(PASS_METRICS)]
     pairs = pairs.rename(columns={"low": "difference_low", "high": "difference_high"})
-    pairs = pairs[[*_KEY, "difference", "difference_low", "difference_high", "p_adjusted", "verdict"]]
+    pairs = pairs[[*_KEY, *_COMPARED]]
     average = levels[
         (levels["benchmark"] == AVERAGE) & levels["metric"].isin(PASS_METRICS) & (levels["variant"] != BASE)
     ]
@@ -61,7 +62,7 @@ def rates_table(
     reference = settings.baselines[0]
     views = {OWN: (levels, contrasts), SHARED: (shared_rate_levels, shared_rate_contrasts)}
     columns = [*_KEY, "rates", "rate", "remark", "mean", "low", "high", "seeds"]
-    columns += ["difference", "difference_low", "difference_high", "p_adjusted", "verdict", *GAIN]
+    columns += [*_COMPARED, *GAIN]
     if tuning.empty:
         caption = "The study chooses no learning rate: there is one comparison, at the recipe's."
         empty = pd.DataFrame(columns=columns)

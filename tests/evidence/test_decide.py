@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ict_core.evidence import DifferenceTest, Measure
-from ict_core.evidence._decide import largest, outcome, verdict, within
+from ict_core.evidence._decide import found, largest, outcome, within
 from ict_core.seeding import generator
 from ict_core.statistics import BETTER, CONTRADICTED, EQUIVALENT, WORSE, claim_verdict, over_runs
 from ict_core.statistics._deciding import NOT_RESOLVED, SUPPORTED
@@ -45,20 +45,22 @@ def test_models_are_averaged_and_their_variances_added():
 
 
 @pytest.mark.parametrize(
-    ("direction", "values", "p_adjusted", "expected"),
+    ("direction", "values", "p_adjusted", "p_equivalence_adjusted", "expected"),
     [
-        ("higher", [0.30, 0.31, 0.32], 0.01, SUPPORTED),
-        ("higher", [-0.30, -0.31, -0.32], 0.01, CONTRADICTED),
-        ("lower", [-0.30, -0.31, -0.32], 0.01, SUPPORTED),
-        ("higher", [0.30, 0.31, 0.32], 0.06, NOT_RESOLVED),
-        ("higher", [0.0001, -0.0002, 0.0003], 0.9, CONTRADICTED),  # surely within the margin
-        ("equal", [0.0001, -0.0002, 0.0003], 0.001, SUPPORTED),
-        ("equal", [0.30, 0.31, 0.32], 0.001, CONTRADICTED),
-        ("equal", [0.05, -0.04, 0.01], 0.4, NOT_RESOLVED),
+        ("higher", [0.30, 0.31, 0.32], 0.01, 0.9, SUPPORTED),
+        ("higher", [-0.30, -0.31, -0.32], 0.01, 0.9, CONTRADICTED),
+        ("lower", [-0.30, -0.31, -0.32], 0.01, 0.9, SUPPORTED),
+        ("higher", [0.30, 0.31, 0.32], 0.06, 0.9, NOT_RESOLVED),
+        ("higher", [0.0001, -0.0002, 0.0003], 0.9, 0.04, CONTRADICTED),  # surely within the margin
+        ("higher", [0.0001, -0.0002, 0.0003], 0.9, 0.06, NOT_RESOLVED),  # before the correction alone
+        ("equal", [0.0001, -0.0002, 0.0003], 0.001, math.nan, SUPPORTED),
+        ("equal", [0.30, 0.31, 0.32], 0.001, math.nan, CONTRADICTED),
+        ("equal", [0.05, -0.04, 0.01], 0.4, math.nan, NOT_RESOLVED),
     ],
 )
-def test_verdicts_of_differences(direction, values, p_adjusted, expected):
-    assert verdict(outcome(difference(direction), {"m": np.array(values)}, MARGIN), p_adjusted) == expected
+def test_verdicts_of_differences(direction, values, p_adjusted, p_equivalence_adjusted, expected):
+    result = outcome(difference(direction), {"m": np.array(values)}, MARGIN)
+    assert claim_verdict(result.predicted, found(result, p_adjusted, p_equivalence_adjusted)) == expected
 
 
 def test_within_is_two_one_sided_tests_inside_and_one_beyond():
@@ -97,8 +99,9 @@ def test_the_largest_gain_pays_for_the_search():
 def test_one_seed_or_no_spread_has_no_test():
     for values in ([0.1], [0.1, 0.1, 0.1]):
         for rule in (difference(), difference("equal"), difference(every_model=True), measure(within=(0.0, 1.0))):
-            found = outcome(rule, {"m": np.array(values)}, MARGIN)
-            assert math.isnan(found.p) and verdict(found, found.p) == NOT_RESOLVED
+            none = outcome(rule, {"m": np.array(values)}, MARGIN)
+            assert math.isnan(none.p) and math.isnan(none.p_equivalence)
+            assert claim_verdict(none.predicted, found(none, none.p, none.p_equivalence)) == NOT_RESOLVED
 
 
 @pytest.mark.slow

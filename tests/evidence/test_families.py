@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from ict_core.evidence import DifferenceTest
 from ict_core.evidence._claims import Claim
@@ -20,12 +21,16 @@ def claim(name, family="f", after=None):
     return Claim(id=name, family=family, after=after, statement="S.", source="here", test=TEST)
 
 
-def result(p, estimate=0.1):
-    return replace(no_value(3, 1), p=p, estimate=estimate)
+def result(p, estimate=0.1, p_equivalence=math.nan):
+    return replace(no_value(3, 1), p=p, estimate=estimate, p_equivalence=p_equivalence)
 
 
 def of(*tested):
     return {name: correction.p for name, correction in corrected(tested).items()}
+
+
+def equivalence(*tested):
+    return {name: correction.p_equivalence for name, correction in corrected(tested).items()}
 
 
 def test_holm_by_hand_in_each_family_on_its_own():
@@ -59,6 +64,37 @@ def test_a_claim_after_another_needs_that_one_too():
     assert of(*ps) == pytest.approx({"a": 0.03, "b": 0.03, "c": 0.2})
     assert of(*ps[1:]) == pytest.approx({"b": 0.01, "c": 0.2})  # the first was not run: it is passed over
     assert of((first, result(math.nan)), *ps[1:])["b"] == 1.0  # it was run and decides nothing
+
+
+def test_equivalences_are_corrected_as_differences_are_and_apart_from_them():
+    same = result(0.4, 0.0, 0.01)
+    tested = [
+        (claim("grpo"), same),
+        (claim("stapo"), same),
+        (claim("small-gain"), replace(same, p_equivalence=math.nan)),  # the same runs, of less than the margin
+        (claim("entropy"), result(0.001, 0.2, 0.03)),
+        (claim("other", "g"), result(0.4, 0.3, 0.03)),
+    ]
+    found = equivalence(*tested)  # three tests of f, of which one could not be made
+    assert math.isnan(found.pop("small-gain"))
+    assert found == pytest.approx({"grpo": 0.03, "stapo": 0.03, "entropy": 0.06, "other": 0.03})
+    assert of(*tested)["entropy"] == pytest.approx(0.002)
+
+
+def test_an_equivalence_after_another_claim_needs_that_one_s():
+    first, second, third = claim("a"), claim("b", after="a"), claim("c", after="b")
+    tested = [(first, result(0.9, 0.0, 0.03)), (second, result(0.9, 0.1, 0.01)), (third, result(0.9, 0.2, 0.2))]
+    assert equivalence(*tested) == pytest.approx({"a": 0.03, "b": 0.03, "c": 0.2})
+    assert equivalence(*tested[1:]) == pytest.approx({"b": 0.01, "c": 0.2})
+    assert equivalence((first, result(0.001, 0.3)), *tested[1:])["b"] == 1.0  # it lies beyond the margin
+
+
+@pytest.mark.parametrize("correct", [of, equivalence])
+def test_a_family_agrees_with_statsmodels(correct):
+    p = generator(1, "families").random((20, 7)) ** 3
+    for study in p:
+        tested = [(claim(f"c{i}"), result(x, i, x)) for i, x in enumerate(study)]
+        np.testing.assert_allclose(list(correct(*tested).values()), multipletests(study, method="holm")[1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("order", ["holm", "in order"])

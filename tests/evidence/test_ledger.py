@@ -120,9 +120,13 @@ def test_holm_runs_over_the_tested_claims_of_a_family_alone(evidence):
     assert 15 < len(tested) < len(entries)
     for family in {e.claim.family for e in tested} - {"headline"}:
         members = [e for e in tested if e.claim.family == family]
-        p = [1.0 if math.isnan(e.outcome.p) else e.outcome.p for e in members]
-        found = [1.0 if math.isnan(e.p_adjusted) else e.p_adjusted for e in members]
-        np.testing.assert_allclose(found, multipletests(p, method="holm")[1], atol=1e-12)
+        for raw, adjusted in (("p", "p_adjusted"), ("p_equivalence", "p_equivalence_adjusted")):
+            p, found = (
+                np.array([getattr(of, name) for of in some])
+                for some, name in (([e.outcome for e in members], raw), (members, adjusted))
+            )
+            oracle = multipletests(np.nan_to_num(p, nan=1.0), method="holm")[1]
+            np.testing.assert_allclose(found, np.where(np.isnan(p), np.nan, oracle), atol=1e-12)
     headline = [e for e in tested if e.claim.family == "headline"]
     assert [e.p_adjusted for e in headline] == np.maximum.accumulate([e.outcome.p for e in headline]).tolist()
 

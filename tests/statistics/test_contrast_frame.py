@@ -113,7 +113,8 @@ def test_each_family_has_its_correction():
     frame = contrasts(study(**runs), ["grpo", "stapo"], declared)
     for family, method in (("declared", "holm"), ("exploratory", "fdr_bh"), ("single benchmark", "fdr_bh")):
         rows = frame[frame["family"] == family]
-        assert rows["p_adjusted"].tolist() == pytest.approx(multipletests(rows["p"], method=method)[1])
+        for p in ("p", "p_equivalence"):
+            assert rows[f"{p}_adjusted"].tolist() == pytest.approx(multipletests(rows[p], method=method)[1], rel=1e-12)
     assert (frame["family"] == "declared").sum() == 3
 
 
@@ -143,6 +144,12 @@ def test_each_question_is_corrected_on_its_own_and_the_same_runs_count_once():
     by_hand = {first: 2 * first, second: max(2 * first, second)}
     for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
         assert adjusted[pair] == pytest.approx(by_hand[p[pair]])
+    equivalence, adjusted_too = rows["p_equivalence"], rows["p_equivalence_adjusted"]
+    first, second = sorted([equivalence["ict", "grpo"], equivalence["random", "grpo"]])
+    by_hand = {first: min(2 * first, 1), second: min(max(2 * first, second), 1)}
+    for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
+        assert adjusted_too[pair] == pytest.approx(by_hand[equivalence[pair]])
+    assert adjusted_too["ict", "random"] == equivalence["ict", "random"]
     assert adjusted["ict", "random"] == p["ict", "random"] and rows.loc[("ict", "random"), "question"] == "score"
     assert set(frame.loc[frame["family"] != "declared", "question"]) == {""}
 
@@ -179,13 +186,28 @@ def test_verdicts(ict, verdict):
 
 def test_significant_within_the_margin_is_still_better():
     row = average(contrasts(study(grpo=GRPO, ict=[0.410, 0.4501, 0.4299])))
-    assert row["verdict"] == "better" and row["p_equivalence"] < 0.05 and row["high"] < MARGIN
+    assert row["verdict"] == "better" and row["p_equivalence_adjusted"] < 0.05 and row["high"] < MARGIN
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_equivalence_is_corrected_as_a_difference_is(others):
+    """Differences of 0.1, -0.1 and 1.2 points have the mean 0.4 and the SD 0.7; the others are beyond the margin."""
+    runs = {"ict": [0.401, 0.439, 0.432], "a": [0.5, 0.3, 0.2], "b": [0.2, 0.3, 0.5]}
+    names = list(runs)[: 1 + others]
+    arms = study(grpo=GRPO, **{name: runs[name] for name in names})
+    row = average(contrasts(arms, declared=[(name, "grpo", "pass@1") for name in names]))
+    t = (2.0 - 0.4) / (0.7 / np.sqrt(3))
+    p = 0.5 - t / (2 * np.sqrt(2 + t**2))  # beyond t, with 2 degrees of freedom: 0.029
+    assert row["p_equivalence"] == pytest.approx(p) and p < 0.05 < 2 * p
+    assert row["p_equivalence_adjusted"] == pytest.approx((1 + others) * p)
+    assert row["verdict"] == ("none seen" if others else "equivalent")
 
 
 def test_equal_differences_have_no_test_and_no_power():
     row = average(contrasts(study(grpo=GRPO, ict=[g + 0.1 for g in GRPO])))
-    for name in ("low", "high", "p", "p_t", "p_adjusted", "p_equivalence", "detectable", "seeds_needed"):
+    for name in ("low", "high", "p", "p_t", "p_adjusted", "p_equivalence", "p_equivalence_adjusted"):
         assert isnan(row[name])
+    assert isnan(row["detectable"]) and isnan(row["seeds_needed"])
     assert row["difference"] == pytest.approx(0.1) and row["p_sign_flip"] == 0.25
     assert row["sd"] == pytest.approx(0, abs=1e-12)
 
@@ -208,7 +230,10 @@ def test_a_test_that_could_not_be_made_counts_in_the_family():
     arms = study(grpo=GRPO, ict=[0.50, 0.55, 0.51], copy=GRPO)
     frame = contrasts(arms, declared=[("ict", "grpo", "pass@1"), ("copy", "grpo", "pass@1")])
     row = average(frame)
-    assert row["p_adjusted"] == pytest.approx(2 * row["p"]) and isnan(average(frame, "copy")["p_adjusted"])
+    for p in ("p", "p_equivalence"):
+        assert row[f"{p}_adjusted"] == pytest.approx(min(2 * row[p], 1)) and isnan(
+            average(frame, "copy")[f"{p}_adjusted"]
+        )
 
 
 @pytest.mark.parametrize(("seeds", "test"), [(9, "paired t"), (10, "sign-flip")])

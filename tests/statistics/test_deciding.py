@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ict_core.evidence import DifferenceTest
-from ict_core.evidence._decide import outcome, verdict
+from ict_core.evidence._decide import found, outcome
 from ict_core.seeding import generator
 from ict_core.statistics import (
     BETTER,
@@ -110,7 +110,9 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
             test = DifferenceTest(kind="difference", ours=name, against=("grpo",), metric="pass@1", direction=direction)
             result = outcome(test, {"m": gaps}, MARGIN)
             assert result.p == pytest.approx(row["p"], rel=1e-12)
-            assert verdict(result, row["p_adjusted"]) == claim_verdict(PREDICTED[direction], row["verdict"])
+            assert result.p_equivalence == pytest.approx(row["p_equivalence"], rel=1e-12) or row["p_equivalence"] > 0.5
+            finding = found(result, row["p_adjusted"], row["p_equivalence_adjusted"])
+            assert finding == row["verdict"] and result.predicted == PREDICTED[direction]
     assert rows["verdict"].nunique() > 1
     if seeds >= 10:  # by the other test some of them would have another verdict
         assert ((rows["p_t"] < 0.05) != (rows["p_sign_flip"] < 0.05)).any()

@@ -50,8 +50,8 @@ def test_a_claim_by_hand():
     adjusted = re.search(r"\n  p_adjusted, recomputed from scores.parquet: (\S+), as printed\n", text)
     assert adjusted is not None and float(adjusted[1]) == pytest.approx(holm, rel=1e-8)
     assert text.splitlines()[-1].startswith(
-        "sound as far as it could be checked: 12 runs, test, estimate, low, high, p, p_adjusted, seeds_needed, "
-        "seeds_needed_seen, detectable, verdict as printed, 24 links hold; "
+        "sound as far as it could be checked: 12 runs, test, estimate, low, high, p, p_adjusted, p_equivalence, "
+        "p_equivalence_adjusted, seeds_needed, seeds_needed_seen, detectable, verdict as printed, 24 links hold; "
     )
 
 
