@@ -18,7 +18,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evidence import Claim, DifferenceTest, LedgerFrames, Measure, drawable, of_seeds, read_claims, variants_of
 from ict_core.seeding import generator
-from ict_core.statistics import AVERAGE, BASE, BETTER, EXACT_PAIRS, STATISTICS, WORSE, Graded
+from ict_core.statistics import AVERAGE, BASE, BETTER, EXACT_PAIRS, METRICS, STATISTICS, WORSE, Graded
 
 FILE = Path(__file__).with_name("ledger.csv")
 CLAIMS = Path("configs/claims.yaml")
@@ -79,7 +79,7 @@ def _runs(case: Case, arms: Sequence[str], gaining: set[str], seeds: int, rng: n
     scores = level + rng.normal(0, case.cell_sd, (len(arms), seeds, len(PAPERS), 2))
     scores = np.concatenate([scores, scores.mean(axis=2, keepdims=True)], axis=2)
     scores = np.concatenate([scores, scores.mean(axis=3, keepdims=True)], axis=3)
-    places = product(["model"], arms, range(seeds), [*PAPERS, AVERAGE], ["pass@1", "pass@4", "total"])
+    places = product(["model"], arms, range(seeds), [*PAPERS, AVERAGE], METRICS)
     frame = pd.DataFrame(places, columns=[name for name in STATISTICS["runs"] if name != "value"])
     return frame.assign(value=scores.ravel())
 

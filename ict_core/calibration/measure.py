@@ -288,7 +288,8 @@ def summarise(size: Size, case: Case, measured: Hits) -> pd.DataFrame:
     for (seeds, question), parts in outcomes.items():
         hits = np.concatenate(parts)
         rate, near = float(hits.mean()), (hits.sum() + 0.5) / (hits.size + 1)
-        nominal, (low, high) = (0.05, FALSE_POSITIVES) if question.quantity == "false positives" else (0.95, COVERAGE)
+        of_test = question.quantity == "false positives"
+        nominal, (low, high) = (ALPHA, FALSE_POSITIVES) if of_test else (LEVEL, COVERAGE)
         error = float(np.sqrt(near * (1 - near) / hits.size))
         place = (case.name, size.name, len(size.benchmarks), size.problems, seeds)
         verdict = "keeps" if low <= rate <= high else "does not"

@@ -1,3 +1,4 @@
+from ._bench import BENCH_METRIC as BENCH_METRIC
 from ._bench import MEAN_ONE as MEAN_ONE
 from ._bench import OVER_BASELINE as OVER_BASELINE
 from ._bench import OVER_CONTROLS as OVER_CONTROLS

@@ -9,9 +9,7 @@ from pydantic import Field
 from ict_core.config import Name, Section, load_section
 from ict_core.config.mistakes import Fault, refused
 from ict_core.evidence._measures import QUANTITIES
-from ict_core.statistics import BASE
-
-Metric = Literal["pass@1", "pass@4", "total"]
+from ict_core.statistics import BASE, Metric
 
 
 class DifferenceTest(Section):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ict_core.config import Validity
-from ict_core.evidence._claims import DifferenceTest, Metric
+from ict_core.evidence._claims import DifferenceTest
 from ict_core.evidence._values import values_of
 from ict_core.statistics import (
     ALPHA,
@@ -21,6 +21,7 @@ from ict_core.statistics import (
     ROUNDING,
     Estimate,
     Floats,
+    Metric,
     over_runs,
     p_of_strata,
     ratio_of_means,

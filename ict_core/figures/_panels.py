@@ -18,7 +18,7 @@ from matplotlib.typing import LineStyleType, RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, BASE, seed_range
+from ict_core.statistics import AVERAGE, BASE, PASS_METRICS, seed_range
 
 COLUMN_WIDTH = 3.35  # inches, one column of a two-column page
 TEXT_WIDTH = 6.75  # inches, both columns
@@ -124,7 +124,6 @@ def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:
     ]
 
 
-PASS_METRICS = ("pass@1", "pass@4")  # of the figures that show a test or a level of the average
 PANEL_HEIGHT = 2.1  # inches
 LEGEND_LINE = 0.17  # inches, high
 LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone

@@ -6,10 +6,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.evidence import ArmVariation, words
-from ict_core.figures._panels import PASS_METRICS, label, sentence
+from ict_core.figures._panels import label, sentence
 from ict_core.figures._registry import FigureDeclaration
 from ict_core.figures.forest import Line, draw_lines, heading
-from ict_core.statistics import FACTORS, both_ways
+from ict_core.statistics import FACTORS, PASS_METRICS, both_ways
 
 FIGURE = FigureDeclaration(
     place=6,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
+from ict_core.evidence import BENCH_METRIC, MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
 from ict_core.figures._panels import draw_interval, label, row_panels, sentence
 from ict_core.figures._registry import FigureDeclaration
 from ict_core.statistics import BETTER, WORSE, both_ways
@@ -30,7 +30,6 @@ FIGURE = FigureDeclaration(
     settings=("margin", "arms", "baselines"),
 )
 
-METRIC = "pass@4"
 COLOURS = {BETTER: "#0072B2", WORSE: "#C1272D"}
 GREY = "#777777"
 LINE = 0.15  # inches
@@ -87,8 +86,8 @@ def draw(
     if not controls:
         return sentence("This study runs no rule beside its control: it is no bench.")
     rows = both_ways(contrasts)
-    rows = rows[rows["metric"] == METRIC]
-    ranks = ranks[ranks["metric"] == METRIC]
+    rows = rows[rows["metric"] == BENCH_METRIC]
+    ranks = ranks[ranks["metric"] == BENCH_METRIC]
     models = list(ranks["model"].unique())
     first = ranks[ranks["model"] == models[0]].sort_values("rank", kind="stable")
     order = [str(variant) for variant in first["variant"]]

@@ -11,9 +11,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from ict_core.errors import UserError
-from ict_core.figures._panels import PASS_METRICS, average_rows, label, present, row_panels, sentence
+from ict_core.figures._panels import average_rows, label, present, row_panels, sentence
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import BASE, BASE_MODEL, RERUN, SOURCES_OF_VARIANCE
+from ict_core.statistics import BASE, BASE_MODEL, PASS_METRICS, RERUN, SOURCES_OF_VARIANCE
 
 FIGURE = FigureDeclaration(
     place=14,

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.figures._panels import PASS_METRICS, average_rows, draw_interval, label, row_panels, sentence, style
+from ict_core.figures._panels import average_rows, draw_interval, label, row_panels, sentence, style
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, paired_differences, seed_range
+from ict_core.statistics import AVERAGE, DECLARED, PASS_METRICS, paired_differences, seed_range
 
 FIGURE = FigureDeclaration(
     place=5,
@@ -28,7 +28,6 @@ FIGURE = FigureDeclaration(
     settings=("margin",),
 )
 
-DECLARED = "declared"
 LINES = (0.108, 0.175)  # inches: a line's least and greatest height
 TALLEST = 7.8  # inches, of all lines together, as long as the least height allows
 ROOM = 0.04  # of the horizontal axis: free at either end

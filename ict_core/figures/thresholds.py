@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
-from ict_core.figures._panels import PASS_METRICS, average_rows, grid, sentence, side_by_side, style, titles
+from ict_core.figures._panels import average_rows, grid, sentence, side_by_side, style, titles
 from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, BASE, shares_kept
+from ict_core.statistics import AVERAGE, BASE, PASS_METRICS, shares_kept
 
 FIGURE = FigureDeclaration(
     place=4,

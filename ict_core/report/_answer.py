@@ -1,6 +1,7 @@
 """What a study answers, in words and one small table: the first thing that its pages and the README show."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -31,13 +32,14 @@ from ict_core.statistics import (
     NONE_SEEN,
     NOT_CONFIRMED,
     NOT_TESTABLE,
+    PASS_METRICS,
     SUPPORTED,
     WORSE,
     both_ways,
 )
 from ict_core.tables import NONE, percent, percent_interval, value_text
 
-_METRICS = ("pass@1", "pass@4")
+_COMPARED = PASS_METRICS[-1]  # in which a method stands against the first baseline
 
 
 def main_figure(settings: Settings) -> str:
@@ -70,23 +72,23 @@ def answer(
     )
     for model in dict.fromkeys(levels["model"]):
         for variant in (BASE, *settings.variants):
-            if (model, variant, _METRICS[0]) not in level or variant in controls:
+            if (model, variant, PASS_METRICS[0]) not in level or variant in controls:
                 continue
-            shown = [_interval(level[model, variant, metric], "mean") for metric in _METRICS]
-            found = contrast.get((model, variant, _METRICS[1]))
-            gain, low, high = (level[model, variant, _METRICS[1]][limit] for limit in GAIN)
+            shown = [_interval(level[model, variant, metric], "mean") for metric in PASS_METRICS]
+            found = contrast.get((model, variant, _COMPARED))
+            gain, low, high = (level[model, variant, _COMPARED][limit] for limit in GAIN)
             against = [_interval(found, "difference"), in_words(found, settings.margin)] if found else [NONE, NONE]
             if found and model in unfit and variant not in gated:
                 against[1] = NOT_TESTABLE
             rows.append([model, f"`{variant}`", *shown, percent_interval(gain, low, high, signed=True), *against])
-    heads = ["model", "method", *_METRICS, f"{_METRICS[1]} less base", f"Δ {_METRICS[1]}", f"against `{reference}`"]
+    heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
     shared = f" ({each} with each base model)" if (each := settings.seeds_per_base or 1) > 1 else ""
     return "\n".join(
         [
             *can_tell(validity),
-            *(_bench(claims, reference) if controls else _first_claim(claims)),
+            *(_bench(claims, reference, settings.power) if controls else _first_claim(claims)),
             f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
             f"{' or '.join(map(str, seeds))} training seeds{shared}.\n",
             table,
@@ -134,8 +136,11 @@ def _of_rates(tuning: pd.DataFrame) -> list[str]:
     return [f"Own learning rates: {told}.\n"] if told else []
 
 
-def _bench(claims: Sequence[Mapping[str, Any]], reference: str) -> list[str]:
-    """How many rules of a bench are found better and worse than the baseline, and how many than their controls."""
+def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) -> list[str]:
+    """How many rules of a bench are found better and worse than the baseline, and how many than their controls.
+
+    Beside each count stands the gain that would have been found.
+    """
     told = []
     for family, of in ((OVER_BASELINE, f"rules against `{reference}`"), (OVER_CONTROLS, "comparisons with a control")):
         own = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
@@ -148,6 +153,13 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str) -> list[str]:
             f"**{len(own)} {of}: {len(better)} found better{names}, {len(worse)} found worse"
             f"{f', {gated} {NOT_TESTABLE}' if gated else ''}.**"
         )
+        smallest = sorted(claim["detectable"] for claim in own if claim["detectable"] is not None)
+        if smallest:
+            told.append(
+                "The smallest gain that the first step of Holm's correction would find with a power of "
+                f"{100 * power:g} % is {percent(median(smallest))} points in the median ({percent(smallest[0])} to "
+                f"{percent(smallest[-1])})."
+            )
     return [f"{' '.join(told)} The rest is undecided, or equivalent within the margin.\n"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from ict_core.markdown import markdown_table
-from ict_core.statistics import CONTRADICTED, NOT_TESTABLE, NOT_TESTED, SUPPORTED
+from ict_core.statistics import ALPHA, CONTRADICTED, NOT_TESTABLE, NOT_TESTED, SUPPORTED
 from ict_core.tables import NONE, p_value
 
 STYLE = """\
@@ -93,7 +93,7 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"new runs of these models on these problems. Of the {tested} claims that this study tests, Holm's "
             "correction runs over those of a family, which answer one question; in the family `headline` a claim "
             "counts only once the one before it is decided. A verdict of `supported` or `contradicted` needs a "
-            "corrected p below 0.05, or, to contradict, a difference that two one-sided tests, corrected likewise, "
+            f"corrected p below {ALPHA}, or, to contradict, a difference that two one-sided tests, corrected likewise, "
             f"place within ±{100 * margin:g} points.\n",
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "

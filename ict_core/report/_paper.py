@@ -14,7 +14,7 @@ import pandas as pd
 from ict_core.evidence import Stored
 from ict_core.figures import write
 from ict_core.markdown import markdown_table
-from ict_core.statistics import AVERAGE, BASE
+from ict_core.statistics import AVERAGE, BASE, METRICS, PASS_METRICS
 from ict_core.store import StudyFiles, write_text
 from ict_core.tables import NONE, Figures, Paper, percent_interval
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MAIN = ("grpo", "entropy-20", "stapo", "ict-10")
 _SHARES = ("grpo", "ict-10", "ict-20", "ict-30", "frequent-90", "random-10")
-_METRICS = ("pass@1", "pass@4", "total")
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def _table(table: PaperTable, levels: pd.DataFrame, mirrors: dict[str, str], pap
     """A row a model and method; a column a benchmark with all metrics, and the paper's own figures."""
     wanted = [ours for ours, theirs in mirrors.items() if table.on in (None, theirs)]
     columns = [*wanted, AVERAGE] if table.on is None else wanted
-    metrics = _METRICS if table.on is None else _METRICS[:2]
+    metrics = METRICS if table.on is None else PASS_METRICS
     value = {
         (row["model"], row["variant"], row["benchmark"], row["metric"]): percent_interval(
             row["mean"], row["low"], row["high"]

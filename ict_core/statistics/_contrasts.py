@@ -14,10 +14,16 @@ from ict_core.statistics import _deciding as deciding
 from ict_core.statistics._arms import Arms, Shown, common_seeds, difference
 from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, two_way, without_spread
 from ict_core.statistics._permutation import sign_flip_floor
-from ict_core.statistics._schemas import AVERAGE, BASE, CONTRASTS, FAMILIES
-
-DECLARED = FAMILIES[0]
-METRICS = ("pass@1", "pass@4", "total")  # contrasted for every pair, where the study has them
+from ict_core.statistics._schemas import (
+    ALPHA,
+    AVERAGE,
+    BASE,
+    CONTRASTS,
+    DECLARED,
+    EXPLORATORY,
+    METRICS,
+    SINGLE_BENCHMARK,
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,8 @@ class Comparisons:
     def family(self, variant: str, baseline: str, benchmark: str, metric: str) -> str:
         """The family, one of `statistics.FAMILIES`, in which a contrast's p is corrected."""
         if benchmark != AVERAGE:
-            return "single benchmark"
-        return DECLARED if (variant, baseline, metric) in self.declared else "exploratory"
+            return SINGLE_BENCHMARK
+        return DECLARED if (variant, baseline, metric) in self.declared else EXPLORATORY
 
 
 def correlation(ours: Floats, theirs: Floats) -> float:
@@ -105,7 +111,7 @@ def _by_seeds(frame: pd.DataFrame, power: float) -> tuple[Floats, Floats]:
     seeds, sd = frame["seeds"].to_numpy(), _spread(frame)
     for count in np.unique(seeds):
         rows = np.flatnonzero(seeds == count)
-        smallest[rows] = deciding.detectable(sd[rows], int(count), power, deciding.ALPHA)
+        smallest[rows] = deciding.detectable(sd[rows], int(count), power, ALPHA)
         if count > 1:
             p[rows] = deciding.p_of_sign_flip(np.stack(frame["runs"].iloc[rows].to_list()))
     return p, smallest
@@ -173,7 +179,7 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
         p_equivalence=within,
         p_equivalence_adjusted=_adjusted(frame, within),
         detectable=smallest,
-        seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, deciding.ALPHA),
-        seeds_needed_seen=deciding.seeds_needed(frame["difference"], _spread(frame), power, deciding.ALPHA),
+        seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, ALPHA),
+        seeds_needed_seen=deciding.seeds_needed(frame["difference"], _spread(frame), power, ALPHA),
     )
     return frame.assign(verdict=_verdicts(frame))[list(CONTRASTS)]

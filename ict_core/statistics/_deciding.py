@@ -19,13 +19,12 @@ from ict_core.errors import UserError
 from ict_core.seeding import generator
 from ict_core.statistics._intervals import Floats
 from ict_core.statistics._permutation import sign_flip
+from ict_core.statistics._schemas import ALPHA, SIGN_FLIP_FROM
 
-ALPHA = 0.05
-SIGN_FLIP_FROM = 10  # seeds from which the exact sign-flip decides; below, its floor leaves a corrected test no chance
 PAIRED_T, SIGN_FLIP = "paired t", "sign-flip"
 
 BETTER, WORSE, EQUIVALENT = "better", "worse", "equivalent"  # what is found
-NOT_CONFIRMED = "not confirmed"  # or why nothing is: p is below 0.05, and above it once corrected
+NOT_CONFIRMED = "not confirmed"  # or why nothing is: p is below ALPHA, and above it once corrected
 NONE_SEEN = "none seen"  # neither; `detectable` says what would have been found
 NO_SPREAD, IDENTICAL, ONE_SEED = "no spread", "identical", "one seed"
 VERDICTS = (BETTER, WORSE, EQUIVALENT, NOT_CONFIRMED, NONE_SEEN, NO_SPREAD, IDENTICAL, ONE_SEED)

@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ict_core.statistics._deciding import ALPHA, holm
+from ict_core.statistics._deciding import holm
 from ict_core.statistics._intervals import Floats, without_spread
-from ict_core.statistics._schemas import AVERAGE, RANKS
-
-METRICS = ("pass@1", "pass@4")
+from ict_core.statistics._schemas import ALPHA, AVERAGE, PASS_METRICS, RANKS
 
 
 def rank_intervals(values: Floats) -> tuple[Floats, Floats]:
@@ -47,7 +45,8 @@ def rank_frame(runs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     Of a frame of `statistics._schemas.RUNS`; the seeds are those that every variant of a model has, and without one
     there is no rank. Equal means share the better rank.
     """
-    average = runs[(runs["benchmark"] == AVERAGE) & runs["metric"].isin(METRICS) & runs["variant"].isin(list(variants))]
+    shown = runs["metric"].isin(PASS_METRICS) & runs["variant"].isin(list(variants))
+    average = runs[(runs["benchmark"] == AVERAGE) & shown]
     rows = []
     for (model, metric), of_model in average.groupby(["model", "metric"], sort=False):
         table = of_model.pivot(index="variant", columns="seed", values="value").dropna(axis=1)

@@ -4,9 +4,17 @@ The schemas are for `records.write_frame` and `records.read_frame`. Values and d
 [-1, 1]; a float is NaN where the quantity does not exist.
 """
 
+from typing import Literal, get_args
+
 from ict_core.store import BASE_VARIANT
 
 ROUNDING = 1e-12  # values (shares, about 1) closer than this differ by rounding alone
+ALPHA = 0.05  # below which a p, after its correction, decides
+SIGN_FLIP_FROM = 10  # seeds from which the exact sign-flip decides; below, its floor leaves a corrected test no chance
+
+Metric = Literal["pass@1", "pass@4", "total"]
+METRICS: tuple[Metric, ...] = get_args(Metric)  # of the main table, contrasted for every pair
+PASS_METRICS = METRICS[:2]  # of what shows a test or a level of the average
 
 
 def _columns(kind: str, *names: str) -> dict[str, str]:
@@ -28,7 +36,8 @@ LEVELS = {
     **_columns("int", "seeds", "problems"),
     **_columns("float", *GAIN),
 }
-FAMILIES = ("declared", "exploratory", "single benchmark")  # of tests that are corrected together
+DECLARED, EXPLORATORY, SINGLE_BENCHMARK = FAMILIES = ("declared", "exploratory", "single benchmark")
+"""Of tests that are corrected together."""
 CONTRASTS = {
     **_columns("str", "model", "variant", "baseline", "benchmark", "metric"),
     "family": "str",  # one of FAMILIES

@@ -10,7 +10,6 @@ from ict_core.statistics import AVERAGE, Graded
 from ict_core.tables._frames import Frames, Table, TableSettings, restricted
 from ict_core.tables._registry import TABLES
 from ict_core.tables._write import write
-from ict_core.tables.thresholds import REFERENCE
 
 
 def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
@@ -20,19 +19,22 @@ def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
     for name, declared in TABLES.items():
         maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
         table: Table = maker(**{frame: shown[frame] for frame in declared.inputs}, settings=settings)
-        tables.append(_with_notices(replace(table, title=declared.title), graded, settings))
+        tables.append(_with_notices(replace(table, title=declared.title), declared.against, graded, settings))
     return tables
 
 
-def _with_notices(table: Table, graded: Graded, settings: TableSettings) -> Table:
-    """The table, with a column `notice` in its CSV and a sentence in its caption where a number needs one."""
+def _with_notices(table: Table, against: str | None, graded: Graded, settings: TableSettings) -> Table:
+    """The table, with a column `notice` in its CSV and a sentence in its caption where a number needs one.
+
+    `against` is the arm whose runs enter every row, beside those that its columns name.
+    """
     if "metric" not in table.numbers:
         return table
     places = {theirs: ours for ours, theirs in settings.mirrors.items()}  # of the paper's benchmarks
 
     def notice(row: Mapping[Any, Any]) -> str:
         arms = [row[column] for column in ("variant", "baseline", "reference") if column in row]
-        arms += [REFERENCE] if table.name == "thresholds" else []
+        arms += [against] if against else []
         benchmark = row.get("benchmark", AVERAGE)
         return graded.notice(row["model"], arms, [places.get(benchmark, benchmark)], [row["metric"]])
 

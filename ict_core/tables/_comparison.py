@@ -5,8 +5,8 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, GAIN, both_ways
-from ict_core.tables._frames import OVER_BASE, PASS_METRICS, gains
+from ict_core.statistics import AVERAGE, GAIN, PASS_METRICS, both_ways
+from ict_core.tables._frames import OVER_BASE, gains
 from ict_core.tables._layout import NONE, by_row, percent_interval
 
 _LIMITS = ["difference", "difference_low", "difference_high"]

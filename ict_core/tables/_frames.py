@@ -14,7 +14,7 @@ from ict_core.config import Name, Section, load_section, tuned_as
 from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.errors import UserError
 from ict_core.evidence import ArmVariation
-from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL
+from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL, METRICS
 from ict_core.tables._layout import NONE, by_row, percent_interval
 
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -32,7 +32,7 @@ class Figures(Section):
 
     def shares(self) -> dict[str, float]:
         """Metric -> share; NaN where the paper gives none."""
-        values = {"pass@1": self.pass_at_1, "pass@4": self.pass_at_4, "total": self.total}
+        values = dict(zip(METRICS, (self.pass_at_1, self.pass_at_4, self.total), strict=True))
         return {metric: float("nan") if v is None else v / 100 for metric, v in values.items()}
 
     def consistent(self) -> bool:
@@ -85,8 +85,6 @@ def read_paper(path: Path) -> Paper:
     return paper
 
 
-METRICS = ("pass@1", "pass@4", "total")  # of the main table and of every test
-PASS_METRICS = ("pass@1", "pass@4")  # of the smaller tables
 LABELS = {"total": "Total"}  # of metrics in a readable table
 
 Frames = Mapping[str, pd.DataFrame]  # by name, at least those of `tables.INPUTS`

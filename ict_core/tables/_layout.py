@@ -8,7 +8,6 @@ import pandas as pd
 from ict_core.evidence import DETECTABLE, KEPT, RATE
 
 NONE = "—"
-SIGNIFICANCE = 0.05
 SYMMETRIC = 0.005  # sides of an interval whose lengths differ by no more, in shares, print as one half-width
 _ENOUGH = 9  # decimals to which a number is settled first: what lies beyond is the CPU's rounding
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ict_core.evidence import Shown, read_declarations
+from ict_core.statistics import SIGN_FLIP_FROM
 from ict_core.store import StudyFiles
 
 COMPARED = (
-    "paired by seed; p by the deciding test (t below 10 seeds, sign-flip from there), corrected within the family: "
-    "Holm (declared), Benjamini and Hochberg (others)"
+    f"paired by seed; p by the deciding test (t below {SIGN_FLIP_FROM} seeds, sign-flip from there), corrected within "
+    "the family: Holm (declared), Benjamini and Hochberg (others)"
 )
 
 
@@ -24,6 +25,7 @@ class Origin:
     source: str = "scores"  # the measured frame that it is computed from
     statistics: str | None = None  # the frame of `statistics/` that is printed; none where its columns differ
     runs: tuple[str, ...] = ("variant",)  # columns that name variants whose runs enter, with commas; () if none
+    against: str | None = None  # the variant whose runs enter every row, where no column names it
     follow: bool = False  # whether `mean` is the first variant's runs', `difference` that of the paired differences
 
     @property

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence import MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
-from ict_core.statistics import AVERAGE, BASE, GAIN, IDENTICAL, both_ways, detectable, seed_range
+from ict_core.evidence import BENCH_METRIC, MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
+from ict_core.statistics import ALPHA, AVERAGE, BASE, GAIN, IDENTICAL, both_ways, detectable, seed_range
 from ict_core.tables._frames import OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, tuned_arms
-from ict_core.tables._layout import NONE, SIGNIFICANCE, number, percent, percent_interval
+from ict_core.tables._layout import NONE, number, percent, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
@@ -25,7 +25,6 @@ TABLE = TableDeclaration(
 )
 
 BASELINE, RANDOM, SIGN, MEAN = "baseline", "random", "same sign", "mean one"
-METRIC = "pass@4"
 _KEY = ["model", "variant"]
 _OWN_ADVANTAGE = "method.advantage"
 _NOT_OF_THE_WEIGHTS = ("normaliser", "surrogate")  # factors: a variant by one keeps the tokens of what it varies
@@ -50,7 +49,7 @@ def compared_with(baseline: str, arms: Mapping[str, ArmVariation]) -> dict[tuple
 
 def _differences(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], rates: str) -> pd.DataFrame:
     rows = both_ways(contrasts)
-    rows = rows[rows["metric"] == METRIC].rename(columns={"baseline": "against"})
+    rows = rows[rows["metric"] == BENCH_METRIC].rename(columns={"baseline": "against"})
     kind = [pairs.get(pair, "") for pair in zip(rows["variant"], rows["against"], strict=True)]
     rows = rows.assign(kind=kind, rates=rates)
     return rows.loc[rows["kind"] != "", _COLUMNS[: _COLUMNS.index("seeds") + 1]]
@@ -88,11 +87,13 @@ def _of_all_arms(measured: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd
 def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """What there is to say of an arm alone: a row a model and variant."""
     levels, log, tuning = frames["levels"], frames["log"], frames["tuning"]
-    level = levels[(levels["benchmark"] == AVERAGE) & (levels["metric"] == METRIC) & (levels["variant"] != BASE)]
+    level = levels[(levels["benchmark"] == AVERAGE) & (levels["metric"] == BENCH_METRIC) & (levels["variant"] != BASE)]
     level = level.rename(columns={"mean": "level", "low": "level_low", "high": "level_high"})
     arms = level[[*_KEY, "level", "level_low", "level_high", *GAIN]]
     ranks = frames["ranks"]
-    ranks = ranks[ranks["metric"] == METRIC].rename(columns={"low": "rank_low", "high": "rank_high", "arms": "ranked"})
+    ranks = ranks[ranks["metric"] == BENCH_METRIC].rename(
+        columns={"low": "rank_low", "high": "rank_high", "arms": "ranked"}
+    )
     rate = tuning[tuning["chosen"].astype(bool)].groupby(_KEY)["rate"].first()
     share = log[log["selecting"]].groupby(_KEY)["kept_share"].mean().rename("effective_share").reset_index()
     change = _quantity(frames["quantity_means"], "h1_change")
@@ -134,8 +135,8 @@ def _detectable(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], s
     """A sentence, with a space before it, on the smallest gain over the baseline that Holm's first step would find."""
     rows = both_ways(contrasts)
     kinds = [pairs.get(pair) for pair in zip(rows["variant"], rows["baseline"], strict=True)]
-    rows = rows[(rows["metric"] == METRIC) & (np.array(kinds) == BASELINE)]
-    alpha = SIGNIFICANCE / max(1, len(rows))
+    rows = rows[(rows["metric"] == BENCH_METRIC) & (np.array(kinds) == BASELINE)]
+    alpha = ALPHA / max(1, len(rows))
     gains = [detectable(sd, int(n), settings.power, alpha) for sd, n in zip(rows["sd"], rows["seeds"], strict=True)]
     known = pd.Series(gains, dtype=float).dropna()
     if known.empty:
@@ -173,7 +174,7 @@ def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
             + [number(100 * first["h1_change"], 0, signed=True)]
         )
     own = ["rank", "effective share", "A > 0", "ΔH1 (%)"]
-    return pd.DataFrame(rows, columns=["model", "rule", "own rate", METRIC, OVER_BASE, *heads.values(), *own])
+    return pd.DataFrame(rows, columns=["model", "rule", "own rate", BENCH_METRIC, OVER_BASE, *heads.values(), *own])
 
 
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
@@ -189,7 +190,7 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
         f"Random: the same weights in random order over the sequence, "
         f"the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their mean. ↑ ↓: "
         f"better or worse after Holm's correction over all rules against `{baseline}`, or over all against their "
-        f"controls (adjusted p < {SIGNIFICANCE}); ≈: within ±{percent(settings.margin)} points by two one-sided tests, "
+        f"controls (adjusted p < {ALPHA}); ≈: within ±{percent(settings.margin)} points by two one-sided tests, "
         f"corrected likewise. Rank{of} by pass@4, "
         "in brackets the ranks that the runs leave open: all of these hold together with 95 % confidence. Effective "
         "share: "

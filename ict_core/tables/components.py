@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, BASE, BASE_MODEL, RERUN, SOURCES_OF_VARIANCE
-from ict_core.tables._frames import METRICS, PASS_METRICS, Table, TableSettings, in_order
+from ict_core.statistics import AVERAGE, BASE, BASE_MODEL, METRICS, PASS_METRICS, RERUN, SOURCES_OF_VARIANCE
+from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, number, percent
 from ict_core.tables._registry import TableDeclaration
 

@@ -4,19 +4,19 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, FAMILIES, GAIN, seed_range
-from ict_core.tables._frames import (
-    LABELS,
+from ict_core.statistics import (
+    ALPHA,
+    AVERAGE,
+    DECLARED,
+    EXPLORATORY,
+    FAMILIES,
+    GAIN,
     METRICS,
-    OF_BASE,
-    OVER_BASE,
-    Table,
-    TableSettings,
-    gains,
-    in_order,
-    same_arms,
+    SINGLE_BENCHMARK,
+    seed_range,
 )
-from ict_core.tables._layout import SIGNIFICANCE, by_row, number, p_value, percent, percent_interval, percent_range
+from ict_core.tables._frames import LABELS, OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, same_arms
+from ict_core.tables._layout import by_row, number, p_value, percent, percent_interval, percent_range
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
@@ -35,9 +35,9 @@ TABLE = TableDeclaration(
 
 MANY_SEEDS = 1000  # more than this is printed as such
 _CORRECTIONS = {
-    "declared": "Holm over those of one question",
-    "exploratory": "Benjamini-Hochberg",
-    "single benchmark": "Benjamini-Hochberg",
+    DECLARED: "Holm over those of one question",
+    EXPLORATORY: "Benjamini-Hochberg",
+    SINGLE_BENCHMARK: "Benjamini-Hochberg",
 }
 
 
@@ -96,13 +96,12 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         f"t-interval over {seed_range(rows['seeds'])}, paired by seed: for new runs on these problems.{OF_BASE} "
         "Two-way interval: for new runs on new problems. p: of the test named, two-sided; adjusted p: within the "
         "family. "
-        f"{families} (adjusted p < {SIGNIFICANCE}).{named}{same_arms(rows)} The rows of the "
+        f"{families} (adjusted p < {ALPHA}).{named}{same_arms(rows)} The rows of the "
         "single benchmarks are in the CSV. r: correlation of the paired run means. Detectable: the smallest true "
         "difference that these seeds would find with power "
         f"{number(settings.power, 2)}; seeds needed: to find one of {percent(settings.margin)} points with that power, "
         "given this spread; for what was seen: one as large as was seen. Equivalent: within "
         f"±{percent(settings.margin)} points by two one-sided tests, adjusted as the others are, among those of the "
-        "family; "
-        "not confirmed: p is below 0.05, and above it once corrected; none seen: neither, a difference of `detectable` "
-        f"or more would have been found.{no_spread}"
+        f"family; not confirmed: p is below {ALPHA}, and above it once corrected; none seen: neither, a difference of "
+        f"`detectable` or more would have been found.{no_spread}"
     )

@@ -5,20 +5,9 @@ from string import ascii_lowercase
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, BASE, seed_range
-from ict_core.tables._frames import (
-    LABELS,
-    METRICS,
-    OF_BASE,
-    OVER_BASE,
-    Table,
-    TableSettings,
-    gains,
-    in_order,
-    same_arms,
-    wide,
-)
-from ict_core.tables._layout import NONE, SIGNIFICANCE, by_row, percent_interval
+from ict_core.statistics import ALPHA, AVERAGE, BASE, DECLARED, METRICS, seed_range
+from ict_core.tables._frames import LABELS, OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, same_arms, wide
+from ict_core.tables._layout import NONE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 
 TABLE = TableDeclaration(
@@ -52,7 +41,7 @@ def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[st
     for row in in_order(resolved, baseline=letters).itertuples():
         mark = letters[str(row.baseline)] + _SIGNS[str(row.verdict)]
         key = (str(row.model), str(row.variant), str(row.metric))
-        mark = mark if row.family == "declared" else f"({mark})"
+        mark = mark if row.family == DECLARED else f"({mark})"
         marks[key] = marks.get(key, "") + mark.translate(_SUPERSCRIPT)
     return marks
 
@@ -109,7 +98,7 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     if not legend:
         return caption.strip()
     caption += (
-        f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {SIGNIFICANCE}, in parentheses where the "
+        f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {ALPHA}, in parentheses where the "
         "test is not a declared one. Two baselines are compared once, at the later one."
     )
     return caption if marked else f"{caption} No difference is resolved, so that there is no mark."

@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE
-from ict_core.tables._frames import LABELS, METRICS, Paper, Table, TableSettings, in_order, wide
+from ict_core.statistics import AVERAGE, METRICS
+from ict_core.tables._frames import LABELS, Paper, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, by_row, number, percent_interval
 from ict_core.tables._registry import TableDeclaration
 

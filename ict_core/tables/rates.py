@@ -5,18 +5,8 @@ from functools import partial
 import pandas as pd
 
 from ict_core.evidence import remarks
-from ict_core.statistics import AVERAGE, BASE, GAIN, both_ways
-from ict_core.tables._frames import (
-    OF_BASE,
-    OVER_BASE,
-    PASS_METRICS,
-    REMARK,
-    Table,
-    TableSettings,
-    gains,
-    in_order,
-    tuned_arms,
-)
+from ict_core.statistics import AVERAGE, BASE, GAIN, PASS_METRICS, both_ways
+from ict_core.tables._frames import OF_BASE, OVER_BASE, REMARK, Table, TableSettings, gains, in_order, tuned_arms
 from ict_core.tables._layout import NONE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
 

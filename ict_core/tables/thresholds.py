@@ -21,9 +21,10 @@ TABLE = TableDeclaration(
     doc="docs/statistics.md#which-test-decides-and-the-verdicts",
     statistics="levels",
     follow=True,
+    against="grpo",
 )
 
-REFERENCE = "grpo"
+REFERENCE = str(TABLE.against)
 
 
 def threshold_numbers(

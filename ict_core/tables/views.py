@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from ict_core.tables._frames import LABELS, METRICS, Table, TableSettings, in_order, wide
+from ict_core.statistics import ALPHA, METRICS
+from ict_core.tables._frames import LABELS, Table, TableSettings, in_order, wide
 from ict_core.tables._layout import NONE, by_row, number, p_with_floor, percent, percent_range
 from ict_core.tables._registry import TableDeclaration
 
@@ -59,7 +60,8 @@ def views_table(views: pd.DataFrame, settings: TableSettings) -> Table:
     caption = (
         "Other views of the declared contrasts, variant − baseline of the average over the benchmarks; none of them "
         "decides. Tests: two-sided p, not corrected for their number, and in parentheses the smallest p that so many "
-        "seeds can give: where that is above 0.05 the test cannot reject at 5 %, whatever the data. Intervals: "
+        f"seeds can give: where that is above {ALPHA} the test cannot reject at {100 * ALPHA:g} %, whatever the data. "
+        "Intervals: "
         "percent points, nominal 95 %; `covers` is how often such an interval held the truth in this project's "
         "calibration by simulation. Probability of improvement: the chance that a run of the variant beats one of the "
         f"baseline, 0.50 for equal ones. {NONE}: not defined, for example with one seed."

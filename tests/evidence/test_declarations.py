@@ -42,7 +42,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
         "WORSE",
         "detectable",
     },  # what a design finds, no test of data
-    "ict_core.evidence._bench": {"MEAN_ONE", "SAME_SIGN", "controls_of"},
+    "ict_core.evidence._bench": {"BENCH_METRIC", "MEAN_ONE", "SAME_SIGN", "controls_of"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._gates": {"FAILED", "KEPT"},
     "ict_core.evidence._validity": {"DETECTABLE", "RATE"},

@@ -14,7 +14,7 @@ from ict_core.config import Cell, Study, compare
 from ict_core.errors import UserError
 from ict_core.evidence import kinds, score_grades
 from ict_core.process import hardware_class
-from ict_core.statistics import AVERAGE, run_frame, samples_needed
+from ict_core.statistics import AVERAGE, PASS_METRICS, run_frame, samples_needed
 from ict_core.store import records
 from ict_core.tools._walk import Place, links_of
 from ict_core.tools.explain import claims_of
@@ -93,7 +93,6 @@ def changes_page(changes: Sequence[str]) -> str:
 
 _SHOWN = 12  # digits of a hash
 _KEYS = ("step", "group", "rollout", "position", "benchmark", "problem", "sample")  # that name a row of a frame
-_METRICS = ("pass@1", "pass@4")
 
 
 class Compared(NamedTuple):
@@ -166,7 +165,7 @@ def _scores(files: Sequence[Path], cell: Cell) -> Iterator[Compared]:
     scores = [score_grades(records.read_frame(file, records.GRADES), cell) for file in files]
     yield _hashes("scores", *(records.frame_hash(frame, records.SCORES) for frame in scores))
     enough = min(int(frame["n"].min()) for frame in scores)  # graded samples of every problem
-    for metric in (metric for metric in _METRICS if samples_needed(metric) <= enough):
+    for metric in (metric for metric in PASS_METRICS if samples_needed(metric) <= enough):
         first, second = (_average(frame, metric) for frame in scores)
         difference = "" if first == second else f"{100 * (second - first):+.2f} points"
         texts = [f"{100 * value:.2f} %" for value in (first, second)]
