@@ -34,6 +34,7 @@ from ict_core.evidence import Claim, DifferenceTest, read_claims
 ROOT = Path(__file__).parents[2]
 CLAIMS = read_claims(ROOT / "configs" / "claims.yaml")
 TRUE = {claim.id: claim for claim in CLAIMS}
+MEASURED = [claim for claim in CLAIMS if claim.id != "kept-lie-near-beta-matched"]  # of which the stored rates are
 
 
 def rates(rows, question):
@@ -118,7 +119,7 @@ def test_a_small_rerun_agrees_with_the_stored_rates():
     frame = stored()
     for case, seeds in ((NULL, 3), (CASES[2], 6)):
         rows = frame[(frame["arms"] == "mini") & (frame["case"] == case.name) & (frame["seeds"] == seeds)]
-        for family, claims, question, rate, error in measure(CLAIMS, MINI, case, seeds, 100, seed=9):
+        for family, claims, question, rate, error in measure(MEASURED, MINI, case, seeds, 100, seed=9):
             kept = rows[(rows["family"] == family) & (rows["question"] == question)].iloc[0]
             assert kept["claims"] == claims
             near = max(error, kept["error"], np.sqrt(0.02 / 100))
