@@ -143,7 +143,7 @@ class Cells:
         """A job's manifest as it was before `collect.merge_manifests`, without its configuration."""
         merged = self.manifests
         whole = {**job, **merged["environments"][job["environment"]], "process": merged["processes"][job["process"]]}
-        whole["config"] = {}
+        whole |= {"config": {}, "files": {}}
         whole["source"] = {**merged["sources"][job["source"]], "loaded": merged["loaded"][job["loaded"]]}
         if "trl" in job:
             whole["trl"] = {**merged["trl"][job["trl"]], "seed": job["trl_seed"]}

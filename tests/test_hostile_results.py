@@ -111,7 +111,7 @@ def test_a_row_of_a_mirror_is_a_problem_or_not_as_published(row, reader):
         "tables --stored {} --results {} --paper {}",
         "report --stored {} --results {}",
         "notebook --notebook {} --stored {} --results {}",
-        "plan {} --no-dag",
+        "plan {}",
         "tokens {}",
         "regrade --study {} --results {} --out {}",
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.statistics import ALPHA, FAMILIES, METRICS, SIGN_FLIP_FROM
-from ict_core.tables import DECLARED
+from ict_core.tables import TABLES
 
 CORE = Path(__file__).parents[2] / "ict_core"
 NAMES = {"metrics": METRICS, "families": FAMILIES}
@@ -41,4 +41,4 @@ def test_no_other_module_has_the_level_of_the_tests():
 
 
 def test_what_is_said_of_a_contrast_s_test_follows_the_seeds_from_which_it_decides():
-    assert f" {SIGN_FLIP_FROM} seeds" in DECLARED["contrasts"].words
+    assert f" {SIGN_FLIP_FROM} seeds" in TABLES["contrasts"].words
