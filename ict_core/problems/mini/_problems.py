@@ -57,8 +57,7 @@ class Problem:
             step = Step(left, of_question.operation, of_question.right)
             left = step.result if shown else slip(step)
             parts.append(step.worked() if shown else step.direct(left))
-        answer = _letter(left, _unit(self.question)) if self.letter else str(left)
-        return " " + " ".join([*parts, f"\\boxed{{{answer}}}"])
+        return " " + " ".join([*parts, f"\\boxed{{{_choice(self.question, left) or left}}}"])
 
 
 def problem_of(prompt: str) -> Problem:
@@ -76,13 +75,12 @@ def problem_of(prompt: str) -> Problem:
     for sign, right in operands:
         steps.append(Step(left, _SIGNS[sign], int(right)))
         left = steps[-1].result
-    unit = _unit(asked[1])
-    return Problem(asked[1], tuple(steps), _letter(left, unit) if unit else "")
+    return Problem(asked[1], tuple(steps), _choice(asked[1], left))
 
 
-def _unit(question: str) -> int:
-    """Of the digit that a choice asks for; 0 of a question without a choice."""
-    return next((unit for words, unit in _UNITS.items() if words in question), 0)
+def _choice(question: str, result: int) -> str:
+    """The letter that a question asks for where the last step has this result; empty of one without a choice."""
+    return next((_letter(result, unit) for words, unit in _UNITS.items() if words in question), "")
 
 
 def _letter(result: int, unit: int) -> str:
