@@ -102,13 +102,20 @@ class Study:
         return self.rated_arms() if self.tuning else []
 
     def rated_arms(self) -> list[tuple[str, str]]:
-        """The (model, variant) that have a learning rate of their own: no replica, which has that of its method."""
-        return list(dict.fromkeys((cell.model, self.tuned_as(cell.variant)) for cell in self.cells()))
+        """The (model, variant) that have a learning rate of their own."""
+        return list(dict.fromkeys((cell.model, self.tuned_as(cell.model, cell.variant)) for cell in self.cells()))
 
-    def tuned_as(self, variant: str) -> str:
-        """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
-        varied = self.methods[variant].ablation
-        return tuned_as(variant, varied if varied and varied.of in self.methods else None)
+    def tuned_as(self, model: str, variant: str) -> str:
+        """The variant whose tuning gives a variant its rate.
+
+        A replica has the rate of the method that it trains again; with the rates of a stored study every variant that
+        was not tuned there has that of the method which it varies.
+        """
+        varied = {name: m.ablation for name, m in self.methods.items() if m.ablation and m.ablation.of in self.methods}
+        if self.rates_of is not None:
+            return tuned_as(variant, varied, self.rates_of.tuned(model))
+        replicas = {name for name, variation in varied.items() if variation.factor == "replica"}
+        return tuned_as(variant, varied, self.methods.keys() - replicas)
 
     def trained_cells(self) -> list[Cell]:
         """Every cell that is trained, but for :meth:`later_cells`."""
@@ -125,11 +132,11 @@ class Study:
 
     def rate_file(self, files: StudyFiles, cell: Cell) -> Path:
         """Where the rate of a cell that :meth:`is_tuned` is written."""
-        return files.chosen_rate(cell.model, self.tuned_as(cell.variant))
+        return files.chosen_rate(cell.model, self.tuned_as(cell.model, cell.variant))
 
     def with_rate(self, cell: Cell, rate: float) -> "Study":
         """The study with the learning rate that was chosen for a cell's variant."""
-        return replace(self, tuned={**self.tuned, (cell.model, self.tuned_as(cell.variant)): rate})
+        return replace(self, tuned={**self.tuned, (cell.model, self.tuned_as(cell.model, cell.variant)): rate})
 
     def tuned_config(self, model: str, variant: str) -> dict[str, Any]:
         """All that determines the trainings by which a variant's rate is chosen, but their rates and seeds."""
@@ -198,7 +205,7 @@ class Study:
         if variant is None:
             return training.changed(**changed)
         name, rate = rate_of(variant)
-        if rate := rate or self.tuned.get((model, self.tuned_as(name))):
+        if rate := rate or self.tuned.get((model, self.tuned_as(model, name))):
             changed["learning_rate"] = rate
         return self.methods[name].recipe(training.changed(**changed))
 
@@ -234,7 +241,7 @@ class Study:
         yet chosen is None.
         """
         training, own = self.training_for(cell).dump(), {}
-        rated = self.tuned_as(rate_of(cell.variant)[0])
+        rated = self.tuned_as(cell.model, rate_of(cell.variant)[0])
         if self.at_own_rate(cell) and self.rates_of:
             own = {"rates_of": self.rates_of.stated()}
         elif self.at_own_rate(cell) and self.tuning:

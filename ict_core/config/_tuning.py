@@ -3,7 +3,7 @@
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -105,6 +105,11 @@ class StoredRates:
         of = self.content["arms"]
         return [{"stage": "tune", "model": m, "variant": v, **of[f"{m}/{v}"]} for m, v in arms]
 
+    def tuned(self, model: str) -> set[str]:
+        """The variants of a model that have a rate."""
+        arms = (arm.split("/") for arm in self.content["arms"])
+        return {variant for name, variant in arms if name == model}
+
     def stated(self) -> dict[str, str]:
         """What a manifest says of them."""
         return {"study": self.study, "sha256": self.sha256}
@@ -119,9 +124,15 @@ class Varied(Protocol):
     def factor(self) -> str | None: ...
 
 
-def tuned_as(variant: str, varied: Varied | None) -> str:
-    """The variant whose tuning gives a variant its rate: of a replica that which it trains again, else itself."""
-    return varied.of if varied is not None and varied.factor == "replica" else variant
+def tuned_as(variant: str, varied: Mapping[str, Varied], tuned: Container[str]) -> str:
+    """The variant whose tuning gives a variant its rate: itself, else the next tuned one of those that it varies.
+
+    ``varied`` has what each variant differs from, ``tuned`` those that were tuned. A variant without any is its own.
+    """
+    name = variant
+    while name not in tuned and name in varied and varied[name].factor is not None:
+        name = varied[name].of
+    return name if name in tuned else variant
 
 
 def at_rate(variant: str, rate: float) -> str:

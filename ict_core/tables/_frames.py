@@ -150,10 +150,11 @@ REMARK = (
 )
 
 
-def tuned_arms(rows: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> list[tuple[str, str]]:
-    """The (model, variant) whose tuning gives each row's variant its learning rate."""
+def tuned_arms(rows: pd.DataFrame, arms: Mapping[str, ArmVariation], tuning: pd.DataFrame) -> list[tuple[str, str]]:
+    """The (model, variant) whose tuning gives each row's variant its learning rate, of a frame ``records.TUNING``."""
     pairs = zip(rows["model"], rows["variant"], strict=True)
-    return [(model, tuned_as(variant, arms.get(variant))) for model, variant in pairs]
+    tuned = tuning.groupby("model")["variant"].agg(set)
+    return [(model, tuned_as(variant, arms, tuned.get(model, set()))) for model, variant in pairs]
 
 
 def gains(rows: pd.DataFrame) -> list[str]:

@@ -101,7 +101,7 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     positive = _of_all_arms(positive, settings.arms)
     for frame in (ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]], share, change, positive):
         arms = arms.merge(frame, on=_KEY, how="left")
-    return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned_arms(arms, settings.arms)])
+    return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned_arms(arms, settings.arms, tuning)])
 
 
 def _found(row: Mapping[Any, Any]) -> str:

@@ -40,6 +40,12 @@ def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, reference: str) -> p
     return numbers.assign(verdict=numbers["verdict"].fillna("reference"))
 
 
+def _borrowed(variant: str, tuned: str, settings: TableSettings) -> str:
+    """That a variant trains at the rate of the one that it varies; nothing of a replica, which is that one again."""
+    same = variant == tuned or settings.arms[variant].factor == "replica"
+    return "" if same else f"the rate of {tuned}"
+
+
 def rates_table(
     tuning: pd.DataFrame,
     levels: pd.DataFrame,
@@ -60,8 +66,12 @@ def rates_table(
     chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first()
     frames = [_numbers(*frames, reference).assign(rates=name) for name, frames in views.items()]
     numbers, said = pd.concat(frames, ignore_index=True), remarks(tuning)
-    arms = tuned_arms(numbers, settings.arms)
-    numbers = numbers.assign(rate=[chosen[arm] for arm in arms], remark=[said[arm] for arm in arms])
+    arms = tuned_arms(numbers, settings.arms, tuning)
+    numbers = numbers.assign(rate=[chosen[arm] for arm in arms])
+    numbers["remark"] = [
+        "; ".join(filter(None, (_borrowed(variant, arm[1], settings), said[arm])))
+        for variant, arm in zip(numbers["variant"], arms, strict=True)
+    ]
     numbers.loc[numbers["rates"] == SHARED, ["rate", "remark"]] = settings.recipe_rate, ""
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[columns]

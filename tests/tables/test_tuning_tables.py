@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 import table_frames as made
 
+from ict_core.evidence import ArmVariation
 from ict_core.statistics._schemas import CONTRASTS, LEVELS
 from ict_core.store.records import TUNING
 from ict_core.tables.rates import rates_table
@@ -62,6 +63,17 @@ def test_both_rates_stand_side_by_side_and_another_verdict_is_named():
     assert (second["own"], second["Δ own"]) == ("35.0 ± 10.0", "−5.0 ± 5.0")
     assert (second["shared"], second["Δ shared"], second["shared verdict"]) == ("10.0 ± 10.0", "−30.0 ± 5.0", "worse")
     assert table.numbers.query("rates == 'shared'")["rate"].unique().tolist() == [SETTINGS.recipe_rate]
+
+
+def test_a_variant_that_was_not_tuned_shows_the_rate_of_the_one_that_it_varies():
+    varied = ArmVariation("ict-10", "score", (("method.score", "js", "kl"),), 50)
+    settings = made.settings(variants=("grpo", "kl-10"), baselines=("grpo",), arms={"kl-10": varied})
+    level = made.levels(*(("tiny", v, "average", "pass@1", 0.4, 0.3, 0.5) for v in ("grpo", "kl-10")))
+    row = made.contrast("kl-10", "grpo", difference=0.0, low=-0.1, high=0.1)
+    pair = made.contrasts(row | {"verdict": "none seen", "p_adjusted": 0.9})
+    table = rates_table(TUNED, level, pair, level, pair, settings)
+    assert table.shown["own rate"].tolist() == ["0.0003", "0.0001"]
+    assert table.shown["remark"].tolist()[1] == "the rate of ict-10; the lowest tried"
 
 
 @pytest.mark.parametrize("table", [tuning_table, rates_table])

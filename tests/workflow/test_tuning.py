@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
 
-from ict_core.config import load_study
+from ict_core.config import Cell, load_study
 from ict_core.errors import UserError
 from ict_core.evidence import check_rewards
 from ict_core.store import StudyFiles, TrainFiles, hash_weights, read_manifest, write_manifest
@@ -176,6 +176,14 @@ def test_a_study_trains_at_the_stored_rates_and_holds_the_hash_of_their_file(rat
     made = read_manifest(rates.folder / own / "manifest.json")
     assert made["config"]["rates_of"] == stated and made["config"]["training"]["learning_rate"] == 4e-4
     assert "taken_over" not in made
+
+
+def test_a_variant_that_was_not_tuned_takes_the_rate_of_the_method_that_it_varies(rates):
+    study = load_study(taking(rates, ("[grpo, grpo-rerun]", "[grpo, grpo-random-reward]")))
+    assert study.rated_arms() == [("mini-xs", "grpo")]
+    assert study.training_of("mini-xs", "grpo-random-reward").learning_rate == 4e-4
+    resolved = study.resolve(Cell("mini-xs", "grpo-random-reward", 0))
+    assert resolved["rates_of"]["study"] == "tiny-rates" and resolved["training"]["learning_rate"] == 4e-4
 
 
 @pytest.mark.parametrize(
