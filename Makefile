@@ -22,7 +22,7 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce quick figures tokens reference test everything lint fast fuzz survive site lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive site lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -56,6 +56,9 @@ reproduce: env  ## run the study in miniature, say where tables, figures and rep
 	$(WITH) snakemake --report results/mini/report.html
 	@$(WITH) ict verify --against results/reference/mini || \
 	    { status=$$?; [ $$status = 1 ] && echo "This run and the stored one are not the same bytes, as listed above."; }
+
+same: reproduce  ## the same, and fail where a byte is not the stored one, as CI does at night
+	$(WITH) ict verify --against results/reference/mini
 
 quick: env  ## a first look: a study that decides nothing, from pretraining to its report
 	$(WITH) snakemake --cores all --configfile configs/studies/smoke.yaml
