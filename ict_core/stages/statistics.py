@@ -1,4 +1,4 @@
-"""Runs, levels, contrasts, second views, components and what is said of tokens: every number that is shown."""
+"""Runs, levels, contrasts, components and what is said of tokens: every number that is shown."""
 
 from pathlib import Path
 
@@ -44,13 +44,12 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     )
     reruns, per_base = settings.reruns(), settings.seeds_per_base
     averaged = study.averaged
-    analysis = analyse(scores, settings.variants, comparisons, generator(0, "second views"), reruns, per_base, averaged)
+    analysis = analyse(scores, settings.variants, comparisons, reruns, per_base, averaged)
     again, shared = study.frame("shared_rate_scores"), Analysis.empty()
     if len(again):
         base = scores[scores["variant"] == BASE]
-        draws = generator(0, "second views at the shared rate")
         both = pd.concat([base, again])
-        shared = analyse(both, settings.variants, comparisons, draws, reruns, per_base, averaged)
+        shared = analyse(both, settings.variants, comparisons, reruns, per_base, averaged)
     at_shared_rate = {SHARED_RATE + name: getattr(shared, name) for name in ("runs", "levels", "contrasts")}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])

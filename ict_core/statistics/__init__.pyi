@@ -39,7 +39,6 @@ from ._intervals import ratio_of_means as ratio_of_means
 from ._intervals import stratified_t as stratified_t
 from ._intervals import two_way as two_way
 from ._intervals import two_way_level as two_way_level
-from ._intervals import welch as welch
 from ._intervals import wilson as wilson
 from ._matching import matched_difference as matched_difference
 from ._metrics import Graded as Graded
@@ -56,8 +55,6 @@ from ._pairing import shares_kept as shares_kept
 from ._pairing import shown_variants as shown_variants
 from ._permutation import EXACT_PAIRS as EXACT_PAIRS
 from ._permutation import sign_flip as sign_flip
-from ._permutation import signed_rank as signed_rank
-from ._permutation import two_sample as two_sample
 from ._ranks import rank_frame as rank_frame
 from ._ranks import rank_intervals as rank_intervals
 from ._schemas import ALPHA as ALPHA
@@ -87,8 +84,3 @@ from ._schemas import STATISTICS as STATISTICS
 from ._schemas import VALIDITY as VALIDITY
 from ._schemas import VARIANTS as VARIANTS
 from ._schemas import Metric as Metric
-from ._views import Bootstrapped as Bootstrapped
-from ._views import crossed_bootstrap as crossed_bootstrap
-from ._views import interquartile_difference as interquartile_difference
-from ._views import probability_of_improvement as probability_of_improvement
-from ._views import stratified_bootstrap as stratified_bootstrap

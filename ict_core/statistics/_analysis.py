@@ -3,27 +3,24 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-import numpy as np
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics._arms import Arms, Shown, arms_of, check_samples, common_seeds, count_matrices, frame_of_arms
+from ict_core.statistics._arms import arms_of, check_samples, count_matrices, frame_of_arms
 from ict_core.statistics._contrasts import Comparisons, contrast_frame
 from ict_core.statistics._levels import component_frame, level_frame, sampling_of
 from ict_core.statistics._metrics import metrics_of
 from ict_core.statistics._pairing import shown_variants
-from ict_core.statistics._schemas import AVERAGE, BASE, STATISTICS, VIEWS
-from ict_core.statistics._views import Contrast, second_views
+from ict_core.statistics._schemas import BASE, STATISTICS
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """The frames of the statistics stage; their schemas stand in `schemas` under the same names."""
+    """The frames that are made from scores; `STATISTICS` has their schemas under the same names."""
 
     runs: pd.DataFrame
     levels: pd.DataFrame
     contrasts: pd.DataFrame
-    views: pd.DataFrame
     components: pd.DataFrame
 
     @classmethod
@@ -32,25 +29,10 @@ class Analysis:
         return cls(**{field.name: pd.DataFrame(columns=list(STATISTICS[field.name])) for field in fields(cls)})
 
 
-def _view_frame(
-    arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons, generator: np.random.Generator
-) -> pd.DataFrame:
-    """The second views of every declared contrast, on the average, of every model that ran both of its variants."""
-    rows = []
-    for model, variants in shown.items():
-        for variant, baseline, metric in comparisons.declared:
-            if {variant, baseline} <= set(variants):
-                pair = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
-                ours, theirs = (arm.of(AVERAGE) for arm in pair)
-                rows += second_views(Contrast(model, variant, baseline, metric), ours, theirs, generator)
-    return pd.DataFrame(rows, columns=list(VIEWS))
-
-
 def analyse(
     scores: pd.DataFrame,
     variants: Sequence[str],
     comparisons: Comparisons,
-    generator: np.random.Generator,
     reruns: Mapping[str, str] | None = None,
     seeds_per_base: int | None = None,
     averaged: Collection[str] | None = None,
@@ -91,6 +73,5 @@ def analyse(
         runs=frame_of_arms(arms),
         levels=level_frame(over_bases, shown, one_sample),
         contrasts=contrast_frame(over_bases, shown, comparisons),
-        views=_view_frame(over_bases, shown, comparisons, generator),
         components=component_frame(arms, sampling, shown, reruns or {}, seeds_per_base),
     )

@@ -117,21 +117,6 @@ def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return mean.rename("mean").to_frame().assign(low=interval.low, high=interval.high, seeds=seeds).reset_index()
 
 
-def welch(ours: Floats, theirs: Floats, level: float = LEVEL) -> Estimate:
-    """Ours minus theirs, shape (..., runs) each, as unpaired runs whose variances may differ (Welch 1947).
-
-    The numbers of `scipy.stats.ttest_ind`, but arms without spread up to rounding, or of one run, have no interval.
-    """
-    arms = [over_runs(runs, level) for runs in (ours, theirs)]
-    free = [runs.shape[-1] - 1 for runs in (ours, theirs)]
-    mean = arms[0].mean - arms[1].mean
-    if 0 in free:
-        return student(mean, np.nan, np.nan, level)
-    first, second = (np.nan_to_num(np.square(arm.se)) for arm in arms)
-    variance = first + second
-    return student(mean, variance, satterthwaite(variance, first**2 / free[0] + second**2 / free[1]), level)
-
-
 def ratio_of_means(ours: ArrayLike, theirs: ArrayLike, level: float = LEVEL) -> Estimate:
     """The mean of ours over the mean of theirs, one pair a training run, shape (runs,), with Fieller's (1954) limits.
 

@@ -56,11 +56,6 @@ CONTRASTS = {
     "seeds_needed_seen": "float",  # to find one as large as was seen
     "verdict": "str",  # one of deciding.VERDICTS
 }
-VIEWS = {
-    **_columns("str", "model", "variant", "baseline", "metric", "view"),
-    **_columns("float", "estimate", "low", "high", "p", "p_floor"),
-    "coverage": "float",  # of the view's nominal 95 % interval at so many seeds, as the calibration found it
-}
 SOURCES_OF_VARIANCE = ("seed", "problem", "seed x problem", "sampling")
 BASE_MODEL = "base model"  # a part of what lies between runs, told apart where several runs began with each base model
 RERUN = "rerun (within seed)"  # a part of the seed's, which no sum may count again; where a same-seed rerun was run
@@ -99,7 +94,6 @@ STATISTICS = {
     "runs": RUNS,
     "levels": LEVELS,
     "contrasts": CONTRASTS,
-    "views": VIEWS,
     "components": COMPONENTS,
     "ranks": RANKS,
     f"{SHARED_RATE}runs": RUNS,

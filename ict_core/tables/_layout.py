@@ -81,14 +81,6 @@ def p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else number(p, 3)
 
 
-def p_with_floor(p: float, floor: float) -> str:
-    """A p value with the smallest that its test can give: "0.250 (≥0.250)"; without a floor the p value alone."""
-    if math.isnan(p) or math.isnan(floor):
-        return p_value(p)
-    least = f"{floor:.1g}".replace("-", "−") if floor < 0.001 else number(floor, 3)
-    return f"{p_value(p)} (≥{least})"
-
-
 def whole_range(values: pd.Series, decimals: int = 0) -> str:
     """The mean of some runs with the least and the largest: "120 (100 to 130)"; a single number where all are equal."""
     mean, low, high = (number(float(v), decimals) for v in (values.mean(), values.min(), values.max()))

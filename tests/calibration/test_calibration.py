@@ -31,8 +31,8 @@ from ict_core.calibration.tables import table, tables
 from ict_core.errors import UserError
 from ict_core.statistics import calibrated, holm, seeds_needed
 from ict_core.statistics._deciding import detectable
-from ict_core.statistics._permutation import sign_flip_floor, two_sample_floor
-from ict_core.statistics.calibrated import coverage, stored
+from ict_core.statistics._permutation import sign_flip_floor
+from ict_core.statistics.calibrated import nearest, stored
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
 REPETITIONS = 1000
@@ -50,7 +50,7 @@ LEAST, MOST = 0.92 - 2.5 * binomial_error(0.92), 0.98 + 2.5 * binomial_error(0.9
 
 @pytest.mark.parametrize("size", BY_SIZE[:-1], ids=lambda s: s.name)  # the largest: below, in a small rerun
 def test_primary_methods_keep_their_word(size):
-    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, REPETITIONS, seed=11, popular=False))
+    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, REPETITIONS, seed=11, unsafe=False))
     intervals = frame[(frame["role"] == "primary") & (frame["nominal"] == 0.95)]
     found = set(intervals[["quantity", "method", "truth", "seeds"]].itertuples(index=False, name=None))
     primary = [("difference", "t over seeds", "these problems"), ("difference", "two-way", "new problems")]
@@ -78,19 +78,6 @@ def test_the_family_keeps_its_error():
     assert set(primary["method"]) == {"paired t, Holm", "sign-flip, Holm", "stratified t"}
     assert (primary["rate"] <= 0.05 + 3 * binomial_error(0.05, 600)).all(), primary.to_string()
     assert (frame.loc[frame["role"] == "unsafe", "rate"] > 0.2).all()
-
-
-def test_bootstraps_are_too_narrow_at_three_seeds():
-    size = SIZES[1]
-    frame = summarise(size, PLAIN, measure_pairs(size, PLAIN, 300, seed=11, seeds=(3,)))
-    unsafe = frame[(frame["role"] == "unsafe") & (frame["quantity"] == "difference")].set_index("method")["rate"]
-    assert set(unsafe.index) == {
-        "crossed bootstrap",
-        "bootstrap over seeds",
-        "bootstrap over problems",
-        "t over problems",
-    }
-    assert (unsafe < 0.88).all()
 
 
 def agrees_with_the_stored(frame):
@@ -143,9 +130,8 @@ def test_the_documentation_counts_seeds_as_the_library_does():
     needed = [int(seeds_needed(0.02, *given)) for given in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, 0.05 / 12))]
     words = " ".join(text.split())
     assert "needs {} such seeds ({} if a paired difference varies by 2 points), {} if".format(*needed) in words
-    for floor, name in ((sign_flip_floor, "sign-flip"), (lambda n: two_sample_floor(n, n), "permutation")):
-        shown = next(line for line in text.splitlines() if line.startswith(f"| {name}")).split("|")[2:-1]
-        assert [float(cell) for cell in shown] == pytest.approx([floor(n) for n in range(3, 11)], rel=0.08)
+    cells = next(line for line in text.splitlines() if line.startswith("| sign-flip, 2")).split("|")[2:-1]
+    assert [float(cell) for cell in cells] == pytest.approx([sign_flip_floor(n) for n in range(3, 11)], rel=0.08)
 
 
 def test_cells_are_in_the_order_of_seeds_with_dashes_for_gaps():
@@ -181,17 +167,12 @@ def test_the_smallest_p_is_holms():
     assert smallest_by_holm(p) == pytest.approx([holm(family).min() for family in p])
 
 
-def test_coverage_is_read_at_or_below(monkeypatch):
-    """Which row of the stored table is read; not whether its rate is right."""
-    frame = stored()
-    row = frame[(frame["case"] == "plain") & (frame["truth"] == "new problems") & (frame["method"] == "welch")]
-    rate = row.set_index(["size", "seeds"])["rate"]
-    assert coverage("welch", [30], 3) == rate["30 problems", 3]
-    assert coverage("welch", [499], 9) == rate["30 problems", 5]
-    assert coverage("welch", [4000], 30) == rate["1,319 problems", 10]
-    assert coverage("welch", [200, 50], 3) == rate["mini average", 3]
-    for unknown in (("welch", [29], 3), ("welch", [500], 2), ("welch", [100, 100], 3), ("sign-flip", [500], 3)):
-        assert np.isnan(coverage(*unknown))
+def test_the_nearest_rows_are_at_or_below_a_studys_size():
+    """Which rows of the stored table are read; not whether their rates are right."""
+    for problems, seeds, size, at in (([200, 50], 3, "mini average", 3), ([5000, 300], 12, "seven benchmarks", 10)):
+        rows = nearest(problems, seeds)
+        assert set(rows["size"]) == {size} and set(rows["seeds"]) == {at}
+    assert nearest([100, 100], 3).empty and nearest([200, 50], 2).empty
 
 
 def test_only_the_seed_counts():

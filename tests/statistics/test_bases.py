@@ -77,7 +77,7 @@ def test_an_analysis_is_over_base_models():
     bases = [untrained.assign(seed=number, correct=untrained["correct"] // (number + 1)) for number in range(3)]
     measured = pd.concat([measured[trained], *bases])
     comparisons = Comparisons(["grpo"], {("ict-10", "grpo", "pass@4"): "baselines"}, [], 0.02, 0.8)
-    analysis = analyse(measured, ["grpo", "ict-10"], comparisons, generator(0, "x"), seeds_per_base=2)
+    analysis = analyse(measured, ["grpo", "ict-10"], comparisons, seeds_per_base=2)
     assert set(analysis.levels["seeds"]) == {3} and set(analysis.contrasts["seeds"]) == {3}
     runs = analysis.runs[(analysis.runs["benchmark"] == "average") & (analysis.runs["metric"] == "pass@4")]
     assert len(runs[runs["variant"] == "grpo"]) == 6

@@ -1,6 +1,5 @@
 """Benchmarks without headroom stay outside of the average, whatever the trained models do there."""
 
-import numpy as np
 import pandas as pd
 import pytest
 import synthetic
@@ -38,7 +37,7 @@ def test_levels_and_contrasts_of_the_average_are_over_the_benchmarks_inside():
     scores = synthetic.scores(["tiny"], ["grpo", "ict-10"])
     inside = ["mini-word", "mini-aime23"]
     comparisons = Comparisons(("grpo",), {}, [], 0.02, 0.8)
-    made = analyse(scores, ["grpo", "ict-10"], comparisons, np.random.default_rng(0), averaged=inside)
+    made = analyse(scores, ["grpo", "ict-10"], comparisons, averaged=inside)
     share = scores.assign(value=scores["correct"] / scores["n"]).groupby(PER_PROBLEM)["value"].mean()
     by_run = share.unstack("benchmark")[inside].mean(axis=1)["tiny"]
     levels = made.levels.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index("variant")

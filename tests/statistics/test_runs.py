@@ -143,7 +143,7 @@ def test_base_goes_first_where_it_was_evaluated(scores):
 
 def test_a_variant_that_no_model_ran_is_named(scores):
     with pytest.raises(UserError, match="no run of stapo"):
-        analyse(scores, ["grpo", "stapo"], Comparisons(["grpo"], {}, [], 0.02, 0.8), np.random.default_rng(0))
+        analyse(scores, ["grpo", "stapo"], Comparisons(["grpo"], {}, [], 0.02, 0.8))
 
 
 def test_an_unknown_metric_is_refused(scores):

@@ -7,7 +7,6 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence import ArmVariation, token_frames
-from ict_core.seeding import generator
 from ict_core.statistics import SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, rank_frame
 from ict_core.statistics._schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
@@ -111,7 +110,7 @@ def shadow_row(**values):
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
     comparisons = Comparisons(list(baselines), dict.fromkeys(declared, "question"), VARIED, 0.02, 0.8)
-    found = analyse(scores, list(variants), comparisons, generator(0, "tables"))
+    found = analyse(scores, list(variants), comparisons)
     cells = cells_of(scores)
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
     log = synthetic.log(variants=variants, **study)

@@ -87,7 +87,7 @@ def test_samples_that_could_not_be_graded_are_told_with_every_table_whose_number
     ]
     before, after = made_of
     told = {name for name, table in after.items() if "notice" in table.numbers}
-    assert told == {"main", "contrasts", "views", "thresholds", "paper", "components"}  # no ablation is of grpo
+    assert told == {"main", "contrasts", "thresholds", "paper", "components"}  # no ablation is of grpo
     sentence = "5 of 34,320 samples could not be graded (timeout, memory, error) and enter no value: `tiny/grpo` 5."
     assert {name for name, table in after.items() if sentence in table.caption} == told
     for table in before.values():
