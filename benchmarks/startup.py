@@ -54,7 +54,6 @@ COMMANDS = {  # without its inputs; None where it has none, or asks for more tha
     "figure": "--name reward --stored x --results x",
     "paper-figures": "--stored x --results x --paper configs/paper.yaml",
     "claims": "--stored x --results x --claims configs/claims.yaml",
-    "notebook": None,
     "report": "--stored x --results x",
     "plan": None,
     "status": f"{STUDY} --results x",

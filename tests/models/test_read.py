@@ -187,10 +187,8 @@ ALLOWED = {
 
 
 def sources() -> list[Path]:
-    folders = ("ict_core", "workflow", "benchmarks", "notebooks", "scripts")
-    found = [
-        p for f in folders for p in (REPOSITORY / f).rglob("*") if p.suffix in (".py", ".smk", ".ipynb", ".sh", "")
-    ]
+    folders = ("ict_core", "workflow", "benchmarks", "scripts")
+    found = [p for f in folders for p in (REPOSITORY / f).rglob("*") if p.suffix in (".py", ".smk", ".sh", "")]
     return [REPOSITORY / "Snakefile", REPOSITORY / "Makefile", *(path for path in found if path.is_file())]
 
 

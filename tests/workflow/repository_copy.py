@@ -17,7 +17,6 @@ PARTS = [
     "profiles",
     "ict_core",
     "configs",
-    "notebooks",
     "requirements",
     "environment.yml",
     "pyproject.toml",
