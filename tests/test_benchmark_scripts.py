@@ -4,14 +4,12 @@ import ast
 import json
 import os
 import re
-import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from subcommands import SUBCOMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -104,8 +102,3 @@ def test_the_commands_that_are_quoted_are_what_their_scripts_take():
     assert len(commands) > 5
     done = python("-c", HELP, json.dumps(commands))
     assert done.returncode == 0, done.stderr[-3000:]
-
-
-def test_the_benchmark_of_starts_knows_every_subcommand(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    assert set(runpy.run_path(str(BENCHMARKS / "startup.py"))["COMMANDS"]) == set(SUBCOMMANDS)
