@@ -21,7 +21,6 @@ WITHOUT_LINES = (
     "purity",
     "overlap",
     "single_logit",
-    "single_logit_size",
     "ablations",
     "stability",
     "bench",
@@ -77,8 +76,6 @@ def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions()
         "length": ("log",),
         "stability": ("stability",),
         "bench": ("contrasts", "ranks"),
-        "single_logit_size": ("quantities", "single_logit", "single_logit_bins"),
-        "update_prediction": ("quantities", "agreement", "agreement_means"),
     }
     assert all(entry.title and entry == import_module(f"ict_core.figures.{n}").FIGURE for n, entry in FIGURES.items())
     assert {n for n, e in FIGURES.items() if e.settings} == {
