@@ -337,7 +337,7 @@ def regrade(
 
 @command("statistics", portable=True, writes="results")
 def statistics(stored: Stored, results: Results, claims: Given) -> None:
-    """Compute runs, levels, contrasts, second views, components and what is said of tokens."""
+    """Compute runs, levels, contrasts, components and what is said of tokens."""
     from ict_core.stages import statistics
 
     statistics.run(stored, results, claims)
@@ -361,7 +361,7 @@ def figure(stored: Stored, results: Results, name: Name) -> None:
 
 @command("paper-figures", portable=True, writes="results")
 def paper_figures(stored: Stored, results: Results, paper: Given) -> None:
-    """Make the paper's figures and tables, by the paper's numbers."""
+    """Make the paper's figures, by the paper's numbers."""
     from ict_core.stages import paper_figures as stage
 
     stage.run(stored, results, paper)

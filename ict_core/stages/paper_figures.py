@@ -1,4 +1,4 @@
-"""The paper's figures and tables by the paper's numbers."""
+"""The paper's figures by the paper's numbers."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
 from ._build import build_tables as build_tables
-from ._frames import Figures as Figures
 from ._frames import Paper as Paper
 from ._frames import TableSettings as TableSettings
 from ._frames import read_paper as read_paper

@@ -29,7 +29,7 @@ from ict_core.calibration.measure import (
 )
 from ict_core.calibration.tables import table, tables
 from ict_core.errors import UserError
-from ict_core.statistics import calibrated, holm, seeds_needed
+from ict_core.statistics import holm, seeds_needed
 from ict_core.statistics._deciding import detectable
 from ict_core.statistics._permutation import sign_flip_floor
 from ict_core.statistics.calibrated import nearest, stored
@@ -200,19 +200,6 @@ def test_the_command_writes_what_it_measured(tmp_path, monkeypatch, capsys):
 def test_refuses_too_few_repetitions():
     with pytest.raises(UserError, match="100 or more"):
         calibrate(99)
-
-
-def test_a_missing_or_foreign_table_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(calibrated, "FILE", tmp_path / "calibration.csv")
-    for text in (None, "size,rate\n"):
-        if text:
-            (tmp_path / "calibration.csv").write_text(text)
-        stored.cache_clear()
-        with pytest.raises(UserError, match="run python -m ict_core.calibration.measure"):
-            stored()
-    monkeypatch.undo()
-    stored.cache_clear()
-    assert len(stored()) > 0
 
 
 def test_the_margin_is_the_studys_default():

@@ -1,55 +1,11 @@
-"""The paper's figures and tables, by its numbers."""
-
-from pathlib import Path
+"""The paper's figures, by its numbers."""
 
 import pandas as pd
 import pytest
 
 from ict_core.figures import split
 from ict_core.report import PAPER_FIGURES
-from ict_core.report._paper import PAPER_TABLES, _missing, _table
 from ict_core.store._layout import PAPER_FIGURES as NAMES
-from ict_core.tables import read_paper
-
-PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
-MIRRORS = {"mini-word": "GSM8K", "mini-symbolic": "MATH-500"}
-
-
-def levels():
-    rows = [
-        ("tiny", variant, benchmark, metric, mean + more, mean + more - 0.01, mean + more + 0.01)
-        for variant, mean in (("base", 0.1), ("grpo", 0.2), ("ict-10", 0.3))
-        for benchmark in (*MIRRORS, "average")
-        for metric, more in (("pass@1", 0.0), ("pass@4", 0.4), ("total", 0.2))
-    ]
-    return pd.DataFrame(rows, columns=["model", "variant", "benchmark", "metric", "mean", "low", "high"])
-
-
-def lines(name):
-    table = next(table for table in PAPER_TABLES if table.name == name)
-    return _table(table, levels(), MIRRORS, PAPER).splitlines()
-
-
-def test_table_1_has_a_column_a_benchmark_and_the_papers_averages_by_hand():
-    shown = lines("Table 1")
-    assert shown[0] == "| model | method | mini-word (GSM8K) | mini-symbolic (MATH-500) | average |"
-    cell = "10.0 ± 1.0 / 50.0 ± 1.0 / 30.0 ± 1.0"
-    assert shown[2] == f"| tiny | `base` | {cell} | {cell} | {cell} |"
-    assert "| the paper, 1.5B | `ict-10` | — | — | 21.93 / 36.53 / 29.23 |" in shown
-    assert len(shown) == 2 + 3 + 3 * 5  # what was run, and three sizes of the paper
-
-
-def test_the_ablation_of_the_share_is_on_the_stand_in_of_gsm8k_beside_the_papers():
-    shown = lines("Ablation of the share")
-    assert shown[0] == "| model | method | mini-word (GSM8K) |"
-    assert shown[3] == "| tiny | `grpo` | 20.0 ± 1.0 / 60.0 ± 1.0 |"
-    assert "| the paper, 1.5B | `random-10` | 63.65 / — |" in shown
-
-
-def test_what_a_study_has_not_run_is_named():
-    assert _missing(("grpo", "frequent-90"), {"grpo"}) == "Without `frequent-90`: not run in this study.\n"
-    assert _missing(("grpo",), {"grpo"}) == ""
-    assert lines("Ablation of the warm-up") == []
 
 
 def test_every_figure_that_the_paper_draws_from_data_is_there():

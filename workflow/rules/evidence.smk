@@ -98,10 +98,10 @@ for figure in FIGURES:
             "ict figure --name {params.figure:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
 
-# The paper's own figures and tables, by its numbers, of every study that has their arms.
+# The paper's own figures, by its numbers, of every study that has their arms.
 rule paper_figures:
     input:
-        frames(["scores", "log", "levels", "quantities", "quantity_means", "curves"]),
+        frames(["scores", "log", "quantities", "quantity_means", "curves"]),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
         paper=own("configs/paper.yaml"),
