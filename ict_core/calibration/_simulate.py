@@ -138,8 +138,8 @@ def run_effect_sd(size: Size, case: Case) -> float:
 
 def level_on_new_problems(size: Size, case: Case, arm: SimulatedArm) -> float:
     """An arm's mean score over new runs and new problems, by quadrature (error below 1e-6), a share."""
-    own = case.problem_effect_sd if arm.specific else 0.0
-    sd = float(np.hypot(case.difficulty_sd, own))
+    specific = case.problem_effect_sd if arm.specific else 0.0
+    sd = float(np.hypot(case.difficulty_sd, specific))
     at = np.array(intercepts(size, case)) + arm.shift
     effect = run_effect_sd(size, case)
     return float(_normal_mean(lambda z: _over_runs(at[:, None] + z, effect, case), sd).mean())
@@ -170,9 +170,9 @@ def draw(
         raise UserError(f"a simulation needs arms, runs and repetitions: {len(arms)}, {runs}, {repetitions}")
     sd = run_effect_sd(size, case)
     common = generator.normal(size=(repetitions, 1, runs))  # equal places of two arms are paired
-    own = generator.normal(size=(repetitions, len(arms), runs))
-    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * own)
-    effects = effects - case.depth * (generator.random(own.shape) < case.collapsing)
+    alone = generator.normal(size=(repetitions, len(arms), runs))
+    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * alone)
+    effects = effects - case.depth * (generator.random(alone.shape) < case.collapsing)
     curve = _over_runs(GRID, sd, case)
     own_sd = np.array([case.problem_effect_sd if a.specific else 0.0 for a in arms])[:, None]
     shifts = np.array([a.shift for a in arms])[:, None]

@@ -125,10 +125,10 @@ def _studies(
         count = min(at_once, repetitions - start)
         runs = _runs(case, arms, gaining, count * seeds, rng)
         frames = LedgerFrames(runs, _quantities(claims, arms, count * seeds, rng), mirrors, none_lost)
-        known = [drawable(claim, frames) for claim in claims]
+        drawables = [drawable(claim, frames) for claim in claims]
         for study in range(count):
-            drawn = of_seeds(known, np.arange(study * seeds, (study + 1) * seeds, dtype=np.float64), MARGIN)
-            yield {name: told.finding for name, told in drawn.items()}
+            drawn = of_seeds(drawables, np.arange(study * seeds, (study + 1) * seeds, dtype=np.float64), MARGIN)
+            yield {name: claim.finding for name, claim in drawn.items()}
 
 
 def measure(
@@ -147,10 +147,12 @@ def measure(
     truths = {name: _truth(by_id[name], case.gain, gaining) for name in studies[0]}
     rows = []
     for family, names in families.items():
-        questions = {WRONG: [float(any(_wrong(told[name], truths[name]) for name in names)) for told in studies]}
+        questions = {
+            WRONG: [float(any(_wrong(findings[name], truths[name]) for name in names)) for findings in studies]
+        }
         true = [name for name in names if truths[name] > 0]
         if true:
-            questions[RIGHT] = [float(np.mean([told[name] == BETTER for name in true])) for told in studies]
+            questions[RIGHT] = [float(np.mean([findings[name] == BETTER for name in true])) for findings in studies]
         for question, outcomes in questions.items():
             values = np.asarray(outcomes, dtype=np.float64)
             error = float(values.std() / np.sqrt(len(values)))
@@ -189,8 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     frame = calibrate(read_claims(given.claims), given.repetitions, given.seed)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(given.out, index=False, float_format="%.5f", lineterminator="\n")
-    shown = frame[frame["family"] == WHOLE]
-    sys.stdout.write(f"{shown.to_string(index=False)}\n")
+    rows_of_all = frame[frame["family"] == WHOLE]
+    sys.stdout.write(f"{rows_of_all.to_string(index=False)}\n")
     sys.stdout.write(f"{len(frame)} rows in {given.out}, {time.monotonic() - start:.0f} s\n")
     return 0
 

@@ -272,8 +272,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     frame.to_csv(given.out, index=False, float_format="%.5f", lineterminator="\n")
     broken = frame[(frame["role"] == PRIMARY) & (frame["verdict"] == "does not")]
-    shown = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
-    sys.stdout.write(f"{shown.to_string(index=False) if len(shown) else 'every primary method keeps its word'}\n")
+    rows_to_print = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
+    sys.stdout.write(
+        f"{rows_to_print.to_string(index=False) if len(rows_to_print) else 'every primary method keeps its word'}\n"
+    )
     sys.stdout.write(f"{len(frame)} rows in {given.out}, {time.monotonic() - start:.0f} s\n")
     return 0
 

@@ -83,8 +83,8 @@ def ledger_tables(frame: pd.DataFrame) -> dict[str, str]:
 
 def main() -> int:
     """Print the stored calibrations' tables."""
-    shown = tables(stored()) | ledger_tables(ledger.stored())
-    sys.stdout.write("\n\n".join(f"{caption}:\n\n{text}" for caption, text in shown.items()) + "\n")
+    texts_by_caption = tables(stored()) | ledger_tables(ledger.stored())
+    sys.stdout.write("\n\n".join(f"{caption}:\n\n{text}" for caption, text in texts_by_caption.items()) + "\n")
     return 0
 
 

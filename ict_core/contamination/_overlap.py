@@ -65,7 +65,10 @@ def overlapping(questions: Sequence[str], training: Iterable[str]) -> list[bool 
     times: Counter[tuple[str, ...]] = Counter()
     for question in map(words, training):
         times.update(gram for size in sizes for gram in _ngrams(question, size) if gram in wanted)
-    return [None if own is None else any(0 < times[gram] <= COMMON for gram in own) for own in grams]
+    return [
+        None if grams_of_one is None else any(0 < times[gram] <= COMMON for gram in grams_of_one)
+        for grams_of_one in grams
+    ]
 
 
 def shingles(question: str) -> frozenset[str]:
@@ -149,13 +152,13 @@ def audit(
     exact = {tokens(question) for question in questions}
     wording = {but_for_numbers(question) for question in questions}
     shared = overlapping([one.question for one in ours], questions)
-    whole = pd.Series([(one.benchmark, tokens(one.question), *map(tokens, one.options)) for one in ours])
+    texts = pd.Series([(one.benchmark, tokens(one.question), *map(tokens, one.options)) for one in ours])
     flags = pd.DataFrame(
         {
             "benchmark": [one.benchmark for one in ours],
             "problem": [one.problem for one in ours],
             "problems": True,
-            "repeated": whole.duplicated(),
+            "repeated": texts.duplicated(),
             "exact": [tokens(one.question) in exact for one in ours],
             "ngram": [shares is True for shares in shared],
             "short": [shares is None for shares in shared],

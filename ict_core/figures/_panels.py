@@ -178,23 +178,23 @@ def draw_note(figure: Figure, note: str) -> None:
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(note, int(width * NOTE_CHARACTERS))
     extra = NOTE_LINE * len(lines) + 0.05
-    whole = height + extra
-    figure.set_size_inches(width, whole)
+    total = height + extra
+    figure.set_size_inches(width, total)
     looks: dict[str, Any] = {"size": 6, "color": "#555555", "linespacing": 1.1, "in_layout": False}
-    figure.text(0.5, 0.03 / whole, "\n".join(lines), ha="center", va="bottom", **looks)
+    figure.text(0.5, 0.03 / total, "\n".join(lines), ha="center", va="bottom", **looks)
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(rect=(0.0, extra / whole, 1.0, height / whole))
+        engine.set(rect=(0.0, extra / total, 1.0, height / total))
     for legend in figure.legends:  # pinned to the figure's lower edge, not to the layout's
         legend.borderaxespad += 72 * extra / legend.prop.get_size_in_points()
 
 
 def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
     """The wanted variants that the frame has, in the wanted order; a UserError if it has none of them."""
-    shown = [v for v in variants if (frame["variant"] == v).any()]
-    if not shown:
+    arms = [v for v in variants if (frame["variant"] == v).any()]
+    if not arms:
         raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
-    return shown
+    return arms
 
 
 def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -225,12 +225,12 @@ def training_curves(
     Curves are each variant's mean over seeds, in a band from lowest to highest, after a centred moving mean over
     `window` steps. A step at which a seed has no value is a gap, because a mean over the other seeds would jump.
     """
-    shown = present(log, variants)
-    models = titles(log, shown)
-    figure, axes = grid(len(names), list(models.values()), shown, height=height)
+    arms = present(log, variants)
+    models = titles(log, arms)
+    figure, axes = grid(len(names), list(models.values()), arms, height=height)
     for row, (column, name) in zip(axes, names.items(), strict=True):
         for axis, model in zip(row, models, strict=True):
-            for variant in shown:
+            for variant in arms:
                 chosen = log[(log["model"] == model) & (log["variant"] == variant)]
                 raw = chosen.pivot(index="step", columns="seed", values=column)
                 smooth = raw.rolling(window, center=True, min_periods=1).mean().where(raw.notna())

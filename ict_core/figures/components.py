@@ -62,22 +62,22 @@ def draw(components: pd.DataFrame, variants: Sequence[str]) -> Figure:
     unknown = set(rows["source"]) - {*_SOURCES, RERUN}
     if unknown:
         raise UserError(f"components: unknown sources {sorted(unknown)}; allowed: {', '.join((*_SOURCES, RERUN))}")
-    shown = present(rows, [BASE, *(v for v in variants if v != BASE)])
+    arms = present(rows, [BASE, *(v for v in variants if v != BASE)])
     models = [str(model) for model in rows["model"].unique()]
-    figure, axes = row_panels(len(PASS_METRICS), models, [label(v) for v in shown], sharex="all")
+    figure, axes = row_panels(len(PASS_METRICS), models, [label(v) for v in arms], sharex="all")
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, model in zip(row, models, strict=True):
             panel = rows[(rows["model"] == model) & (rows["metric"] == metric)]
-            for height, variant in enumerate(shown):
+            for height, variant in enumerate(arms):
                 _draw_bar(axis, height, panel[panel["variant"] == variant].set_index("source")["contribution"])
         row[0].set_ylabel(metric)
     for axis in axes[-1]:
         axis.set_xlim(0, axis.get_xlim()[1])
         axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_xlabel("Standard error (points)")
-    known = set(rows["source"])
-    entries = [Patch(color=COLOURS[s], label=NAMES[s]) for s in _SOURCES if s in known or s != BASE_MODEL]
-    if RERUN in known:
+    present_sources = set(rows["source"])
+    entries = [Patch(color=COLOURS[s], label=NAMES[s]) for s in _SOURCES if s in present_sources or s != BASE_MODEL]
+    if RERUN in present_sources:
         entries.append(Patch(facecolor=COLOURS["seed"], label="of these, the same seed again", **_RERUN))
     columns = 4 if len(models) > 1 else 2
     figure.legend(handles=entries, loc="outside lower center", ncols=columns, columnspacing=1.4)

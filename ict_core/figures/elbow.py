@@ -47,14 +47,14 @@ def draw(quantities: pd.DataFrame, curves: pd.DataFrame, variants: Sequence[str]
     present(quantities, variants)
     if not curves["variant"].isin(list(variants)).any():
         return sentence("No tokens were sampled at a step at which a rule selects.")
-    shown = present(curves, variants)
-    models = titles(curves, shown)
+    arms = present(curves, variants)
+    models = titles(curves, arms)
     elbows = quantities[quantities["quantity"] == "elbow"]
-    figure, axes = grid(1, list(models.values()), shown, marks="open", height=2.3)
+    figure, axes = grid(1, list(models.values()), arms, marks="open", height=2.3)
     for axis, model in zip(axes[0], models, strict=True):
         axis.axvline(PAPER, **GUIDE)
         axis.text(PAPER + 1.5, 0.985, "paper: 10 %", transform=axis.get_xaxis_transform(), va="top", size=6)
-        _draw_model(axis, curves[curves["model"] == model], elbows[elbows["model"] == model], shown)
+        _draw_model(axis, curves[curves["model"] == model], elbows[elbows["model"] == model], arms)
         axis.set_xlim(0, 100)
         axis.set_xlabel("Tokens, from high to low $u$ (%)")
     axes[0, 0].set_ylim(0, axes[0, 0].get_ylim()[1])

@@ -54,12 +54,12 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> F
     levels, runs = _passes(levels), _passes(runs)
     if runs.empty:
         raise UserError(f"runs: no pass@k of the benchmark {AVERAGE!r}; run the statistics stage again")
-    shown = present(runs, [BASE, *(v for v in variants if v != BASE)])
-    models, ks = titles(runs, shown), sorted(runs["k"].unique())
-    figure, axes = grid(1, list(models.values()), shown, marks="filled")
+    arms = present(runs, [BASE, *(v for v in variants if v != BASE)])
+    models, ks = titles(runs, arms), sorted(runs["k"].unique())
+    figure, axes = grid(1, list(models.values()), arms, marks="filled")
     for axis, model in zip(axes[0], models, strict=True):
         axis.set_xscale("log", base=2)
-        _draw_model(axis, levels[levels["model"] == model], runs[runs["model"] == model], shown)
+        _draw_model(axis, levels[levels["model"] == model], runs[runs["model"] == model], arms)
         axis.set_xticks(ks, [str(k) for k in ks])
         axis.set_xlabel("Samples $k$")
     axes[0, 0].set_ylabel("pass@$k$ (%), average\nover the benchmarks")

@@ -59,14 +59,14 @@ def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
     selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]
     if selecting.empty:
         return sentence("No tokens were sampled at a step at which a rule selects.")
-    shown, models = present(selecting, variants), list(selecting["model"].unique())
+    arms, models = present(selecting, variants), list(selecting["model"].unique())
     columns = [(model, kept, name) for model in models for kept, name in SETS]
     width = figure_width(len(models))
     side = min(LARGEST, (width - 1.35) / len(columns))
     norm, image = LogNorm(LEAST, 1.0, clip=True), None
-    figure = Figure(figsize=(width, len(shown) * (side + 0.08) + 0.75), layout="constrained")
-    axes = figure.subplots(len(shown), len(columns), squeeze=False, sharex=True, sharey=True)
-    for row, variant in zip(axes, shown, strict=True):
+    figure = Figure(figsize=(width, len(arms) * (side + 0.08) + 0.75), layout="constrained")
+    axes = figure.subplots(len(arms), len(columns), squeeze=False, sharex=True, sharey=True)
+    for row, variant in zip(axes, arms, strict=True):
         for axis, (model, kept, name) in zip(row, columns, strict=True):
             cell = (selecting["model"] == model) & (selecting["variant"] == variant) & (selecting["kept"] == kept)
             image = _density(axis, selecting[cell], name, norm, side > WIDE) or image
@@ -78,6 +78,6 @@ def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
     for axis in axes[-1]:
         axis.set_xlabel(r"$\pi$")
     if image is not None:
-        bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 3.0 / (len(shown) * side)), aspect=25, pad=0.02)
+        bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 3.0 / (len(arms) * side)), aspect=25, pad=0.02)
         bar.set_label("Share of the panel's tokens")
     return figure

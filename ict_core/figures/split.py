@@ -18,13 +18,13 @@ def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Seque
     The interval is that of the share, carried over to the ratio; the dotted lines are the paper's ratios.
     """
     rows, means = (f[f["quantity"] == "high_entropy_share_of_kept"] for f in (quantities, quantity_means))
-    shown = present(rows, variants)
+    arms = present(rows, variants)
     models = list(rows["model"].unique())
-    figure = Figure(figsize=(COLUMN_WIDTH, 0.7 + 0.3 * len(models) * len(shown)), layout="constrained")
+    figure = Figure(figsize=(COLUMN_WIDTH, 0.7 + 0.3 * len(models) * len(arms)), layout="constrained")
     axis = figure.subplots()
     names: list[str] = []
     for model in models:
-        for variant in shown:
+        for variant in arms:
             shares = rows[(rows["model"] == model) & (rows["variant"] == variant)]["value"].dropna().to_numpy()
             if not shares.size:
                 continue

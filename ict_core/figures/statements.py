@@ -51,13 +51,13 @@ STATEMENTS = {
 
 def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw each run's value of every statement, with a t interval over the seeds."""
-    shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
+    arms, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     limits = limits_by(quantity_means, ["model", "variant", "quantity"])
-    figure, panels = variant_panels(models, shown, [s.title for s in STATEMENTS.values()], LINE)
+    figure, panels = variant_panels(models, arms, [s.title for s in STATEMENTS.values()], LINE)
     for model, axes in panels.items():
         for axis, (quantity, statement) in zip(axes, STATEMENTS.items(), strict=True):
             rows = quantities[(quantities["model"] == model) & (quantities["quantity"] == quantity)]
-            for height, variant in enumerate(shown):
+            for height, variant in enumerate(arms):
                 if (model, variant, quantity) in limits:
                     runs = rows.loc[rows["variant"] == variant, "value"]
                     draw_seeds(axis, height, runs, limits[model, variant, quantity], variant)

@@ -40,18 +40,18 @@ def _draw(axis: Axes, means: pd.DataFrame, rules: Sequence[str], chance: float |
 
 def draw(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Figure:
     """Draw the quantities of :data:`PANELS` of every rule."""
-    shown = present(quantity_means, rules)
+    drawn = present(quantity_means, rules)
     models = list(quantity_means["model"].unique())
-    figure, panels = variant_panels(models, shown, list(PANELS.values()), LINE)
+    figure, panels = variant_panels(models, drawn, list(PANELS.values()), LINE)
     for model, axes in panels.items():
         of_model = quantity_means[quantity_means["model"] == model]
         for axis, quantity in zip(axes, PANELS, strict=True):
             means = of_model[of_model["quantity"] == quantity]
             chance = CHANCE.get(quantity)
-            if quantity in ALL and (whole := means[means["variant"] == "grpo"]["mean"]).size:
-                chance = 100 * float(whole.iloc[0])
+            if quantity in ALL and (of_all := means[means["variant"] == "grpo"]["mean"]).size:
+                chance = 100 * float(of_all.iloc[0])
             if means["mean"].notna().any():
-                _draw(axis, means, shown, chance)
+                _draw(axis, means, drawn, chance)
             else:
                 axis.text(0.5, 0.5, "no prompt has right\nand wrong answers", transform=axis.transAxes, ha="center")
                 axis.set_xticks([])

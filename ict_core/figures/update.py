@@ -52,18 +52,18 @@ def draw(
     variants: Sequence[str],
 ) -> Figure:
     """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds."""
-    shown, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
-    values = agreement[agreement["variant"].isin(shown)]
+    arms, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
+    values = agreement[agreement["variant"].isin(arms)]
     if values.empty:
         return sentence("No token was sampled before and after an update at which a rule selects.")
     arm = ["model", "variant", "set", "regime"]
     limits = limits_by(agreement_means, [*arm, "measure"])
-    figure, panels = variant_panels(models, shown, [panel.title for panel in PANELS], LINE)
+    figure, panels = variant_panels(models, arms, [panel.title for panel in PANELS], LINE)
     for model, axes in panels.items():
         for axis, (_, measure, regime) in zip(axes, PANELS, strict=True):
             rows = values[values["measure"] == measure].sort_values("seed")
             runs = {key: group["value"] for key, group in rows.groupby(arm)}
-            for height, variant in enumerate(shown):
+            for height, variant in enumerate(arms):
                 for name, side in (("kept", -SIDE), ("dropped", SIDE)):
                     key = (model, variant, name, regime)
                     if key in runs:

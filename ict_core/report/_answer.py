@@ -74,13 +74,13 @@ def answer(
         for variant in (BASE, *settings.variants):
             if (model, variant, PASS_METRICS[0]) not in level or variant in controls:
                 continue
-            shown = [_interval(level[model, variant, metric], "mean") for metric in PASS_METRICS]
+            intervals = [_interval(level[model, variant, metric], "mean") for metric in PASS_METRICS]
             found = contrast.get((model, variant, _COMPARED))
             gain, low, high = (level[model, variant, _COMPARED][limit] for limit in GAIN)
             against = [_interval(found, "difference"), in_words(found, settings.margin)] if found else [NONE, NONE]
             if found and model in unfit and variant not in gated:
                 against[1] = NOT_TESTABLE
-            rows.append([model, f"`{variant}`", *shown, percent_interval(gain, low, high, signed=True), *against])
+            rows.append([model, f"`{variant}`", *intervals, percent_interval(gain, low, high, signed=True), *against])
     heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
@@ -110,20 +110,20 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
     ]
     missing = [f"{row['gate']} ({row['because']})" for row in gates if row["outcome"] == NOT_MEASURED]
     if faults:
-        told = f"**This study cannot tell, because** {'; '.join(faults)}. Its comparisons of rules are {NOT_TESTABLE}."
+        text = f"**This study cannot tell, because** {'; '.join(faults)}. Its comparisons of rules are {NOT_TESTABLE}."
     elif missing:
-        told = "**Whether this study can tell is not measured in full.**"
+        text = "**Whether this study can tell is not measured in full.**"
     else:
-        told = "**This study can tell: every gate of its validity is passed.**"
-    told += f" Not measured: {', '.join(missing)}." if missing else ""
+        text = "**This study can tell: every gate of its validity is passed.**"
+    text += f" Not measured: {', '.join(missing)}." if missing else ""
     for row in validity[validity["gate"] == DECLARED].to_dict("records"):
         when = f"**{row['outcome']}**" if row["outcome"] == AFTER else row["outcome"]
-        told += f" When gates and claims were declared: {when} ({row['because']})."
+        text += f" When gates and claims were declared: {when} ({row['because']})."
     rows = [
         [row["gate"], row["model"] or NONE, row["of"], value, row["asked"], row["outcome"]]
         for row, value in zip(gates, values, strict=True)
     ]
-    return [f"{told}\n", markdown_table(["gate", "model", "of", "value", "asked", "outcome"], rows)]
+    return [f"{text}\n", markdown_table(["gate", "model", "of", "value", "asked", "outcome"], rows)]
 
 
 def _of_rates(tuning: pd.DataFrame) -> list[str]:
@@ -132,8 +132,8 @@ def _of_rates(tuning: pd.DataFrame) -> list[str]:
     for (model, variant), remark in remarks(tuning).items():
         if remark:
             said.setdefault(remark, []).append(f"`{variant}` ({model})")
-    told = "; ".join(f"{remark}: {', '.join(arms)}" for remark, arms in said.items())
-    return [f"Own learning rates: {told}.\n"] if told else []
+    text = "; ".join(f"{remark}: {', '.join(arms)}" for remark, arms in said.items())
+    return [f"Own learning rates: {text}.\n"] if text else []
 
 
 def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) -> list[str]:
@@ -141,26 +141,26 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
 
     Beside each count stands the gain that would have been found.
     """
-    told = []
+    text = []
     for family, of in ((OVER_BASELINE, f"rules against `{reference}`"), (OVER_CONTROLS, "comparisons with a control")):
-        own = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
-        better = [claim["id"] for claim in own if claim["verdict"] == SUPPORTED]
-        worse = [c for c in own if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
-        gated = sum(claim["verdict"] == NOT_TESTABLE for claim in own)
+        tested = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
+        better = [claim["id"] for claim in tested if claim["verdict"] == SUPPORTED]
+        worse = [c for c in tested if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
+        gated = sum(claim["verdict"] == NOT_TESTABLE for claim in tested)
         rules = dict.fromkeys(f"`{claim.split('-over-')[0]}`" for claim in better)
         names = f" ({', '.join(rules)})" if better else ""
-        told.append(
-            f"**{len(own)} {of}: {len(better)} found better{names}, {len(worse)} found worse"
+        text.append(
+            f"**{len(tested)} {of}: {len(better)} found better{names}, {len(worse)} found worse"
             f"{f', {gated} {NOT_TESTABLE}' if gated else ''}.**"
         )
-        smallest = sorted(claim["detectable"] for claim in own if claim["detectable"] is not None)
+        smallest = sorted(claim["detectable"] for claim in tested if claim["detectable"] is not None)
         if smallest:
-            told.append(
+            text.append(
                 "The smallest gain that the first step of Holm's correction would find with a power of "
                 f"{100 * power:g} % is {percent(median(smallest))} points in the median ({percent(smallest[0])} to "
                 f"{percent(smallest[-1])})."
             )
-    return [f"{' '.join(told)} The rest is undecided, or equivalent within the margin.\n"]
+    return [f"{' '.join(text)} The rest is undecided, or equivalent within the margin.\n"]
 
 
 def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:

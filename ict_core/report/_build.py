@@ -83,29 +83,29 @@ def overview(
 
 
 def _main_figure(name: str) -> str:
-    shown = FIGURES[name]
-    return f"![{shown.title}]({StudyFiles(Path()).figure(name, 'png').as_posix()})\n\n{shown.caption}\n"
+    figure = FIGURES[name]
+    return f"![{figure.title}]({StudyFiles(Path()).figure(name, 'png').as_posix()})\n\n{figure.caption}\n"
 
 
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
-    whole = settings.whole
+    config = settings.whole
     trained = compute[compute["stage"] == "train"]
-    tuned = trained["seed"].isin((whole.get("tuning") or {}).get("seeds", []))
+    tuned = trained["seed"].isin((config.get("tuning") or {}).get("seeds", []))
     shared = trained["variant"].map(lambda variant: rate_of(variant)[1] is not None) & ~tuned
     apart = (
         f" ({tuned.sum()} of them to choose learning rates by, {shared.sum()} at the rate that all share)"
         if tuned.any()
         else ""
     )
-    blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in whole["grid"]]
-    sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in whole["benchmarks"])
+    blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in config["grid"]]
+    sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in config["benchmarks"])
     commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
     mixed = mixture_note(manifest)
     lines = [
         markdown_table(["models", "methods", "seeds"], blocks),
-        f"{len(trained)} training runs{apart} of {whole['training']['steps']} optimiser steps on "
+        f"{len(trained)} training runs{apart} of {config['training']['steps']} optimiser steps on "
         f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
-        f"benchmarks with {whole['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
+        f"benchmarks with {config['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
         f"**{mixed}**\n" if mixed else "",
     ]
@@ -171,11 +171,11 @@ def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
 
 
 def _assumed(settings: Settings) -> str:
-    whole = settings.whole
+    config = settings.whole
     parts = ("training", "evaluation", "evidence")
-    rows = [(f"{part}.{key}", value) for part in parts for key, value in whole[part].items()]
+    rows = [(f"{part}.{key}", value) for part in parts for key, value in config[part].items()]
     for name in settings.variants:
-        values = ", ".join(f"{key} {value}" for key, value in whole["methods"][name].items())
+        values = ", ".join(f"{key} {value}" for key, value in config["methods"][name].items())
         rows.append((f"methods/{name}", values))
     return markdown_table(["key", "value"], rows)
 
@@ -215,7 +215,9 @@ def write_report(stored: Path, results: Path) -> None:
 def _index(results: Path, files: StudyFiles) -> str:
     """Links to the tables and figures."""
     tables = [f"[{table.title}]({files.table(name, 'md').relative_to(results)})" for name, table in TABLES.items()]
-    figures = [f"[{shown.title}]({files.figure(name, 'png').relative_to(results)})" for name, shown in FIGURES.items()]
+    figures = [
+        f"[{figure.title}]({files.figure(name, 'png').relative_to(results)})" for name, figure in FIGURES.items()
+    ]
     return f"## Tables and figures\n\nTables: {', '.join(tables)}.\n\nFigures: {', '.join(figures)}.\n"
 
 

@@ -49,8 +49,8 @@ def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyTy
     text = _FOLD.sub(r"<details><summary>\1</summary>", text).replace(_FOLD_END, "</details>")
     for name, content in images.items():
         source = f"data:image/png;base64,{b64encode(content).decode()}"  # which holds nothing that a pattern reads
-        shown = re.compile(rf"<p>!\[([^\]<]*)\]\({re.escape(name)}\)</p>")
-        text = shown.sub(rf'<p><img alt="\1" src="{source}"></p>', text)
+        reference = re.compile(rf"<p>!\[([^\]<]*)\]\({re.escape(name)}\)</p>")
+        text = reference.sub(rf'<p><img alt="\1" src="{source}"></p>', text)
     meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
     head = f'<!doctype html>\n<html lang="en">\n<head>\n{meta}\n<title>{escape(title)}</title>\n'
     return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{text}</body>\n</html>\n"

@@ -50,7 +50,7 @@ def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
         write_table(table, files.tables, note)
     _figures(frames, rules, files, note)
     tested = _claims(frames["quantities"], claims, study)
-    told = [claim for claim in tested if claim["verdict"] != NOT_TESTED]
+    reported = [claim for claim in tested if claim["verdict"] != NOT_TESTED]
     told_of = {"study": study.settings.name, "unit": "prompt", "note": note}
     write_json(files.claims, {**told_of, "claims": tested})
     text = "\n".join(
@@ -60,7 +60,7 @@ def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
             "No model was trained for this page. Every rule is applied to the same answers; the unit of every interval "
             "and test is the prompt, so that they speak for new prompts of these benchmarks and for no other model.\n",
             "## The ledger's claims on tokens\n",
-            _claims_table(told),
+            _claims_table(reported),
             *(f"## {table.title}\n\n{markdown(table)}\n" for table in tables),
             *(
                 f"## {title}\n\n![{title}]({_path(files, name)})\n\n{caption}\n"
@@ -108,8 +108,8 @@ def _claims(quantities: pd.DataFrame, claims: Path, study: Stored) -> list[dict[
     runs = pd.DataFrame(columns=list(STATISTICS["runs"]))
     scores = pd.DataFrame(columns=list(records.SCORES))
     of_tokens = [claim for claim in read_claims(claims) if isinstance(claim.test, Measure)]
-    known = quantities.assign(quantity=quantities["quantity"].replace(_NAMES))
-    frames = LedgerFrames(runs, known.dropna(subset="value"), {}, Graded(scores))
+    named = quantities.assign(quantity=quantities["quantity"].replace(_NAMES))
+    frames = LedgerFrames(runs, named.dropna(subset="value"), {}, Graded(scores))
     return as_json(ledger(of_tokens, frames, settings.margin, settings.power))
 
 

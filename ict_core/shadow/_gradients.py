@@ -28,28 +28,28 @@ def gradient_shares(
     scale = (advantages / mask.sum(-1))[:, None] * mask
     head = lm_head(model)
 
-    def gradient(own: Tensor) -> _Gradient | None:
-        at = ((own * scale) != 0).nonzero(as_tuple=True)
+    def gradient(weight: Tensor) -> _Gradient | None:
+        at = ((weight * scale) != 0).nonzero(as_tuple=True)
         if not len(at[0]):
             return None
         logits = head.logits(states[where[at].to(states.device)]).float() / temperature
         tokens = ids[at].to(logits.device)
         log_probs = logits.log_softmax(-1).gather(-1, tokens[:, None]).squeeze(-1)
-        loss = (log_probs * (own * scale)[at].to(logits)).sum()
+        loss = (log_probs * (weight * scale)[at].to(logits)).sum()
         return torch.autograd.grad(loss, parameters, retain_graph=True, materialize_grads=True)
 
-    whole = gradient(mask)
-    if whole is None:
+    full = gradient(mask)
+    if full is None:
         return [(float("nan"), float("nan")) for _ in weights]
-    norm = _dot(whole, whole) ** 0.5
-    known = {_key(mask): (1.0, 1.0)}
-    for own in weights:
-        if _key(own) not in known:
-            part = gradient(own)
+    norm = _dot(full, full) ** 0.5
+    shares = {_key(mask): (1.0, 1.0)}
+    for weight in weights:
+        if _key(weight) not in shares:
+            part = gradient(weight)
             length = 0.0 if part is None else _dot(part, part) ** 0.5
-            cosine = float("nan") if part is None or not length else _dot(part, whole) / (length * norm)
-            known[_key(own)] = length / norm, cosine
-    return [known[_key(own)] for own in weights]
+            cosine = float("nan") if part is None or not length else _dot(part, full) / (length * norm)
+            shares[_key(weight)] = length / norm, cosine
+    return [shares[_key(weight)] for weight in weights]
 
 
 def _key(weights: Tensor) -> bytes:

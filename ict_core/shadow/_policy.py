@@ -69,16 +69,16 @@ def prompts_of(rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
     found = []
     by_problem = dict(iter(rollouts.groupby(["benchmark", "problem"], sort=False)))
     for number, row in enumerate(problems.itertuples(index=False)):
-        own = by_problem[(row.benchmark, row.problem)].sort_values("sample")
-        graded = own["status"].isin(records.STATUSES_GRADED)
-        rewards = (own["status"] == "correct").astype(float).where(graded).to_numpy()
+        samples = by_problem[(row.benchmark, row.problem)].sort_values("sample")
+        graded = samples["status"].isin(records.STATUSES_GRADED)
+        rewards = (samples["status"] == "correct").astype(float).where(graded).to_numpy()
         found.append(
             Prompt(
                 number,
                 str(row.benchmark),
                 str(row.problem),
                 str(row.prompt),
-                records.unlisted(own["ids"]),
+                records.unlisted(samples["ids"]),
                 torch.tensor(rewards, dtype=torch.float32),
             )
         )

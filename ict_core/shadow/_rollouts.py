@@ -59,8 +59,8 @@ def predicting_states(model: Any, rollouts: Rollouts, packed: bool) -> tuple[Ten
     if packed:
         layout = pack(prompts, prompt_mask, ids, mask)
         return model(packed=layout), layout.where
-    whole = {"input_ids": torch.cat([prompts, ids], 1), "attention_mask": torch.cat([prompt_mask, mask], 1).long()}
-    hidden = model.get_decoder()(**whole, use_cache=False).last_hidden_state[:, prompts.size(1) - 1 : -1]
+    sequences = {"input_ids": torch.cat([prompts, ids], 1), "attention_mask": torch.cat([prompt_mask, mask], 1).long()}
+    hidden = model.get_decoder()(**sequences, use_cache=False).last_hidden_state[:, prompts.size(1) - 1 : -1]
     where = torch.arange(mask.numel(), device=at).view_as(mask).masked_fill(~mask, -1)
     return hidden.flatten(0, 1), where
 

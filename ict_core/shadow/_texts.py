@@ -72,8 +72,8 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     """
     rows = prompts.rows
     ids = rows["token"].to_numpy()
-    known = {int(i): _text(tokenizer, int(i)) for i in np.unique(ids)}
-    texts = [known[int(i)] for i in ids]
+    spellings = {int(i): _text(tokenizer, int(i)) for i in np.unique(ids)}
+    texts = [spellings[int(i)] for i in ids]
     first = rows["position"].to_numpy() == 0
     before = ["" if begins else left for begins, left in zip(first, ["", *texts[:-1]], strict=True)]
     classes = word_classes(texts, before, np.isin(ids, list(stops)).tolist())
@@ -85,13 +85,13 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
             kept = weights == 1
             if kept.all() or not np.isin(weights, (0, 1)).all():
                 continue
-            told = kept_shares(counts.assign(kept=kept))
-            frames.append(told.assign(rule=rule.name, kind=kind, lift=told["share"] / kept.mean()))
+            shares = kept_shares(counts.assign(kept=kept))
+            frames.append(shares.assign(rule=rule.name, kind=kind, lift=shares["share"] / kept.mean()))
     if not frames:
         return pd.DataFrame(columns=[name for name in records.TOKEN_TEXTS if name != "model"])
-    whole = pd.concat(frames, ignore_index=True)
-    often = (whole["tokens"] >= LEAST_TOKENS) & (whole["prompts"] >= LEAST_PROMPTS) | (whole["kind"] == "class")
-    return whole[often][[name for name in records.TOKEN_TEXTS if name != "model"]].reset_index(drop=True)
+    table = pd.concat(frames, ignore_index=True)
+    often = (table["tokens"] >= LEAST_TOKENS) & (table["prompts"] >= LEAST_PROMPTS) | (table["kind"] == "class")
+    return table[often][[name for name in records.TOKEN_TEXTS if name != "model"]].reset_index(drop=True)
 
 
 def kept_shares(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -110,13 +110,13 @@ def kept_shares(tokens: pd.DataFrame) -> pd.DataFrame:
     spread = squares / total["count"] ** 2 * prompts / (prompts - 1).clip(lower=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = (share * (1 - share) / spread).clip(upper=total["count"])
-    known = (share > 0) & (share < 1) & (prompts > 1) & np.isfinite(effective)
-    number = effective.where(known, prompts.astype(np.float64)).to_numpy()
+    varies = (share > 0) & (share < 1) & (prompts > 1) & np.isfinite(effective)
+    number = effective.where(varies, prompts.astype(np.float64)).to_numpy()
     low, high = _wilson(share.to_numpy() * number, number)
-    whole = {"tokens": total["count"].astype(int), "prompts": prompts, "share": share, "low": low, "high": high}
-    return pd.DataFrame(whole).rename_axis("text").reset_index()
+    table = {"tokens": total["count"].astype(int), "prompts": prompts, "share": share, "low": low, "high": high}
+    return pd.DataFrame(table).rename_axis("text").reset_index()
 
 
-def _wilson(count: NDArray[np.float64], of: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = proportion_confint(count, of, method="wilson")
+def _wilson(count: NDArray[np.float64], trials: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low, high = proportion_confint(count, trials, method="wilson")
     return np.asarray(low), np.asarray(high)

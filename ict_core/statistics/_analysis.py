@@ -56,8 +56,10 @@ def analyse(
     absent = sorted(set(variants) - {BASE} - set(scores["variant"].unique()))
     if absent:
         raise UserError(f"scores: no run of {', '.join(absent)}; run the cells or take the variant out of the study")
-    shown = {model: shown_variants(scores, model, variants) for model in dict.fromkeys(key[0] for key in counts)}
-    trained = [set(names) - {BASE} for names in shown.values()]
+    variants_by_model = {
+        model: shown_variants(scores, model, variants) for model in dict.fromkeys(key[0] for key in counts)
+    }
+    trained = [set(names) - {BASE} for names in variants_by_model.values()]
     declared = {d: q for d, q in comparisons.declared.items() if any({d[0], d[1]} <= names for names in trained)}
     comparisons = replace(comparisons, declared=declared)
     metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
@@ -71,7 +73,7 @@ def analyse(
     sampling = {metric: sampling_of(counts, metric) for metric in metrics}
     return Analysis(
         runs=frame_of_arms(arms),
-        levels=level_frame(over_bases, shown, one_sample),
-        contrasts=contrast_frame(over_bases, shown, comparisons),
-        components=component_frame(arms, sampling, shown, reruns or {}, seeds_per_base),
+        levels=level_frame(over_bases, variants_by_model, one_sample),
+        contrasts=contrast_frame(over_bases, variants_by_model, comparisons),
+        components=component_frame(arms, sampling, variants_by_model, reruns or {}, seeds_per_base),
     )

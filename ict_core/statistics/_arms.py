@@ -115,12 +115,12 @@ class Arm:
 
 
 Arms = dict[tuple[str, str], Arm]  # by model and variant
-Shown = Mapping[str, list[str]]  # of each model its variants in the order in which they are shown
+VariantsByModel = Mapping[str, list[str]]  # of each model its variants in the order in which they are shown
 
 
-def each_arm(arms: Mapping[str, Arms], shown: Shown) -> Iterator[tuple[str, str, str, Arm]]:
+def each_arm(arms: Mapping[str, Arms], variants_by_model: VariantsByModel) -> Iterator[tuple[str, str, str, Arm]]:
     """Model, variant, metric and arm of every shown variant, from the arms of each metric."""
-    for model, variants in shown.items():
+    for model, variants in variants_by_model.items():
         for variant in variants:
             for metric, by_variant in arms.items():
                 yield model, variant, metric, by_variant[model, variant]
@@ -175,8 +175,8 @@ def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
     ):
         if short.any():
             row = scores[short].iloc[0]
-            told = fault.format(sampled=row["sampled"])
-            raise UserError(f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told}")
+            reason = fault.format(sampled=row["sampled"])
+            raise UserError(f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {reason}")
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:

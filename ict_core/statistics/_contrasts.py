@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics import _deciding as deciding
-from ict_core.statistics._arms import Arms, Shown, common_seeds, difference
+from ict_core.statistics._arms import Arms, VariantsByModel, common_seeds, difference
 from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, two_way, without_spread
 from ict_core.statistics._permutation import sign_flip_floor
 from ict_core.statistics._schemas import (
@@ -69,10 +69,12 @@ def correlation(ours: Floats, theirs: Floats) -> float:
     return float(np.corrcoef(ours, theirs)[0, 1])
 
 
-def _runs(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> list[dict[str, Any]]:
+def _runs(
+    arms: Mapping[str, Arms], variants_by_model: VariantsByModel, comparisons: Comparisons
+) -> list[dict[str, Any]]:
     """What each contrast's own runs say, before any correction; `runs`, `se`, `identical` are for what follows."""
     metrics = dict.fromkeys([*METRICS, *(metric for _, _, metric in comparisons.declared)])
-    pairs = [(model, *pair) for model, variants in shown.items() for pair in comparisons.pairs(variants)]
+    pairs = [(model, *pair) for model, variants in variants_by_model.items() for pair in comparisons.pairs(variants)]
     rows = []
     for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
         ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
@@ -144,7 +146,9 @@ def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
     return adjusted
 
 
-def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparisons) -> pd.DataFrame:
+def contrast_frame(
+    arms: Mapping[str, Arms], variants_by_model: VariantsByModel, comparisons: Comparisons
+) -> pd.DataFrame:
     """Every pair's contrast on every benchmark and their average.
 
     The declared family holds the declared pairs' declared metrics on the average; Holm corrects those of one question,
@@ -164,7 +168,7 @@ def contrast_frame(arms: Mapping[str, Arms], shown: Shown, comparisons: Comparis
     margin, power = comparisons.margin, comparisons.power
     if margin <= 0:
         raise UserError(f"margin {margin}: must lie above 0")
-    rows = _runs(arms, shown, comparisons)
+    rows = _runs(arms, variants_by_model, comparisons)
     if not rows:
         return pd.DataFrame(columns=list(CONTRASTS))
     frame = pd.DataFrame(rows)

@@ -50,11 +50,11 @@ def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
     """
     _check_cells(scores, design, file)
     _check_problems(scores, design, file)
-    for faulty, told in _faults(scores, design):
+    for faulty, describe in _faults(scores, design):
         if faulty.any():
             row = scores[faulty].iloc[0]
             more = f" ({int(faulty.sum())} such rows)" if faulty.sum() > 1 else ""
-            _refuse(file, f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {told(row)}{more}")
+            _refuse(file, f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {describe(row)}{more}")
 
 
 def _refuse(file: Path, fault: str) -> NoReturn:
@@ -86,17 +86,17 @@ def _check_problems(scores: pd.DataFrame, design: Design, file: Path) -> None:
     sizes = scores.groupby([*CELL, "benchmark"], sort=False).size()
     for benchmark, declared in design.problems.items():
         rows = scores[scores["benchmark"] == benchmark]
-        known = rows["problem"].unique()
+        problems_here = rows["problem"].unique()
         for cell in design.cells:
             size = int(sizes.get((*cell, benchmark), 0))
-            if size == declared == len(known):
+            if size == declared == len(problems_here):
                 continue
-            own = set(rows[(rows[CELL] == list(cell)).all(axis=1)]["problem"])
+            found = set(rows[(rows[CELL] == list(cell)).all(axis=1)]["problem"])
             allowed = f"the {declared} of study.json, the same in every cell"
-            lacks = ", ".join([name for name in known if name not in own][:3])
-            told = f"{size} problems of {benchmark}" + (f", without problem {lacks}" if lacks else "")
-            told += f", where all cells together have {len(known)}" if size == declared else ""
-            _refuse(file, f"{cell_folder(*cell)}: {told}; allowed: {allowed}")
+            lacks = ", ".join([name for name in problems_here if name not in found][:3])
+            text = f"{size} problems of {benchmark}" + (f", without problem {lacks}" if lacks else "")
+            text += f", where all cells together have {len(problems_here)}" if size == declared else ""
+            _refuse(file, f"{cell_folder(*cell)}: {text}; allowed: {allowed}")
 
 
 def _faults(scores: pd.DataFrame, design: Design) -> Iterator[tuple[pd.Series, Callable[[pd.Series], str]]]:

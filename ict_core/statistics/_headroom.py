@@ -22,9 +22,9 @@ def with_headroom(scores: pd.DataFrame, room: float | None) -> list[str]:
     most = runs.groupby(["benchmark", "model"], sort=False)["value"].mean().groupby(level="benchmark", sort=False).max()
     left = [str(name) for name, value in most.items() if 1 - value >= room - ROUNDING]
     if not left:
-        told = ", ".join(f"{name} {100 * value:.1f}" for name, value in most.items())
+        rooms = ", ".join(f"{name} {100 * value:.1f}" for name, value in most.items())
         raise UserError(
             f"evidence.validity.headroom_points {100 * room:g}: no benchmark has as much ({HEADROOM_METRIC} of base: "
-            f"{told}); allowed: a number that leaves at least one"
+            f"{rooms}); allowed: a number that leaves at least one"
         )
     return left

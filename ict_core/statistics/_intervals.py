@@ -70,9 +70,9 @@ def student(mean: ArrayLike, variance: ArrayLike, df: ArrayLike, level: float = 
     """
     check_level(level)
     centre, spread, degrees = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (mean, variance, df)))
-    known = spread > (ROUNDING * max(1.0, scale)) ** 2
-    se = np.sqrt(np.where(known, spread, np.nan))
-    degrees = np.where(known, degrees, np.nan)
+    valid = spread > (ROUNDING * max(1.0, scale)) ** 2
+    se = np.sqrt(np.where(valid, spread, np.nan))
+    degrees = np.where(valid, degrees, np.nan)
     half = special.stdtrit(degrees, (1 + level) / 2) * se
     return Estimate(np.array(centre), se, degrees, centre - half, centre + half)
 

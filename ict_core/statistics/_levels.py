@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics._arms import Arm, Arms, Counts, Shown, common_seeds, difference, each_arm
+from ict_core.statistics._arms import Arm, Arms, Counts, VariantsByModel, common_seeds, difference, each_arm
 from ict_core.statistics._intervals import (
     ROUNDING,
     Estimate,
@@ -52,7 +52,9 @@ def _gain(over_base: Arm | None, benchmark: str) -> tuple[float, ...]:
     return float(gain.mean), float(gain.low), float(gain.high)
 
 
-def level_frame(arms: Mapping[str, Arms], shown: Shown, one_sample: frozenset[tuple[str, str, str]]) -> pd.DataFrame:
+def level_frame(
+    arms: Mapping[str, Arms], variants_by_model: VariantsByModel, one_sample: frozenset[tuple[str, str, str]]
+) -> pd.DataFrame:
     """A frame of `LEVELS`: those of every shown variant on every benchmark and their average, from each metric's arms.
 
     With several runs the interval is :func:`two_way_level`, with one run it is over problems, or Wilson's where every
@@ -60,7 +62,7 @@ def level_frame(arms: Mapping[str, Arms], shown: Shown, one_sample: frozenset[tu
     is the difference from the base model, paired by it.
     """
     rows = []
-    for model, variant, metric, arm in each_arm(arms, shown):
+    for model, variant, metric, arm in each_arm(arms, variants_by_model):
         over_base = _over_base(arm, arms[metric].get((model, BASE)))
         for benchmark in arm.benchmarks:
             level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
@@ -81,8 +83,8 @@ def sampling_of(counts: Mapping[tuple[str, str, str], Counts], metric: str) -> d
     means = {}
     for key, count in counts.items():
         variance = sampling_variance(metric, count.n, count.correct)
-        known = ~np.isnan(variance)
-        means[key] = float(variance.mean(where=known)) if known.any() else float("nan")
+        valid = ~np.isnan(variance)
+        means[key] = float(variance.mean(where=valid)) if valid.any() else float("nan")
     return means
 
 
@@ -150,7 +152,7 @@ def rerun_variance(arm: Arm, rerun: Arm, benchmark: str) -> float:
 def component_frame(
     arms: Mapping[str, Arms],
     sampling: Mapping[str, Mapping[tuple[str, str, str], float]],
-    shown: Shown,
+    variants_by_model: VariantsByModel,
     reruns: Mapping[str, str],
     seeds_per_base: int | None = None,
 ) -> pd.DataFrame:
@@ -164,7 +166,7 @@ def component_frame(
     rows: list[tuple[str | float, ...]] = []
     per_base = seeds_per_base or 1
     sources = (*SOURCES_OF_VARIANCE, BASE_MODEL) if per_base > 1 else SOURCES_OF_VARIANCE
-    for model, variant, metric, arm in each_arm(arms, shown):
+    for model, variant, metric, arm in each_arm(arms, variants_by_model):
         if variant == BASE or len(arm.seeds) < 2:
             continue
         rerun = arms[metric].get((model, reruns.get(variant, "")))

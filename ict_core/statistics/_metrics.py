@@ -112,10 +112,10 @@ def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[
     """
     graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
     ks, variance = ks_of(metric), np.full(graded.shape, np.nan)
-    known = graded >= 2 * max(ks)
+    enough = graded >= 2 * max(ks)
     sums = {j + k for j in ks for k in ks}
-    wrong = {m: 1.0 - pass_at_k(graded[known], right[known], m) for m in sorted(sums | set(ks))}
-    variance[known] = np.mean([wrong[j] * wrong[k] - wrong[j + k] for j in ks for k in ks], axis=0)
+    wrong = {m: 1.0 - pass_at_k(graded[enough], right[enough], m) for m in sorted(sums | set(ks))}
+    variance[enough] = np.mean([wrong[j] * wrong[k] - wrong[j + k] for j in ks for k in ks], axis=0)
     return variance
 
 
@@ -152,15 +152,17 @@ class Graded:
         arms = []
         for name in dict.fromkeys(variants):
             by_benchmark = self._arms.get((model, name), {}).items()
-            arms.append((name, [block for of, block in by_benchmark if self._counts(of, benchmarks)]))
+            arms.append((name, [block for benchmark, block in by_benchmark if self._counts(benchmark, benchmarks)]))
         counts = [(name, sum(b.graded for b in blocks), sum(b.sampled for b in blocks)) for name, blocks in arms]
         if all(graded == sampled for _, graded, sampled in counts):
             return ""
-        told = ["graded samples: " + ", ".join(f"{name} {n} of {sampled}" for name, n, sampled in counts if sampled)]
+        sentences = [
+            "graded samples: " + ", ".join(f"{name} {n} of {sampled}" for name, n, sampled in counts if sampled)
+        ]
         for name, blocks in arms:
             lacking = ((metric, _missing(blocks, metric)) for metric in metrics)
-            told += [f"{metric} of {name} at most {100 * m:.2g} points too low" for metric, m in lacking if m]
-        return "; ".join(told)
+            sentences += [f"{metric} of {name} at most {100 * m:.2g} points too low" for metric, m in lacking if m]
+        return "; ".join(sentences)
 
     def _counts(self, name: str, benchmarks: Sequence[str]) -> bool:
         """Whether a benchmark enters a mean over these."""
@@ -178,7 +180,9 @@ class Graded:
             f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
         )
         metrics = metrics_of(self._scores)
-        averaged = [[b for of, b in arm.items() if self._counts(of, [AVERAGE])] for arm in self._arms.values()]
+        averaged = [
+            [b for benchmark, b in arm.items() if self._counts(benchmark, [AVERAGE])] for arm in self._arms.values()
+        ]
         most = max(_missing(arm, metric) for arm in averaged for metric in metrics)
         if most:
             text += (

@@ -29,8 +29,8 @@ def rank_intervals(values: Floats) -> tuple[Floats, Floats]:
     differences = values[pairs[:, 0]] - values[pairs[:, 1]]
     p = np.ones(len(pairs))
     if len(pairs) and values.shape[1] > 1:
-        told = ~without_spread(differences)
-        p[told] = stats.ttest_1samp(differences[told], 0.0, axis=1).pvalue
+        testable = ~without_spread(differences)
+        p[testable] = stats.ttest_1samp(differences[testable], 0.0, axis=1).pvalue
         p = holm(p)
     for (one, other), mean in zip(pairs[p < ALPHA], differences[p < ALPHA].mean(axis=1), strict=True):
         above, below = (one, other) if mean > 0 else (other, one)
@@ -45,8 +45,8 @@ def rank_frame(runs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     Of a frame of `statistics._schemas.RUNS`; the seeds are those that every variant of a model has, and without one
     there is no rank. Equal means share the better rank.
     """
-    shown = runs["metric"].isin(PASS_METRICS) & runs["variant"].isin(list(variants))
-    average = runs[(runs["benchmark"] == AVERAGE) & shown]
+    chosen = runs["metric"].isin(PASS_METRICS) & runs["variant"].isin(list(variants))
+    average = runs[(runs["benchmark"] == AVERAGE) & chosen]
     rows = []
     for (model, metric), of_model in average.groupby(["model", "metric"], sort=False):
         table = of_model.pivot(index="variant", columns="seed", values="value").dropna(axis=1)

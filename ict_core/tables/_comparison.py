@@ -30,12 +30,12 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
     numbers = numbers.merge(pairs, on=[*key, "reference"], how="left")
     ran = set(levels["variant"])
 
-    def verdict(variant: str, reference: str, mean: float, known: str) -> str:
+    def verdict(variant: str, reference: str, mean: float, found: str) -> str:
         if pd.isna(mean):
             return "not run on this model" if variant in ran else "not in this study"
         if variant == reference:
             return "reference"
-        return "not compared" if pd.isna(known) else known
+        return "not compared" if pd.isna(found) else found
 
     return numbers.assign(
         seeds=numbers["seeds"].astype("Int64"),
@@ -48,14 +48,14 @@ def side_by_side(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The readable form of :func:`compared`: `columns`, then each metric's level, difference and verdict."""
     by_metric = {metric: numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
     first = by_metric[PASS_METRICS[0]]
-    shown = first[list(columns)].astype(str)
-    shown["seeds"] = by_row(first, ["seeds"], lambda seeds: NONE if pd.isna(seeds) else str(seeds))
+    readable = first[list(columns)].astype(str)
+    readable["seeds"] = by_row(first, ["seeds"], lambda seeds: NONE if pd.isna(seeds) else str(seeds))
     for metric, rows in by_metric.items():
-        shown[metric] = by_row(rows, ["mean", "low", "high"], percent_interval)
-        shown[f"Δ {metric}"] = by_row(rows, _LIMITS, partial(percent_interval, signed=True))
-        shown[f"{OVER_BASE}, {metric}"] = gains(rows)
-        shown[f"{metric} verdict"] = rows["verdict"]
-    return shown
+        readable[metric] = by_row(rows, ["mean", "low", "high"], percent_interval)
+        readable[f"Δ {metric}"] = by_row(rows, _LIMITS, partial(percent_interval, signed=True))
+        readable[f"{OVER_BASE}, {metric}"] = gains(rows)
+        readable[f"{metric} verdict"] = rows["verdict"]
+    return readable
 
 
 def resolved(numbers: pd.DataFrame) -> str:

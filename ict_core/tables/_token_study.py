@@ -22,11 +22,11 @@ WORDS = 8  # tokens of a rule that are shown, of those most kept and most droppe
 
 def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Table:
     """A row a rule, a column a quantity: means over prompts."""
-    known = quantity_means[quantity_means["quantity"].isin(QUANTITIES)].rename(columns={"variant": "rule"})
-    known = known.rename(columns={"seeds": "prompts"})
-    numbers = in_order(known, model=list(known["model"]), rule=rules, quantity=QUANTITIES)
+    chosen = quantity_means[quantity_means["quantity"].isin(QUANTITIES)].rename(columns={"variant": "rule"})
+    chosen = chosen.rename(columns={"seeds": "prompts"})
+    numbers = in_order(chosen, model=list(chosen["model"]), rule=rules, quantity=QUANTITIES)
     texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    shown = wide(texts, ["model", "rule"], "quantity", QUANTITIES).rename(columns=QUANTITIES)
+    readable = wide(texts, ["model", "rule"], "quantity", QUANTITIES).rename(columns=QUANTITIES)
     carried = numbers.loc[numbers["quantity"] == "norm_share", "prompts"]
     caption = (
         f"Every selection rule on the same answers of the untrained model: means over {_count(numbers['prompts'])}, "
@@ -41,7 +41,7 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
         "and wrong answers: the norm of GRPO's gradient with respect to the model's weights from the kept tokens "
         "alone, over that from all, and the cosine between the two."
     )
-    return Table("token_rules", numbers, shown, caption, keys=1, title="Rules on an untrained model's tokens")
+    return Table("token_rules", numbers, readable, caption, keys=1, title="Rules on an untrained model's tokens")
 
 
 def _count(prompts: pd.Series) -> str:
@@ -65,7 +65,7 @@ def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Tabl
         return f"{number(lift, 2)} ({number(low, 2)}–{number(high, 2)})"
 
     texts = numbers.assign(text=by_row(numbers, ["lift", "lift_low", "lift_high"], text))
-    shown = wide(texts, ["model", "rule"], "class", classes)
+    readable = wide(texts, ["model", "rule"], "class", classes)
     total = rows[rows["rule"] == rows["rule"].iloc[0]].set_index("class")["tokens"] if len(rows) else pd.Series()
     shares = ", ".join(f"{name} {percent(total[name] / total.sum())}" for name in classes) if len(rows) else NONE
     caption = (
@@ -74,7 +74,7 @@ def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Tabl
         "English words of the closed classes (articles, pronouns, prepositions, conjunctions, auxiliaries); a word's "
         f"first token counts as the word. Percent of all tokens: {shares}."
     )
-    return Table("token_classes", numbers, shown, caption, keys=1, title="Content words and form words")
+    return Table("token_classes", numbers, readable, caption, keys=1, title="Content words and form words")
 
 
 def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
@@ -82,9 +82,9 @@ def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
     rows = _lifts(token_texts, "token")
     numbers = in_order(rows[rows["rule"].isin(list(rules))], model=list(rows["model"]), rule=rules)
     lines = []
-    for (model, rule), own in numbers.groupby(["model", "rule"], sort=False):
-        most = own[own["lift_low"] > 1].sort_values("lift_low", ascending=False, kind="stable")
-        least = own[own["lift_high"] < 1].sort_values("lift_high", kind="stable")
+    for (model, rule), rows_of_rule in numbers.groupby(["model", "rule"], sort=False):
+        most = rows_of_rule[rows_of_rule["lift_low"] > 1].sort_values("lift_low", ascending=False, kind="stable")
+        least = rows_of_rule[rows_of_rule["lift_high"] < 1].sort_values("lift_high", kind="stable")
         sides = {f"{side} most": _words(some) for side, some in (("keeps", most), ("drops", least))}
         lines.append({"model": model, "rule": rule, **sides, "above / below chance": f"{len(most)} / {len(least)}"})
     caption = (
@@ -93,14 +93,14 @@ def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
         "many, one in twenty lies beyond its interval by chance. A dot is a blank, an arrow a line's end. The last "
         "column counts the tokens whose whole interval lies above and below 1. All are in the CSV."
     )
-    shown = pd.DataFrame(lines, columns=["model", "rule", "keeps most", "drops most", "above / below chance"])
-    return Table("token_texts", numbers, shown, caption, keys=1, title="Which tokens are kept and dropped")
+    readable = pd.DataFrame(lines, columns=["model", "rule", "keeps most", "drops most", "above / below chance"])
+    return Table("token_texts", numbers, readable, caption, keys=1, title="Which tokens are kept and dropped")
 
 
 def _words(rows: pd.DataFrame) -> str:
     columns = ["text", "lift", "lift_low", "lift_high"]
-    told = [
+    words = [
         f"`{text.replace('`', '′')}` {number(lift, 1)} ({number(low, 1)}–{number(high, 1)})"
         for text, lift, low, high in rows.head(WORDS)[columns].itertuples(index=False, name=None)
     ]
-    return "; ".join(told) or NONE
+    return "; ".join(words) or NONE

@@ -145,8 +145,8 @@ def markdown_escape(text: str) -> str:
 def markdown(table: Table, note: str = "") -> str:
     """The table below its caption; `note` is a line of its own in bold. Its title is left to the page around it."""
     rows = [map(markdown_escape, cells) for _, cells in grouped(table.shown, table.keys)]
-    whole = markdown_table([*map(markdown_escape, table.shown.columns)], rows, alignments(table.shown))
-    return "\n\n".join([table.caption, *([f"**{markdown_escape(note)}**"] if note else []), whole])
+    body_table = markdown_table([*map(markdown_escape, table.shown.columns)], rows, alignments(table.shown))
+    return "\n\n".join([table.caption, *([f"**{markdown_escape(note)}**"] if note else []), body_table])
 
 
 def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path]:

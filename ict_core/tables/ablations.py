@@ -55,5 +55,5 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
     )
     changes = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
     changes.loc[changes["factor"] == "", "change"] = ""
-    shown = side_by_side(changes, ["model", "factor", "variant", "change", "reference"])
-    return Table("ablations", numbers, shown, caption, keys=2)
+    readable = side_by_side(changes, ["model", "factor", "variant", "change", "reference"])
+    return Table("ablations", numbers, readable, caption, keys=2)

@@ -78,10 +78,12 @@ def _of_all_arms(measured: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd
     The rollouts on which it was measured have the baseline's advantages.
     """
     weights = {name: _weights(name, arms) for name in {*arms, *measured["variant"]}}
-    own = {name for name, arm in arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)}
-    known = measured.assign(weights=measured["variant"].map(weights)).drop_duplicates(["model", "weights"])
-    wanted = pd.DataFrame([(name, weights[name]) for name in arms if name not in own], columns=["variant", "weights"])
-    return known.drop(columns="variant").merge(wanted, on="weights").drop(columns="weights")
+    own_advantage = {name for name, arm in arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)}
+    distinct = measured.assign(weights=measured["variant"].map(weights)).drop_duplicates(["model", "weights"])
+    wanted = pd.DataFrame(
+        [(name, weights[name]) for name in arms if name not in own_advantage], columns=["variant", "weights"]
+    )
+    return distinct.drop(columns="variant").merge(wanted, on="weights").drop(columns="weights")
 
 
 def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -138,12 +140,12 @@ def _detectable(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], s
     rows = rows[(rows["metric"] == BENCH_METRIC) & (np.array(kinds) == BASELINE)]
     alpha = ALPHA / max(1, len(rows))
     gains = [detectable(sd, int(n), settings.power, alpha) for sd, n in zip(rows["sd"], rows["seeds"], strict=True)]
-    known = pd.Series(gains, dtype=float).dropna()
-    if known.empty:
+    least = pd.Series(gains, dtype=float).dropna()
+    if least.empty:
         return ""
     return (
-        f" A gain over `{settings.baselines[0]}` of {percent(known.median())} points, the median over the rules "
-        f"({percent(known.min())} to {percent(known.max())}), is the smallest that the first step of Holm's correction "
+        f" A gain over `{settings.baselines[0]}` of {percent(least.median())} points, the median over the rules "
+        f"({percent(least.min())} to {percent(least.max())}), is the smallest that the first step of Holm's correction "
         f"over {len(rows)} tests would find with a power of {number(100 * settings.power, 0)} %."
     )
 
@@ -173,13 +175,13 @@ def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
             + [ranks, percent(first["effective_share"]), percent(first["positive_share"])]
             + [number(100 * first["h1_change"], 0, signed=True)]
         )
-    own = ["rank", "effective share", "A > 0", "ΔH1 (%)"]
-    return pd.DataFrame(rows, columns=["model", "rule", "own rate", BENCH_METRIC, OVER_BASE, *heads.values(), *own])
+    last = ["rank", "effective share", "A > 0", "ΔH1 (%)"]
+    return pd.DataFrame(rows, columns=["model", "rule", "own rate", BENCH_METRIC, OVER_BASE, *heads.values(), *last])
 
 
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
     ranked = numbers["ranked"].dropna()
-    of = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
+    among = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
     sign = ""
     if (numbers["kind"] == SIGN).any():
         sign = "; same sign: among its tokens with A > 0, among those with A < 0 and among those with A = 0"
@@ -191,7 +193,7 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
         f"the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their mean. ↑ ↓: "
         f"better or worse after Holm's correction over all rules against `{baseline}`, or over all against their "
         f"controls (adjusted p < {ALPHA}); ≈: within ±{percent(settings.margin)} points by two one-sided tests, "
-        f"corrected likewise. Rank{of} by pass@4, "
+        f"corrected likewise. Rank{among} by pass@4, "
         "in brackets the ranks that the runs leave open: all of these hold together with 95 % confidence. Effective "
         "share: "
         "(Σw)² / (T Σw²) while the rule selects, in percent; A > 0: the share of the kept tokens with a positive "

@@ -43,7 +43,7 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
         total = float(parts.loc[parts["source"] != RERUN, "contribution"].sum())
         texts = [_text(sd, part, total) for sd, part in by_source.itertuples(index=False, name=None)]
         rows.append((*level, *texts, percent(math.sqrt(total)) if total else NONE))
-    shown = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in sources), "level's error"])
+    readable = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in sources), "level's error"])
     caption = (
         "Variance components of the average over the benchmarks: the standard deviation of each source in percent "
         "points and, in parentheses, its part of the level's variance. Seed: between training runs; problem: between "
@@ -63,4 +63,4 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
             f" Rerun: between two trainings with the same random numbers, {NONE} where there were none; it lies within "
             "the seed's and adds nothing to the sum."
         )
-    return Table("components", numbers, shown, caption, keys=2)
+    return Table("components", numbers, readable, caption, keys=2)

@@ -46,7 +46,7 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
     for job, cells in numbers.groupby(key, sort=False):
         costs = [whole_range(cells[cost], decimals) for cost, (_, decimals) in _HEADS.items()]
         rows.append((*job, str(len(cells)), *costs))
-    shown = pd.DataFrame(rows, columns=[*key, "runs", *(head for head, _ in _HEADS.values())])
+    readable = pd.DataFrame(rows, columns=[*key, "runs", *(head for head, _ in _HEADS.values())])
     stages = set(numbers["stage"])
     words = {"pretrain": "pretrained", "fetch": "fetched", "supervised_start": "trained on worked solutions"}
     base = " or ".join(word for stage, word in words.items() if stage in stages)
@@ -58,4 +58,4 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
         f"without a GPU. All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
         f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."
     )
-    return Table("compute", numbers, shown, caption, keys=2)
+    return Table("compute", numbers, readable, caption, keys=2)

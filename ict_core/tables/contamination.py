@@ -37,9 +37,9 @@ def contamination_table(contamination: pd.DataFrame, settings: TableSettings) ->
     def text(count: int, problems: int) -> str:
         return f"{count} ({rare_percent(count / problems)} %)" if count else "0"
 
-    shown = numbers[["benchmark", "problems"]].astype(str)
+    readable = numbers[["benchmark", "problems"]].astype(str)
     for column, head in _HEADS.items():
-        shown[head] = by_row(numbers, [column, "problems"], text)
+        readable[head] = by_row(numbers, [column, "problems"], text)
     training = ", ".join(number(count, 0) for count in numbers["training"].unique())
     caption = (
         f"Evaluation problems that are like one of the {training} training problems: questions without their options "
@@ -51,4 +51,4 @@ def contamination_table(contamination: pd.DataFrame, settings: TableSettings) ->
         f"more between the sets of {SHINGLE}-character stretches, exact ones included. Equal but for numbers: the same "
         "wording with other numbers, as problems from one template are by construction."
     )
-    return Table("contamination", numbers, shown, caption, keys=1)
+    return Table("contamination", numbers, readable, caption, keys=1)

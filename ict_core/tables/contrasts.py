@@ -54,21 +54,21 @@ def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: Tab
         baseline=settings.baselines,
     )
     rows = numbers[numbers["benchmark"] == AVERAGE].reset_index(drop=True)
-    shown = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].replace(LABELS))
-    shown["family"] = shown["family"].where(rows["question"] == "", rows["question"])
-    shown["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
-    shown[OVER_BASE] = gains(rows)
-    shown["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
-    shown[["verdict", "test"]] = rows[["verdict", "test"]]
-    shown["p"] = by_row(rows, ["p"], p_value)
-    shown["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
-    shown["adjusted p (equivalent)"] = by_row(rows, ["p_equivalence_adjusted"], p_value)
-    shown["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
-    shown["detectable"] = by_row(rows, ["detectable"], percent)
-    shown["seeds"] = rows["seeds"].astype(str)
-    shown["seeds needed"] = rows["seeds_needed"].map(_seeds)
-    shown["for what was seen"] = rows["seeds_needed_seen"].map(_seeds)
-    return Table("contrasts", numbers, shown, _caption(numbers, rows, settings), keys=3)
+    readable = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].replace(LABELS))
+    readable["family"] = readable["family"].where(rows["question"] == "", rows["question"])
+    readable["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
+    readable[OVER_BASE] = gains(rows)
+    readable["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
+    readable[["verdict", "test"]] = rows[["verdict", "test"]]
+    readable["p"] = by_row(rows, ["p"], p_value)
+    readable["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
+    readable["adjusted p (equivalent)"] = by_row(rows, ["p_equivalence_adjusted"], p_value)
+    readable["r"] = by_row(rows, ["correlation"], partial(number, decimals=2))
+    readable["detectable"] = by_row(rows, ["detectable"], percent)
+    readable["seeds"] = rows["seeds"].astype(str)
+    readable["seeds needed"] = rows["seeds_needed"].map(_seeds)
+    readable["for what was seen"] = rows["seeds_needed_seen"].map(_seeds)
+    return Table("contrasts", numbers, readable, _caption(numbers, rows, settings), keys=3)
 
 
 def _seeds(needed: float) -> str:

@@ -32,7 +32,7 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
     texts = numbers.assign(
         text=by_row(numbers, ["mean", "low", "high"], percent_interval), head=numbers["measure"] + " " + numbers["when"]
     )
-    shown = wide(texts, ["model", "rollouts", "rule"], "head", columns).rename(columns=columns)
+    readable = wide(texts, ["model", "rollouts", "rule"], "head", columns).rename(columns=columns)
     if numbers.empty:
         caption = "No decision points are known in these problems, so no rule's recall or precision of them is."
     else:
@@ -45,4 +45,4 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
             "method kept of its own, at steps at which it selects. As many tokens drawn at random have a recall of "
             "`kept %` and a precision of `forks %`."
         )
-    return Table("forks", numbers, shown, caption, keys=2)
+    return Table("forks", numbers, readable, caption, keys=2)

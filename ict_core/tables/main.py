@@ -70,10 +70,10 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
     average = cells[cells["benchmark"] == AVERAGE]
     cells = pd.concat([cells, average.assign(benchmark=OVER_BASE, text=gains(average))])
     present = [name for name in (AVERAGE, OVER_BASE, *settings.mirrors) if name in set(cells["benchmark"])]
-    shown = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
-    shown = shown.replace({"metric": LABELS})
+    readable = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
+    readable = readable.replace({"metric": LABELS})
     caption = _caption(numbers, settings, letters, bool(marks)) + same_arms(contrasts)
-    return Table("main", numbers, shown, caption, keys=2)
+    return Table("main", numbers, readable, caption, keys=2)
 
 
 def _of_base(numbers: pd.DataFrame) -> str:

@@ -26,8 +26,8 @@ def near_duplicates_table(near_duplicates: pd.DataFrame, settings: TableSettings
     """The pairs of a frame of `records.NEAR_DUPLICATES`: all in the CSV, the nearest of each benchmark to read."""
     numbers = in_order(near_duplicates, benchmark=settings.mirrors)
     nearest = numbers.groupby("benchmark", sort=False).head(SHOWN)
-    shown = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
-    shown = shown.rename(columns=lambda name: name.replace("_", " ")).reset_index(drop=True)
+    readable = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
+    readable = readable.rename(columns=lambda name: name.replace("_", " ")).reset_index(drop=True)
     caption = (
         f"Pairs of an evaluation and a training question with a similarity of {SIMILAR:g} or more (see the table of "
         f"contamination); of each benchmark the {SHOWN} nearest, {len(numbers)} pairs in the CSV. A near-duplicate is "
@@ -36,4 +36,4 @@ def near_duplicates_table(near_duplicates: pd.DataFrame, settings: TableSettings
     )
     if numbers.empty:
         caption = f"No evaluation question has a similarity of {SIMILAR:g} or more with a training question."
-    return Table("near_duplicates", numbers, shown, caption, keys=2)
+    return Table("near_duplicates", numbers, readable, caption, keys=2)

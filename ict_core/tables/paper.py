@@ -95,8 +95,8 @@ def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
         metric=rows["metric"].replace(LABELS),
     )
     heads = [f"{model} ({source})" for source, model in columns]
-    shown = wide(texts, ["benchmark", "metric", "variant"], "head", heads)
-    return Table("paper", numbers, shown, _caption(settings, paired), keys=2)
+    readable = wide(texts, ["benchmark", "metric", "variant"], "head", heads)
+    return Table("paper", numbers, readable, _caption(settings, paired), keys=2)
 
 
 def _caption(settings: TableSettings, paired: bool) -> str:

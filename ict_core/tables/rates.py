@@ -76,17 +76,17 @@ def rates_table(
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[columns]
     by_view = {name: numbers[numbers["rates"] == name].reset_index(drop=True) for name in (OWN, SHARED)}
-    shown = by_view[OWN][["model", "metric", "variant"]].astype(str)
-    shown["own rate"] = by_view[OWN]["rate"].map("{:g}".format)
-    shown["remark"] = by_view[OWN]["remark"].replace("", NONE)
+    readable = by_view[OWN][["model", "metric", "variant"]].astype(str)
+    readable["own rate"] = by_view[OWN]["rate"].map("{:g}".format)
+    readable["remark"] = by_view[OWN]["remark"].replace("", NONE)
     for name, rows in by_view.items():
         limits = ["difference", "difference_low", "difference_high"]
-        shown[name] = by_row(rows, ["mean", "low", "high"], percent_interval)
-        shown[f"Δ {name}"] = by_row(rows, limits, partial(percent_interval, signed=True))
-        shown[f"{OVER_BASE}, {name}"] = gains(rows)
-        shown[f"{name} verdict"] = rows["verdict"]
+        readable[name] = by_row(rows, ["mean", "low", "high"], percent_interval)
+        readable[f"Δ {name}"] = by_row(rows, limits, partial(percent_interval, signed=True))
+        readable[f"{OVER_BASE}, {name}"] = gains(rows)
+        readable[f"{name} verdict"] = rows["verdict"]
     same = (by_view[OWN]["verdict"] == by_view[SHARED]["verdict"]).map({True: NONE, False: "another verdict"})
-    shown["changed"] = same
+    readable["changed"] = same
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
         f"difference (Δ) from `{reference}` in points ± half the 95 % t-interval, paired by seed: every variant at its "
@@ -94,4 +94,4 @@ def rates_table(
         "seeds and base models in both; the tests and their correction are those of the contrasts."
         f"{OF_BASE} {REMARK}"
     )
-    return Table("rates", numbers, shown, caption, keys=2)
+    return Table("rates", numbers, readable, caption, keys=2)

@@ -27,7 +27,7 @@ def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
     orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
     numbers = in_order(rule_means, **orders, quantity=RULE_QUANTITIES)
     texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    shown = wide(texts, ["model", "rule"], "quantity", RULE_QUANTITIES).rename(columns=RULE_QUANTITIES)
+    readable = wide(texts, ["model", "rule"], "quantity", RULE_QUANTITIES).rename(columns=RULE_QUANTITIES)
     caption = (
         f"Every selection rule of the study on the same rollouts, those sampled while `{baseline}` trained: means over "
         f"the sampled steps and {seed_range(numbers['seeds'])}, in percent, ± half the 95 % t-interval over the seeds. "
@@ -38,4 +38,4 @@ def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
         "median H1 and H2 of the step (a tie is half); their mean place in the response from 0, its first token, to "
         "100, its last; mean probability p, mean purity beta = exp(−H2), mean distance of the two."
     )
-    return Table("shadow", numbers, shown, caption, keys=1)
+    return Table("shadow", numbers, readable, caption, keys=1)

@@ -31,7 +31,7 @@ def stability_table(stability: pd.DataFrame, validity: pd.DataFrame, settings: T
         text=by_row(stability, ["same", "opposite"], lambda *shares: " / ".join(map(percent, shares)))
     )
     rows["seeds"] = rows["seeds"].map("{} seeds".format)
-    shown = wide(rows, ["claim", "verdict"], "seeds", rows["seeds"].unique())
+    readable = wide(rows, ["claim", "verdict"], "seeds", rows["seeds"].unique())
     number, sizes = stability["all_seeds"].iloc[0], ", ".join(map(str, stability["seeds"].unique()))
     caption = (
         f"Of studies with {sizes} of the {number} seeds, drawn without replacement (at most "
@@ -40,4 +40,4 @@ def stability_table(stability: pd.DataFrame, validity: pd.DataFrame, settings: T
         "verdict, mostly `not resolved`. Drawn studies share seeds: other seeds would differ a little more."
         f"{gated}"
     )
-    return Table("stability", stability, shown, caption, keys=0)
+    return Table("stability", stability, readable, caption, keys=0)

@@ -42,7 +42,7 @@ def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> T
             for quantity, (_, decimals) in _COLUMNS.items()
         ]
         lines.append((model, variant, *cells))
-    shown = pd.DataFrame(lines, columns=["model", "variant", *(head for head, _ in _COLUMNS.values())])
+    readable = pd.DataFrame(lines, columns=["model", "variant", *(head for head, _ in _COLUMNS.values())])
     caption = (
         "What the paper says of kept tokens and of entropy, in percent, one value a run, then its mean over the "
         "training seeds ± a 95 % t interval. Kept less dropped: the difference of their mean |p − beta| (paper: kept "
@@ -53,4 +53,4 @@ def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> T
         "of the steps (paper: H1 falls, H2 stays controlled). The warm-up's tokens are left out. "
         f"{NONE}: no such tokens, as where a rule keeps all."
     )
-    return Table("statements", numbers, shown, caption, keys=1)
+    return Table("statements", numbers, readable, caption, keys=1)

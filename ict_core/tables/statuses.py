@@ -36,12 +36,12 @@ def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFram
 def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
     """The statuses of a frame of `records.SCORES`, a row a cell."""
     numbers = status_numbers(scores, settings.variants)
-    shown = numbers[[*CELL, "sampled"]].astype(str)
+    readable = numbers[[*CELL, "sampled"]].astype(str)
     for status in SHARES:
-        shown[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)
+        readable[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)
     caption = (
         "Answer statuses in percent of the samples drawn, all benchmarks pooled. The first six add up to 100; "
         "`truncated`, the share of non-terminated answers (the length limit came before any stop id), overlaps with "
         "them. Timeout, memory and error are ungraded: they enter no pass@k."
     )
-    return Table("statuses", numbers, shown, caption, keys=2)
+    return Table("statuses", numbers, readable, caption, keys=2)

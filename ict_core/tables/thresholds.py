@@ -55,7 +55,7 @@ def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Ta
         f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed.{OF_BASE} {resolved(numbers)}"
     )
     percents = by_row(numbers, ["percent"], "{:g}".format)
-    shown = side_by_side(numbers.assign(percent=percents), ["model", "selector", "percent"]).rename(
+    readable = side_by_side(numbers.assign(percent=percents), ["model", "selector", "percent"]).rename(
         columns={"percent": "kept %"}
     )
-    return Table("thresholds", numbers, shown, caption, keys=2)
+    return Table("thresholds", numbers, readable, caption, keys=2)

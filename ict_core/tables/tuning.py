@@ -35,7 +35,7 @@ def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
         rows.append((*arm, *texts, f"{chosen:g}", said[arm] or NONE))
     heads = ["base" if rate == BASE_RATE else f"reward at {rate:g}" for rate in rates]
     columns = ["model", "variant", *heads, "own rate", "remark"]
-    shown = pd.DataFrame(rows, columns=columns)
+    readable = pd.DataFrame(rows, columns=columns)
     seeds = by_row(numbers.drop_duplicates("seed"), ["seed"], str)
     caption = (
         "Learning rates: every variant trained at each rate with the same seeds and base models, which no evaluated "
@@ -45,4 +45,4 @@ def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
         if len(numbers)
         else "The study chooses no learning rate: every variant trains at the recipe's."
     )
-    return Table("tuning", numbers, shown, caption, keys=1)
+    return Table("tuning", numbers, readable, caption, keys=1)

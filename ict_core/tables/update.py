@@ -51,7 +51,7 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
 
     keys = dict.fromkeys(key[:3] for key in limits)
     lines = [(*key, *(cell(key, *column) for column in _COLUMNS.values())) for key in keys]
-    shown = pd.DataFrame(lines, columns=[*row, *_COLUMNS])
+    readable = pd.DataFrame(lines, columns=[*row, *_COLUMNS])
     caption = (
         "Before and after an optimiser step on the same states: tokens of the sample, at the steps at which the rule "
         "selects. Every cell is one value a run, then its mean over the training seeds ± a 95 % t interval. ΔH1, ΔH2: "
@@ -64,6 +64,6 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
         f"H2 on that prediction. {NONE}: fewer than {LEAST} tokens in every run; without ±: in all runs but one. All "
         "tokens together, the first-order prediction, H1, and the regimes p > 1/e and p < 1/e are in the CSV."
     )
-    if shown.empty:
+    if readable.empty:
         caption = "No token was sampled before and after an update at which a rule selects."
-    return Table("update", numbers, shown, caption, keys=2)
+    return Table("update", numbers, readable, caption, keys=2)

@@ -22,7 +22,7 @@ TABLE = TableDeclaration(
 def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a gate and model, then what is reported beside them."""
     values = by_row(validity, ["gate", "value", "low", "high"], value_text)
-    shown = pd.DataFrame(
+    readable = pd.DataFrame(
         {
             **validity[["gate", "model", "of"]],
             "value": values,
@@ -31,7 +31,7 @@ def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
             **validity[["asked", "outcome", "because"]].replace("", NONE),
         }
     )
-    shown["model"] = shown["model"].replace("", NONE)
+    readable["model"] = readable["model"].replace("", NONE)
     caption = (
         "The study declares no gates (`evidence.validity` in its file): whether it can tell rules of selection apart "
         "was not measured."
@@ -42,4 +42,4 @@ def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
         "`rate`: arms whose learning rate lies at the edge of those tried, or that gain at no rate. `detectable`: the "
         "smallest difference that the claims of a family would have found, after their correction."
     )
-    return Table("validity", validity, shown, caption, keys=1)
+    return Table("validity", validity, readable, caption, keys=1)

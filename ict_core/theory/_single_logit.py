@@ -149,9 +149,9 @@ def over_sources(
 
 def _known(states: pd.DataFrame) -> tuple[pd.DataFrame, Array, Array, Array]:
     """The states that count, and their logprob, h1, h2."""
-    known = states[states["h2"] >= RESOLUTION]
-    logprob, h1, h2 = (known[name].to_numpy(np.float64) for name in ("logprob", "h1", "h2"))
-    return known, logprob, h1, h2
+    resolved = states[states["h2"] >= RESOLUTION]
+    logprob, h1, h2 = (resolved[name].to_numpy(np.float64) for name in ("logprob", "h1", "h2"))
+    return resolved, logprob, h1, h2
 
 
 def by_regime(states: pd.DataFrame) -> pd.DataFrame:
@@ -161,8 +161,8 @@ def by_regime(states: pd.DataFrame) -> pd.DataFrame:
     same_sign, the share of the regime's for which both changes have the same sign; error_median and error_p95 of
     |first-order change / exact change - 1|; together, the share whose H1 and H2 change in the same direction, exactly.
     """
-    known, logprob, h1, h2 = _known(states)
-    chosen = {name: mask for name, mask in regimes(known).items() if mask.sum() >= LEAST}
+    resolved, logprob, h1, h2 = _known(states)
+    chosen = {name: mask for name, mask in regimes(resolved).items() if mask.sum() >= LEAST}
     rows = [(name, np.nan, "share", mask.sum() / len(states)) for name, mask in chosen.items()]
     for shift in [*(-size for size in SIZES[::-1]), *SIZES]:
         exact, first = h2_change(logprob, h2, shift), first_order_h2_change(logprob, h2, shift)

@@ -60,18 +60,18 @@ def same_sign(ours: logit.Array, theirs: logit.Array) -> tuple[float, float]:
 
     By chance: if the signs were as frequent as they are on either side, but independent of each other.
     """
-    known = ~np.isnan(ours) & ~np.isnan(theirs)
-    if known.sum() < logit.LEAST:
+    valid = ~np.isnan(ours) & ~np.isnan(theirs)
+    if valid.sum() < logit.LEAST:
         return np.nan, np.nan
-    up, other = ours[known] > 0, theirs[known] > 0
+    up, other = ours[valid] > 0, theirs[valid] > 0
     a, b = float(up.mean()), float(other.mean())
     return float((up == other).mean()), a * b + (1 - a) * (1 - b)
 
 
 def _fit(measured: logit.Array, predicted: logit.Array) -> tuple[float, float]:
     """Spearman's correlation, and the slope through the origin; NaN with few pairs, or where all are equal."""
-    known = ~np.isnan(measured) & ~np.isnan(predicted)
-    y, x = measured[known], predicted[known]
+    valid = ~np.isnan(measured) & ~np.isnan(predicted)
+    y, x = measured[valid], predicted[valid]
     if len(x) < logit.LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan, np.nan
     ranks = rankdata([x, y], axis=1)

@@ -40,8 +40,8 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
     try:
         allowed.validate_python(name)
     except ValidationError:
-        told = allowed.json_schema()["description"]
-        raise UserError(f"the model's name {name!r}: it must be {told}; give another by --name") from None
+        text = allowed.json_schema()["description"]
+        raise UserError(f"the model's name {name!r}: it must be {text}; give another by --name") from None
     path = repository / "configs" / "models" / f"{name}.yaml"
     if path.exists():
         raise UserError(f"{path}: is there already; remove it, or give another --name")
@@ -72,8 +72,8 @@ def _of_hub(name: str, scratch: Path) -> Source:
         snapshot_download(name, revision=info.sha, local_dir=scratch, allow_patterns=[*_SMALL_FILES])
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        told = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
-        raise UserError(f"{name}: there is no such folder, and {told}: {reason}") from None
+        text = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
+        raise UserError(f"{name}: there is no such folder, and {text}: {reason}") from None
     card = info.card_data.to_dict() if info.card_data else {}
     licence = card.get("license") or "unknown"
     lines = ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
@@ -87,18 +87,18 @@ def _text(source: Source) -> tuple[str, list[str]]:
     folder = source.folder
     tokenizer = read_tokenizer(folder)
     try:
-        own = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        stated = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder}: config.json cannot be read: {' '.join(str(error).split())}") from None
-    config = own.get_text_config()
+    config = stated.get_text_config()
     stops = {tokenizer.eos_token_id, *_ids(config.eos_token_id)}
     generation = folder / "generation_config.json"
     if generation.exists():
         stops |= set(_ids(_read_json(generation).get("eos_token_id")))
     ids = sorted(stop for stop in stops if isinstance(stop, int))
-    told = ", ".join(f"{stop} ({tokenizer.convert_ids_to_tokens(stop)})" for stop in ids) or "none: state one"
+    text = ", ".join(f"{stop} ({tokenizer.convert_ids_to_tokens(stop)})" for stop in ids) or "none: state one"
     dtype = str(getattr(config, "dtype", None)).removeprefix("torch.")
-    remarks = [f"stop_ids: {told}; the ids at which an answer ends, a chat's end of turn among them"]
+    remarks = [f"stop_ids: {text}; the ids at which an answer ends, a chat's end of turn among them"]
     if dtype not in _DTYPES:
         remarks.append(f"dtype: the checkpoint has {dtype}; float32 is written")
         dtype = "float32"
@@ -110,7 +110,7 @@ def _text(source: Source) -> tuple[str, list[str]]:
     lines += _template(tokenizer, remarks) if made is None else _prompt_of(made, remarks)
     remarks.append("hardware: not written; without it the model runs on the CPU in one process (docs/models.md)")
     try:
-        check_family(own)
+        check_family(stated)
     except UserError as error:
         remarks.append(str(error))
     return "\n".join(lines) + "\n", remarks

@@ -192,14 +192,14 @@ def _tuning(place: Place, config: Mapping[str, Any]) -> Iterator[Link]:
 def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> list[Step]:
     """As :func:`walk`, by a study's merged manifest alone, whose `file` is given: its cells are not there."""
     per_base, base = read_manifest(StudyFiles(file.parent).settings).get("seeds_per_base"), base_of(file.parent, cell)
-    of = [(job, Cell(job["model"], job["variant"], job["seed"])) for job in manifest["jobs"]]
-    jobs = [job for job, ran in of if ran == cell or (ran == base and job["stage"] not in ("generate", "grade"))]
+    by_cell = [(job, Cell(job["model"], job["variant"], job["seed"])) for job in manifest["jobs"]]
+    jobs = [job for job, ran in by_cell if ran == cell or (ran == base and job["stage"] not in ("generate", "grade"))]
     try:
         check_chain(jobs, per_base)
         links = [Link(f"{file.name}: each job had the base model, weights and completions of the one before", True)]
     except UserError as error:
         links = [Link(str(error), False)]
-    tuned = [job for job, ran in of if job["stage"] == "tune" and ran[:2] == cell[:2]]
+    tuned = [job for job, ran in by_cell if job["stage"] == "tune" and ran[:2] == cell[:2]]
     rates = [f"{job['learning_rate']:g}" for job in (*jobs, *tuned) if job["stage"] in ("train", "tune") and tuned]
     links += [_same(f"{file.name}: the learning rate is the chosen one", *rates)] if len(rates) > 1 else []
     steps = []
@@ -226,8 +226,8 @@ def _facts(job: Mapping[str, Any]) -> Iterator[str]:
     if rates := (config or job).get("rates_of"):
         yield f"learning rate as {rates['study']} chose it, rates.json {_hash(rates['sha256'])}"
     names = ("base", "model", "completions", "grades")
-    if told := [f"{name} {_hash(job[f'{name}_sha256'])}" for name in names if f"{name}_sha256" in job]:
-        yield ", ".join(told)
+    if hashes := [f"{name} {_hash(job[f'{name}_sha256'])}" for name in names if f"{name}_sha256" in job]:
+        yield ", ".join(hashes)
     packages, platform = job["packages"], job["platform"]
     named = [f"{name} {packages[name]}" for name in ("torch", "trl", "transformers") if name in packages]
     source = job["source"]

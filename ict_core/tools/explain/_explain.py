@@ -145,12 +145,12 @@ def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
 
 def _rows(frame: pd.DataFrame, problem: str, where: Path) -> pd.DataFrame:
     """A problem's rows; an error that names others where there are none."""
-    known = frame["benchmark"] + "/" + frame["problem"]
-    if not (known == problem).any():
-        others = known[frame["benchmark"] == problem.partition("/")[0]]
-        allowed = ", ".join((others if len(others) else known).drop_duplicates().head(5))
+    names = frame["benchmark"] + "/" + frame["problem"]
+    if not (names == problem).any():
+        others = names[frame["benchmark"] == problem.partition("/")[0]]
+        allowed = ", ".join((others if len(others) else names).drop_duplicates().head(5))
         raise UserError(f"--samples {problem}: {short(where)} has no such problem; allowed: {allowed}, ...")
-    return frame[known == problem]
+    return frame[names == problem]
 
 
 def _quoted(text: str) -> Iterator[str]:

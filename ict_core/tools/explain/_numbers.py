@@ -21,8 +21,8 @@ _LISTED = 12
 def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     """A table's origin, and its rows as the texts that stand in the file; `Damaged` if it is not CSV of these keys."""
     if path.suffix != ".csv" or path.stem not in TABLES:
-        known = ", ".join(f"{name}.csv" for name in TABLES)
-        allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {known}"
+        names = ", ".join(f"{name}.csv" for name in TABLES)
+        allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {names}"
         raise UserError(f"{path}: no table of a study; allowed: {allowed}")
     try:
         rows = pd.read_csv(path, dtype="str", keep_default_na=False)
@@ -178,8 +178,8 @@ def claims_of(path: Path) -> tuple[Origin, pd.DataFrame]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the workflow up to the claims") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        told = f"not as `ict claims` writes it ({error!r}); run the workflow's claims again"
-        raise UserError(f"{path}: {told}") from error
+        fault = f"not as `ict claims` writes it ({error!r}); run the workflow's claims again"
+        raise UserError(f"{path}: {fault}") from error
     return _ORIGIN, rows
 
 

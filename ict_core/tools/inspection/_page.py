@@ -149,9 +149,9 @@ def chosen_problems(path: Path, benchmark: str | None, count: int, seed: int) ->
     """``count`` problems of a file of ``records.PROBLEMS``, drawn at random, in the file's order."""
     problems = records.read_frame(path, records.PROBLEMS)
     if benchmark is not None:
-        known = problems["benchmark"].unique()
-        if benchmark not in known:
-            raise UserError(f"--benchmark {benchmark}: not in {path}; {one_of(known)}")
+        names = problems["benchmark"].unique()
+        if benchmark not in names:
+            raise UserError(f"--benchmark {benchmark}: not in {path}; {one_of(names)}")
         problems = problems[problems["benchmark"] == benchmark]
     if not 1 <= count <= len(problems):
         raise UserError(f"--count {count} is not allowed; allowed: 1 to {len(problems)}, the problems of {path}")
@@ -172,8 +172,8 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
 def token_weights(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
     """What each rule gives the tokens where these groups are the whole optimisation batch, (B, T) by rule."""
     drawn, named = derive_seed(seed, "inspected rule"), [Rule.of(name, method) for name, method in rules.items()]
-    known = groups.statistics, groups.advantages, groups.completion_mask, groups.completion_ids
-    batch = TokenBatch(*known, decisions=groups.decisions(named))
+    tensors = groups.statistics, groups.advantages, groups.completion_mask, groups.completion_ids
+    batch = TokenBatch(*tensors, decisions=groups.decisions(named))
     return {rule.name: rule.weights(batch, drawn) for rule in named}
 
 

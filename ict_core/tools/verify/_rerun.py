@@ -22,19 +22,19 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     `wanted` are names with commas between them; without it all that can be rerun, or where the optimiser `steps` are
     given the training alone. A fetched model has no `pretrain`.
     """
-    known: tuple[str, ...] = ("train", "generate", "grade")
+    possible: tuple[str, ...] = ("train", "generate", "grade")
     if place.cell in {*study.tuning_cells(), *study.later_cells()}:  # which answer no benchmark
-        known = known[:1]
+        possible = possible[:1]
     if place.is_base:  # pretrained, or fetched and not made
         made = isinstance(study.models[place.cell.model], ScratchModel)
-        known = ("pretrain", *known[1:]) if made else known[1:]
-    chosen = known[:1] if steps is not None and wanted is None else known
+        possible = ("pretrain", *possible[1:]) if made else possible[1:]
+    chosen = possible[:1] if steps is not None and wanted is None else possible
     if wanted is not None:
         names = [name.strip() for name in wanted.split(",")]
-        unknown = [name for name in names if name not in known]
+        unknown = [name for name in names if name not in possible]
         if unknown:
-            raise UserError(f"--stages {wanted}: {', '.join(unknown)} cannot be rerun; allowed: {','.join(known)}")
-        chosen = tuple(name for name in known if name in names)
+            raise UserError(f"--stages {wanted}: {', '.join(unknown)} cannot be rerun; allowed: {','.join(possible)}")
+        chosen = tuple(name for name in possible if name in names)
     if steps is not None and chosen != ("train",):
         raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
     if steps is not None and not 1 <= steps <= study.training.steps:
