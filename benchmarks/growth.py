@@ -1,7 +1,7 @@
 """How dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
 
     python benchmarks/growth.py         # of 34, 102, 1,020 and 3,060 cells
-    python benchmarks/growth.py --quick # of 34 and 68, without the plot's file
+    python benchmarks/growth.py --quick # of 34 and 68
 
 Each study is `mini-ablations` with other seeds on one base model, in a copy of the repository. The dry run has nothing
 done yet; `ict status` looks at the study half done; `ict collect` and `ict statistics` read synthetic cells: the stored
@@ -191,28 +191,11 @@ def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
     return len(trained), found
 
 
-def plot(cells: list[int], runs: list[dict[str, Run]], path: Path) -> None:
-    """Seconds and memory over cells, both axes logarithmic."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context({"svg.hashsalt": "growth", "font.size": 8}):
-        figure = Figure(figsize=(6.75, 2.6), layout="constrained")
-        for axis, field in zip(figure.subplots(1, 2), ("seconds", "memory"), strict=True):
-            for name in runs[0]:
-                axis.loglog(cells, [getattr(r[name], field) for r in runs], marker="o", markersize=3, label=name)
-            axis.set(xlabel="cells", title={"memory": "memory, MiB"}.get(field, field))
-            axis.grid(color="#E3E3E3", linewidth=0.5)
-        axis.legend(frameon=False)
-        figure.savefig(path, format="svg", metadata={"Date": None})
-
-
 def main() -> None:
-    """Measure every size, smallest first; print, plot and keep the figures."""
+    """Measure every size, smallest first; print and keep the figures."""
     parser = report.parser(__doc__)
     parser.add_argument("--cells", type=int, nargs="+", default=[34, 102, 1020, 3060])
-    parser.add_argument("--plot", type=Path, default=Path(__file__).with_name("growth.svg"))
-    options = report.parse(parser, cells=[34, 68], plot=Path(os.devnull))
+    options = report.parse(parser, cells=[34, 68])
     cells, runs = [], []
     for size in sorted(options.cells):
         with tempfile.TemporaryDirectory() as temporary:
@@ -221,7 +204,6 @@ def main() -> None:
         cells.append(number)
         runs.append(found)
         print(number, {name: [round(x, 1) for x in r] for name, r in found.items()}, flush=True)
-    plot(cells, runs, options.plot)
     rows = []
     for name in runs[0]:
         row = {"command": name}

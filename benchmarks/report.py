@@ -4,7 +4,6 @@ import argparse
 import datetime
 import os
 import platform
-import re
 import shlex
 import shutil
 import sys
@@ -44,14 +43,6 @@ def copy_workflow(folder: Path) -> None:
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / part, folder / part)
     (folder / "profiles").symlink_to("workflow/profiles")
-
-
-def timed_study(text: str, model: str, methods: list[str], seeds: int) -> str:
-    """The file of a study as that of `timed`, with so many seeds of one model alone and without gates on other arms."""
-    text = re.sub(r"^  validity:.*\n(?:    .*\n)*", "", text[: text.index("grid:")], flags=re.MULTILINE)
-    text = re.sub(r"^study: .*$", "study: timed", text, count=1, flags=re.MULTILINE)
-    grid = f"  - models: [{model}]\n    methods: [{', '.join(methods)}]\n    seeds: {list(range(seeds))}\n"
-    return f"{text}grid:\n{grid}baselines: [{methods[0]}]\n"
 
 
 def mini_model(folder: Path, steps: int) -> Path:

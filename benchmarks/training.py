@@ -49,10 +49,18 @@ def study(folder: Path, methods: list[str], steps: int, prompts: int) -> Path:
     for key, value in {**size, "steps": steps, "lr_warmup_steps": min(5, steps - 1)}.items():
         text = re.sub(rf"^{key}: \d+", f"{key}: {value}", text, flags=re.MULTILINE)
     (configs / "training/timed.yaml").write_text(text)
-    text = report.timed_study((configs / "studies/mini.yaml").read_text(), "mini-s", methods, 1)
+    text = timed_study((configs / "studies/mini.yaml").read_text(), "mini-s", methods, 1)
     file = configs / "studies/timed.yaml"
     file.write_text("numerics: portable\n" + text.replace("training: mini\n", "training: timed\n", 1))
     return file
+
+
+def timed_study(text: str, model: str, methods: list[str], seeds: int) -> str:
+    """The file of a study as that of `timed`, with so many seeds of one model alone and without gates on other arms."""
+    text = re.sub(r"^  validity:.*\n(?:    .*\n)*", "", text[: text.index("grid:")], flags=re.MULTILINE)
+    text = re.sub(r"^study: .*$", "study: timed", text, count=1, flags=re.MULTILINE)
+    grid = f"  - models: [{model}]\n    methods: [{', '.join(methods)}]\n    seeds: {list(range(seeds))}\n"
+    return f"{text}grid:\n{grid}baselines: [{methods[0]}]\n"
 
 
 def train(tree: Path, of: Path, method: str, base: Path, problems: Path, out: Path) -> dict[str, float]:

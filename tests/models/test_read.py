@@ -179,7 +179,6 @@ RUNS_CODE = {
     "a shell": r"shell\s*=\s*True|os\.(system|popen)\(",
 }
 ALLOWED = {
-    ("benchmarks/rollouts.py", "a checkpoint"),  # one that it has made itself
     ("ict_core/process/_forkserver.py", "a message of multiprocessing"),  # a socket's bytes, read as JSON
     ("ict_core/training/_resume.py", "pickle"),  # the name of its error alone
     ("ict_core/training/_resume.py", "torch.load"),  # with weights_only, to see whether torch refuses the file

@@ -188,7 +188,6 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",
     "python benchmarks/grading_speed.py": "measures for minutes",
     "python benchmarks/growth.py": "measures for minutes",
-    "python benchmarks/rollouts.py": "measures for minutes",
     "python benchmarks/rules.py": "measures for minutes",
     "python benchmarks/training_step.py --settings smollm2": "measures for minutes",
     "python benchmarks/tuning.py": "reads all stored studies",
