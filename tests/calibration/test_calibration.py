@@ -10,17 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.calibration import measure as calibration
 from ict_core.calibration._simulate import SIZES
 from ict_core.calibration.measure import (
     CASES,
     COLUMNS,
-    MARGIN,
     PLAIN,
     Question,
     calibrate,
     covers,
-    main,
     measure_family,
     measure_one_run,
     measure_pairs,
@@ -185,22 +182,6 @@ def test_only_the_seed_counts():
     assert list(other["rate"]) != list(frames[0]["rate"])
 
 
-def test_the_command_writes_what_it_measured(tmp_path, monkeypatch, capsys):
-    question = Question("level", "two-way", "new problems", "primary")
-    frame = summarise(SIZES[0], PLAIN, [(3, question, np.array([True, False]))])
-    asked = []
-    monkeypatch.setattr(calibration, "calibrate", lambda *given: asked.append(given) or frame)
-    path = tmp_path / "new" / "table.csv"
-    assert main(["--repetitions", "123", "--seed", "7", "--out", str(path)]) == 0
-    assert asked == [(123, 7)]
-    pd.testing.assert_frame_equal(pd.read_csv(path), frame, rtol=1e-4, check_dtype=False)
-    assert "two-way" in capsys.readouterr().out  # the broken word is named
-
-
 def test_refuses_too_few_repetitions():
     with pytest.raises(UserError, match="100 or more"):
         calibrate(99)
-
-
-def test_the_margin_is_the_studys_default():
-    assert MARGIN == 0.02

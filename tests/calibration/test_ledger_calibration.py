@@ -22,13 +22,10 @@ from ict_core.calibration.ledger import (
     _runs,
     _truth,
     _wrong,
-    calibrate,
-    main,
     measure,
     stored,
 )
 from ict_core.calibration.tables import ledger_tables
-from ict_core.errors import UserError
 from ict_core.evidence import Claim, DifferenceTest, read_claims
 
 ROOT = Path(__file__).parents[2]
@@ -135,12 +132,3 @@ def test_the_documentation_shows_the_stored_tables():
     text = (ROOT / "docs" / "statistics.md").read_text()
     for caption, shown in ledger_tables(stored()).items():
         assert f"{caption}:\n\n{shown}\n\n" in text, f"print it anew: {caption}"
-
-
-def test_the_command_writes_its_table(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ict_core.calibration.ledger.SEEDS", (3,))
-    out = tmp_path / "new" / "ledger.csv"
-    assert main(["--claims", str(ROOT / "configs" / "claims.yaml"), "--repetitions", "20", "--out", str(out)]) == 0
-    assert f"rows in {out}" in capsys.readouterr().out and len(out.read_text().splitlines()) > 50
-    with pytest.raises(UserError, match="20 or more"):
-        calibrate(CLAIMS, 19)

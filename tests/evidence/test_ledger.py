@@ -19,7 +19,6 @@ from ict_core.evidence import (
     LedgerFrames,
     Measure,
     as_json,
-    describe,
     ledger,
     read_claims,
     run_quantities,
@@ -223,18 +222,6 @@ def test_samples_that_could_not_be_graded_are_told_with_the_claims_whose_runs_la
         "",
     ]
     assert [of_graded(entry) for entry in untold[:4]] == [""] * 4
-
-
-def test_the_test_is_told_in_words():
-    mean = difference(against=("grpo", "stapo"), combine="mean", minus_metric="pass@1", every_model=True)
-    assert describe(claim(mean)) == (
-        "ict-10 − mean of grpo, stapo, pass@4 less pass@1, average, every model: higher than 0"
-    )
-    assert describe(claim(difference(direction="equal", benchmarks=("GPQA",)))).endswith(
-        "GPQA: equal within the margin"
-    )
-    rule = Measure(kind="measure", quantity="h2_change", of="ict-10", minus="grpo", direction="higher")
-    assert describe(claim(rule)) == "h2 change of ict-10 − grpo: higher than 0"
 
 
 @pytest.mark.slow

@@ -1,4 +1,3 @@
-from importlib import import_module
 from types import SimpleNamespace
 
 import figure_frames
@@ -57,37 +56,6 @@ def texts(figure):
     return inside + [t.get_text() for legend in figure.legends for t in legend.get_texts()]
 
 
-def test_the_registry_is_in_the_report_s_order_with_frames_titles_and_captions():
-    assert {name: entry.inputs for name, entry in FIGURES.items()} == {
-        "reward": ("log",),
-        "entropy": ("log",),
-        "pass_at_k": ("levels", "runs"),
-        "thresholds": ("levels", "runs"),
-        "forest": ("contrasts", "runs"),
-        "ablations": ("contrasts", "runs"),
-        "elbow": ("quantities", "curves"),
-        "purity": ("tokens",),
-        "statements": ("quantities", "quantity_means"),
-        "forks": ("shadow",),
-        "overlap": ("overlap",),
-        "single_logit": ("quantities", "single_logit", "single_logit_bins"),
-        "update": ("quantities", "agreement", "agreement_means"),
-        "components": ("components",),
-        "length": ("log",),
-        "stability": ("stability",),
-        "bench": ("contrasts", "ranks"),
-    }
-    assert all(entry.title and entry == import_module(f"ict_core.figures.{n}").FIGURE for n, entry in FIGURES.items())
-    assert {n for n, e in FIGURES.items() if e.settings} == {
-        "forest",
-        "ablations",
-        "forks",
-        "overlap",
-        "bench",
-        "thresholds",
-    }
-
-
 class Study:
     """What the registry takes of a stored study."""
 
@@ -106,13 +74,6 @@ def test_a_stored_study_is_enough_to_draw_a_figure(frames, name):
     if name == "forest":
         band = figure.axes[0].patches[0].get_extents().transformed(figure.axes[0].transData.inverted())
         assert (band.x0, band.x1) == pytest.approx((-3, 3))
-
-
-def test_captions_say_what_the_figures_do():
-    assert f"over {reward.WINDOW} optimiser steps" in FIGURES["reward"].caption
-    assert f"over {length.WINDOW} optimiser steps" in FIGURES["length"].caption
-    captions = [entry.caption for entry in FIGURES.values()]
-    assert all(c.endswith(".") and "  " not in c and "\n" not in c for c in captions)
 
 
 @pytest.mark.parametrize("name", BY_VARIANT)

@@ -1,37 +1,14 @@
 from pathlib import Path
 
 import synthetic
-from matplotlib.colors import to_rgb
 
 from ict_core.config import load_methods
 from ict_core.figures._panels import handles, label, style
 
 
-def luminance(colour):
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
 def test_known_variants_differ_in_colour_and_marker():
     styles = [style(v) for v in synthetic.VARIANTS]
     assert len({s.colour for s in styles}) == len({s.marker for s in styles}) == len(styles)
-
-
-def test_variants_of_the_paper_s_ablation_and_strangers_have_other_colours_than_its_methods():
-    methods = {style(v).colour for v in ["base", *synthetic.VARIANTS]}
-    others = ["frequent-90", "wasserstein-10", "kl-10", "tv-10", "entropy-10"]
-    assert len({style(v).colour for v in others}) == len({style(v).marker for v in others}) == len(others)
-    assert not methods & {style(v).colour for v in [*others, *(f"new-{i}" for i in range(60))]}
-
-
-def test_the_fractions_of_one_rule_darken_with_the_fraction():
-    shades = [luminance(style(f"ict-{p}").colour) for p in (5, 10, 20, 30)]
-    assert shades == sorted(shades, reverse=True)
-
-
-def test_every_colour_is_seen_on_white():
-    names = ["base", *synthetic.VARIANTS, *(f"new-{i}" for i in range(60))]
-    assert all(1.05 / (luminance(style(v).colour) + 0.05) > 1.9 for v in names)
 
 
 def test_an_unknown_variant_keeps_a_spare_style():

@@ -9,9 +9,8 @@ import pytest
 from ict_core.config import Validity
 from ict_core.evidence import ArmVariation, Settings
 from ict_core.evidence._stored import ONE_BASE
-from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, page
-from ict_core.report._answer import answer, can_tell, in_words, main_figure
+from ict_core.report._answer import answer, can_tell, main_figure
 from ict_core.report._build import overview
 from ict_core.report._claims import estimate_text, folded
 from ict_core.statistics import GAIN, NOT_TESTABLE, VALIDITY, Design
@@ -102,10 +101,6 @@ def test_html_in_a_text_is_shown_and_not_run():
     assert "http" not in text.replace("http-equiv", "")  # nothing is fetched
 
 
-def test_a_table_escapes_what_would_break_its_cells():
-    assert markdown_table(["a"], [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
-
-
 def test_the_overview_says_what_was_run_and_counts_the_verdicts():
     text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST, "The answer.\n")
     assert text.startswith("# mini\n\nThe answer.\n\nA study in miniature.\n")
@@ -185,26 +180,6 @@ def test_an_image_is_shown_where_it_is_given_and_no_other():
 
 
 CONTRAST = {"difference": -0.2, "low": -0.3, "high": -0.1, "detectable": 0.05}
-
-
-@pytest.mark.parametrize(
-    ("verdict", "difference", "words"),
-    [
-        ("worse", -0.2, "worse, 20.0 points, found"),
-        ("better", 0.123, "better, 12.3 points, found"),
-        ("equivalent", 0.001, "equivalent within 2 points"),
-        ("none seen", 0.01, "no difference seen; 5.0 points or more would have been found"),
-        ("not confirmed", -0.07, "7.0 points less, not confirmed after the correction"),
-        ("identical", 0.0, "identical in every run"),
-    ],
-)
-def test_a_loss_no_difference_and_no_evidence_read_apart(verdict, difference, words):
-    assert in_words(CONTRAST | {"verdict": verdict, "difference": difference}, 0.02) == words
-
-
-def test_no_difference_is_told_by_more_than_there_can_be():
-    far = CONTRAST | {"verdict": "none seen", "detectable": 5.71}
-    assert in_words(far, 0.02) == "no difference seen; not even 100 points would have been found"
 
 
 @pytest.mark.parametrize(
@@ -324,12 +299,6 @@ def test_a_study_whose_gates_are_passed_can_tell():
     assert passed[0].startswith("**This study can tell")
     part = can_tell(GATES[GATES["outcome"].isin(["passed", "not measured"])])
     assert "not measured in full" in part[0] and "cannot tell" not in part[0] and can_tell(NO_GATES) == []
-
-
-def test_claims_that_are_not_testable_are_counted_where_they_stand():
-    text = claims_page("mini", NOTE, [CLAIM, CLAIM | {"verdict": NOT_TESTABLE}], 0.02, 0.8)
-    assert "1 claims are `not testable here`" in text and "**not testable here**" in text
-    assert "claims are `not testable" not in claims_page("mini", NOTE, [CLAIM], 0.02, 0.8)
 
 
 def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls():

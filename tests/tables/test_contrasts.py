@@ -111,14 +111,6 @@ def test_one_seed_has_no_test():
     assert "Exploratory (Benjamini-Hochberg): 1 tests, 0 could be made, 0 are resolved" in table.caption
 
 
-def test_the_caption_counts_both_families():
-    rows = [ROW, made.contrast("ict-10", "stapo", p=0.2), made.contrast("ict-10", "stapo", benchmark="mini-word")]
-    caption = contrasts_table(made.contrasts(*rows), LEVELS, SETTINGS).caption
-    assert "Declared (Holm over those of one question): 1 tests, 1 could be made, 1 is resolved" in caption
-    assert "Exploratory (Benjamini-Hochberg): 2 tests, 1 could be made, 0 are resolved" in caption
-    assert "one of 2.0 points" in caption and "power 0.80" in caption
-
-
 def test_very_many_seeds_are_not_counted_out():
     row = made.contrast("ict-10", "grpo", seeds_needed=np.inf)
     shown = contrasts_table(

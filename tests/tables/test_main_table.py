@@ -78,22 +78,6 @@ def test_marks_speak_of_the_average_and_of_the_baselines_only():
     assert not rows.apply(lambda column: column.str.contains("⁺|⁻")).any(axis=None)
 
 
-def test_the_legend_says_what_a_mark_is():
-    caption = main_table(LEVEL, made.contrasts(made.contrast("ict-10", "grpo", verdict="better")), SETTINGS).caption
-    assert "ᵃ `grpo`, ᵇ `stapo`" in caption and "no mark" not in caption
-    assert "No difference is resolved" in main_table(LEVEL, made.contrasts(), SETTINGS).caption
-    alone = main_table(LEVEL, made.contrasts(), made.settings(["grpo"], []))
-    assert "Superscripts" not in alone.caption
-
-
-def test_the_caption_says_what_the_interval_speaks_for():
-    caption = main_table(LEVEL, made.contrasts(), SETTINGS).caption
-    assert "for new runs on new problems" in caption and "over 3 training seeds" in caption
-    assert "`mini-word` for GSM8K" in caption
-    same = made.settings(["grpo"], ["grpo"], {"GSM8K": "GSM8K"})
-    assert "in the place of" not in main_table(LEVEL, made.contrasts(), same).caption
-
-
 def test_a_benchmark_that_one_model_lacks_is_a_dash(study):
     levels = study["levels"][(study["levels"]["model"] == "tiny") | (study["levels"]["benchmark"] != "mini-stem")]
     table = main_table(levels, study["contrasts"], made.settings()).shown

@@ -69,12 +69,6 @@ def test_without_a_stand_in_the_ablation_is_the_papers_alone():
     assert rows["tiny (this study)"].eq("—").all() and "ablation of 1.5B, and not in this study" in table.caption
 
 
-def test_the_caption_says_that_nothing_is_paired_and_which_totals_are_odd():
-    caption = paper_table(LEVELS, made.settings()).caption
-    assert "nothing is paired" in caption
-    assert "totals of 7B `grpo` and of 7B `entropy-20` are not the mean" in caption
-
-
 def test_a_study_of_the_papers_models_stands_in_pairs(tmp_path):
     paper = read_paper(written(tmp_path))
     table = paper_table(LEVELS, dataclasses.replace(made.settings(), paper=paper))

@@ -201,12 +201,6 @@ def test_without_the_problems_neither_question_nor_gold_answer_is_shown(study, c
         assert text in printed.splitlines()[-1].partition("not checked: ")[2]
 
 
-def test_stored_results_say_that_completions_are_not_here():
-    text, sound = explain(MINI / "tables/main.csv", "mini-s/base/mini-word/pass@1", "mini-word/mini-word-0007")
-    assert sound and "data/eval.parquet is not here: neither question nor" in text
-    assert "  mini-word/mini-word-0007: the completions are not here\n" in text
-
-
 @pytest.mark.parametrize(
     ("table", "selection"),
     [
@@ -218,13 +212,6 @@ def test_stored_results_say_that_completions_are_not_here():
 def test_where_no_run_enters_there_is_nothing_to_check(table, selection):
     text, sound = explain(MINI / table, selection)
     assert sound and text.splitlines()[-1] == "nothing to check: no training run enters it"
-
-
-def test_a_number_beside_the_papers_own_benchmark_is_told_to_be_not_computed_again():
-    row = "benchmark=GSM8K,metric=total,variant=random-10,source=this study,model=mini-s"
-    text, sound = explain(MINI / "tables/paper.csv", row)
-    assert sound and "mini-s/random-10, seeds 0, 1, 2, 3, 4, 5\n" in text
-    assert "the number itself, which this command does not compute" in text.splitlines()[-1]
 
 
 def edit(path: Path, **changed: object) -> None:
