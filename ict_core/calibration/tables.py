@@ -1,6 +1,5 @@
-"""The calibration as Markdown: `python -m ict_core.calibration.tables` prints the documentation's tables."""
+"""The calibration as Markdown: the tables of docs/statistics.md, which `python scripts/pages.py` fills in."""
 
-import sys
 from collections.abc import Sequence
 
 import pandas as pd
@@ -8,7 +7,6 @@ import pandas as pd
 from ict_core.calibration import ledger
 from ict_core.calibration.measure import NEW, OTHER, PLAIN, PRIMARY, ROLES, SECOND, THESE, UNSAFE, UNTRAINED
 from ict_core.markdown import markdown_table
-from ict_core.statistics.calibrated import stored
 
 
 def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
@@ -79,14 +77,3 @@ def ledger_tables(frame: pd.DataFrame) -> dict[str, str]:
         "Wrong findings": _rates(frame, ledger.WRONG, cases[False]),
         "True gains found": _rates(frame, ledger.RIGHT, cases[True]),
     }
-
-
-def main() -> int:
-    """Print the stored calibrations' tables."""
-    texts_by_caption = tables(stored()) | ledger_tables(ledger.stored())
-    sys.stdout.write("\n\n".join(f"{caption}:\n\n{text}" for caption, text in texts_by_caption.items()) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

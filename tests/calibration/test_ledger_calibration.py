@@ -25,7 +25,6 @@ from ict_core.calibration.ledger import (
     measure,
     stored,
 )
-from ict_core.calibration.tables import ledger_tables
 from ict_core.evidence import Claim, DifferenceTest, read_claims
 
 ROOT = Path(__file__).parents[2]
@@ -126,9 +125,3 @@ def test_a_small_rerun_agrees_with_the_stored_rates():
                 rate,
                 kept["rate"],
             )
-
-
-def test_the_documentation_shows_the_stored_tables():
-    text = (ROOT / "docs" / "statistics.md").read_text()
-    for caption, shown in ledger_tables(stored()).items():
-        assert f"{caption}:\n\n{shown}\n\n" in text, f"print it anew: {caption}"

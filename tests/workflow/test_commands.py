@@ -183,7 +183,7 @@ OTHERS = {  # and why nothing runs them here; what they name is looked for
     "pytest tests/workflow/test_slurm.py": "make everything runs it where Slurm is installed",
     "python -m ict_core.calibration.ledger": "half an hour; tests/calibration has few repetitions",
     "python -m ict_core.calibration.measure --repetitions 4000": "an hour; tests/statistics has few repetitions",
-    "python -m ict_core.calibration.tables": "tests/statistics holds the page's tables against it",
+    "python scripts/pages.py": "tests/test_site.py holds the pages against it",
     "python benchmarks/beside_lm_eval.py --problems 100": "needs another project's evaluation",
     "python benchmarks/compare_graders.py --most 150": "needs another project's grader and the published rows",
     "python benchmarks/grading_speed.py": "measures for minutes",
