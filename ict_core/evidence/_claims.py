@@ -106,8 +106,10 @@ class ClaimsFile(Section):
                 yield refused(f"claims[{index}].id", claim.id, "each id once")
             if claim.after is not None and seen.get(claim.after) != claim.family:
                 allowed = [name for name, family in seen.items() if family == claim.family]
-                told = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
-                yield refused(f"claims[{index}].after", claim.after, told)
+                allowed_text = (
+                    f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
+                )
+                yield refused(f"claims[{index}].after", claim.after, allowed_text)
             seen[claim.id] = claim.family
 
 

@@ -27,26 +27,28 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
         n, correct = rows["n"].to_numpy(np.int64), rows["correct"].to_numpy(np.int64)
         graded = n > 0
         blocks[name] = {f"pass@{k}": _values(n[graded], correct[graded], k) for k in ks}
-        told: dict[str, Any] = {}
+        measures: dict[str, Any] = {}
         for metric, values in blocks[name].items():
-            told |= _told(metric, [values], yes_or_no=bool((n == 1).all()))
-        results[name] = told | {
+            measures |= _told(metric, [values], yes_or_no=bool((n == 1).all()))
+        results[name] = measures | {
             "problems": len(rows),
             "n-samples": int(n.sum()),
             "ungraded": int(rows["sampled"].sum() - n.sum()),
             "truncated": float(rows["truncated"].sum() / rows["sampled"].sum()),
         }
     if len(blocks) > 1:
-        told = {}
+        measures = {}
         for k in ks:
-            told |= _told(f"pass@{k}", [of_metric[f"pass@{k}"] for of_metric in blocks.values()])
-        results[AVERAGE] = told
+            measures |= _told(f"pass@{k}", [of_metric[f"pass@{k}"] for of_metric in blocks.values()])
+        results[AVERAGE] = measures
     return results
 
 
 def _values(n: Floats, correct: Floats, k: int) -> Floats:
     """pass@k of each problem; pass@n of one with fewer than k graded answers."""
-    return np.array([float(pass_at_k(own, right, min(k, int(own)))) for own, right in zip(n, correct, strict=True)])
+    return np.array(
+        [float(pass_at_k(count, right, min(k, int(count)))) for count, right in zip(n, correct, strict=True)]
+    )
 
 
 def _told(metric: str, blocks: list[Floats], yes_or_no: bool = False) -> dict[str, float | None]:

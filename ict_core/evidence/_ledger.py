@@ -158,24 +158,24 @@ def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float,
     result, by_model, remark = tested
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
     finding = found(result, correction.p, correction.p_equivalence)
-    told = claim_verdict(result.predicted, finding)
-    if told == CONTRADICTED and finding == EQUIVALENT:
+    verdict = claim_verdict(result.predicted, finding)
+    if verdict == CONTRADICTED and finding == EQUIVALENT:
         remark = _joined(remark, f"within {100 * margin:g} points of 0")
     alpha, strata = correction.alpha / result.searched, result.strata
     seeds = [float(seeds_needed(size, result.sd, power, alpha, strata)) for size in (effect, result.estimate)]
     smallest = float(detectable(result.sd, result.seeds, power, alpha, strata))
     against_zero = result.predicted != EQUIVALENT
     if against_zero:
-        remark = _joined(remark, _seen(finding, smallest, told, claim))
+        remark = _joined(remark, _seen(finding, smallest, verdict, claim))
     same = f"the same runs as {correction.same}, counted once" if correction.same else ""
     seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
     p, p_equivalence = correction.p, correction.p_equivalence
-    return Entry(claim, result, by_model, told, _joined(remark, same), p, p_equivalence, seeds[0], seen, smallest)
+    return Entry(claim, result, by_model, verdict, _joined(remark, same), p, p_equivalence, seeds[0], seen, smallest)
 
 
-def _seen(finding: str, smallest: float, told: str, claim: Claim) -> str:
+def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
     """What there is to say of a difference from 0 that was not found."""
-    if told != NOT_RESOLVED or math.isnan(smallest):
+    if verdict != NOT_RESOLVED or math.isnan(smallest):
         return ""
     if finding == NOT_CONFIRMED:
         return "seen, and not confirmed after the correction"

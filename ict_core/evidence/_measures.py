@@ -232,9 +232,9 @@ def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.
     :data:`WHEN`) and measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without
     known forks.
     """
-    known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
-    own = tokens[tokens["selecting"] & tokens["fork"].notna()]
-    rows = [*_of_runs(known, "rule", baseline, pooled), *_of_runs(own, "variant", OWN, of_tokens)]
+    forks_known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
+    selected = tokens[tokens["selecting"] & tokens["fork"].notna()]
+    rows = [*_of_runs(forks_known, "rule", baseline, pooled), *_of_runs(selected, "variant", OWN, of_tokens)]
     key = ["model", "rollouts", "rule", "when", "measure"]
     return over_seeds(pd.DataFrame(rows, columns=[*key, "value"]).astype({"value": "float64"}), key)
 
@@ -251,12 +251,12 @@ def _of_runs(
 
 
 def single_logit_frames(
-    tokens: pd.DataFrame, variants: Sequence[str], shown: Sequence[str]
+    tokens: pd.DataFrame, variants: Sequence[str], in_figures: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """`statistics.SINGLE_LOGIT` and its ``_BINS``: the first-order statement against the exact change."""
     frames: dict[frozenset[str], tuple[pd.DataFrame, pd.DataFrame]] = {}  # the two are often the same variants
     by_shift, by_bin = [], []
-    for name, chosen in zip(VARIANTS, (variants, shown), strict=True):
+    for name, chosen in zip(VARIANTS, (variants, in_figures), strict=True):
         rows = tokens[tokens["variant"].isin(list(chosen))]
         ran = frozenset(rows["variant"])
         if ran not in frames:
@@ -273,7 +273,7 @@ def token_frames(
     tokens: pd.DataFrame,
     shadow: pd.DataFrame,
     variants: Sequence[str],
-    shown: Sequence[str],
+    in_figures: Sequence[str],
     baseline: str,
 ) -> dict[str, pd.DataFrame]:
     """Every frame of `statistics.STATISTICS` that is made without scores, by its name.
@@ -286,7 +286,7 @@ def token_frames(
     tokens = tokens[tokens["variant"].isin(list(variants))]
     quantities = run_quantities(list(QUANTITIES), variants, log, tokens)
     agreeing = agreement(tokens)
-    single_logit, bins = single_logit_frames(tokens, variants, shown)
+    single_logit, bins = single_logit_frames(tokens, variants, in_figures)
     return {
         "quantities": quantities,
         "quantity_means": over_seeds(quantities, ["model", "variant", "quantity"]),

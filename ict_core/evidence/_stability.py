@@ -39,7 +39,7 @@ class Drawable:
     def of(self, seeds: Floats) -> dict[Any, Floats]:
         """The values of these seeds; none of a model that ran none of them."""
         drawn = [
-            {key: values[of_seeds] for key, (own, values) in runs.items() if (of_seeds := np.isin(own, seeds)).any()}
+            {key: values[of_seeds] for key, (ran, values) in runs.items() if (of_seeds := np.isin(ran, seeds)).any()}
             for runs in self.over
         ]
         return {
@@ -77,12 +77,12 @@ def of_seeds(claims: Sequence[Drawable], seeds: Floats, margin: float) -> dict[s
     """By their ids what the runs of these seeds say of the claims that they can test, as the ledger decides."""
     values = [(of.claim, of.of(seeds)) for of in claims]
     outcomes = [(claim, decided(claim, drawn, margin)[0]) for claim, drawn in values if drawn]
-    corrections, told = corrected(outcomes), {}
+    corrections, findings = corrected(outcomes), {}
     for claim, outcome in outcomes:
         correction = corrections[claim.id]
         finding = found(outcome, correction.p, correction.p_equivalence)
-        told[claim.id] = Drawn(finding, claim_verdict(outcome.predicted, finding))
-    return told
+        findings[claim.id] = Drawn(finding, claim_verdict(outcome.predicted, finding))
+    return findings
 
 
 def _draws(seeds: Floats, size: int, generator: np.random.Generator) -> Iterator[Floats]:
@@ -103,22 +103,22 @@ def stability(
     is decided as the ledger decides, its families corrected anew. A claim that a drawn study cannot test has another
     verdict there. One that is not testable, as a gate failed, has no verdict, and no row. A frame of `STABILITY`.
     """
-    known = [drawable(claim, frames) for claim in claims]
-    ran = [own for of in known for runs in of.over for own, _ in runs.values()]
+    drawables = [drawable(claim, frames) for claim in claims]
+    ran = [run_seeds for of in drawables for runs in of.over for run_seeds, _ in runs.values()]
     seeds = np.unique(np.concatenate(ran)) if ran else np.array([])
-    gated = {of.claim.id for of in known if unfit(of.claim, of.models(), frames.failed)}
-    whole = {name: drawn.verdict for name, drawn in of_seeds(known, seeds, margin).items() if name not in gated}
+    gated = {of.claim.id for of in drawables if unfit(of.claim, of.models(), frames.failed)}
+    verdicts = {name: drawn.verdict for name, drawn in of_seeds(drawables, seeds, margin).items() if name not in gated}
     rows = []
     for size in SIZES:
         if 2 * size > len(seeds):
             continue
-        found: dict[str, Counter[str]] = {name: Counter() for name in whole}
+        found: dict[str, Counter[str]] = {name: Counter() for name in verdicts}
         for drawn in _draws(seeds, size, generator):
-            told = of_seeds(known, drawn, margin)
+            findings = of_seeds(drawables, drawn, margin)
             for name, counts in found.items():
-                counts[told[name].verdict if name in told else NOT_TESTED] += 1
+                counts[findings[name].verdict if name in findings else NOT_TESTED] += 1
         for name, counts in found.items():
             draws = counts.total()
-            same, opposite = (counts[v] / draws for v in (whole[name], _OPPOSITE.get(whole[name], "")))
-            rows.append((name, whole[name], len(seeds), size, draws, same, 1 - same - opposite, opposite))
+            same, opposite = (counts[v] / draws for v in (verdicts[name], _OPPOSITE.get(verdicts[name], "")))
+            rows.append((name, verdicts[name], len(seeds), size, draws, same, 1 - same - opposite, opposite))
     return pd.DataFrame(rows, columns=list(STABILITY))

@@ -45,10 +45,10 @@ def best_rate(means: Mapping[float, float], recipe: float) -> float:
 
 
 def _best_first(means: Mapping[float, float], recipe: float) -> list[float]:
-    known = {rate: mean for rate, mean in means.items() if not math.isnan(mean)}
-    if not known:
+    finite = {rate: mean for rate, mean in means.items() if not math.isnan(mean)}
+    if not finite:
         raise UserError("tuning: at no rate has every training a reward; allowed: rates at which it trains")
-    return sorted(known, key=lambda rate: (-known[rate], abs(math.log(rate / recipe)), rate))
+    return sorted(finite, key=lambda rate: (-finite[rate], abs(math.log(rate / recipe)), rate))
 
 
 def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: int, recipe: float) -> list[Trial]:

@@ -56,22 +56,22 @@ def validity_frame(
     return pd.DataFrame(rows, columns=list(VALIDITY)).astype({n: kind for n, kind in VALIDITY.items() if kind != "str"})
 
 
-def _row(gate: str, model: object, of: str, outcome: str, **more: Any) -> Row:
+def _row(gate: str, model: object, what: str, outcome: str, **more: Any) -> Row:
     nothing = {**dict.fromkeys(("value", "low", "high", "p"), np.nan), "seeds": 0}
-    row = dict.fromkeys(VALIDITY, "") | nothing | {"gate": gate, "model": model, "of": of, "outcome": outcome} | more
+    row = dict.fromkeys(VALIDITY, "") | nothing | {"gate": gate, "model": model, "of": what, "outcome": outcome} | more
     return tuple(row[column] for column in VALIDITY)
 
 
 def _declared(record: Mapping[str, Any] | None) -> Row:
     """Whether gates, claims and analysis were committed before the runs."""
     record = record or {}
-    of, after = ", ".join(record.get("files", {})), record.get("after")
+    what, after = ", ".join(record.get("files", {})), record.get("after")
     if after:
-        return _row(DECLARED, _ALL, of, AFTER, because=f"changed after a run began: {', '.join(after)}")
+        return _row(DECLARED, _ALL, what, AFTER, because=f"changed after a run began: {', '.join(after)}")
     if after is None:
         because = "a run's commit is not in the repository" if record else "the manifest does not record it"
-        return _row(DECLARED, _ALL, of, UNKNOWN, because=because)
-    return _row(DECLARED, _ALL, of, BEFORE, because=f"commit {record['commit'][:12]}")
+        return _row(DECLARED, _ALL, what, UNKNOWN, because=because)
+    return _row(DECLARED, _ALL, what, BEFORE, because=f"commit {record['commit'][:12]}")
 
 
 def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Row]:
@@ -106,8 +106,8 @@ def _detectable(settings: Settings, entries: Sequence[Entry]) -> Iterator[Row]:
             families.setdefault(entry.claim.family, []).append(entry)
     for family, members in families.items():
         sizes = [entry.detectable for entry in members]
-        told = f"smallest difference found in the family {family}"
+        text = f"smallest difference found in the family {family}"
         limits = {"value": float(np.median(sizes)), "low": min(sizes), "high": max(sizes)}
         seeds = min(entry.outcome.seeds for entry in members)
         outcome = f"with power {settings.power:g}, median and range of {len(sizes)} claims"
-        yield _row(DETECTABLE, _ALL, told, outcome, seeds=seeds, **limits)
+        yield _row(DETECTABLE, _ALL, text, outcome, seeds=seeds, **limits)
