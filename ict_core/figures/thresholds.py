@@ -23,24 +23,25 @@ FIGURE = FigureDeclaration(
         "dashed line is the base model. Only models that ran at least two shares of one rule are shown."
     ),
     inputs=("levels", "runs"),
-    settings=("kept",),
+    settings=("kept", "baselines"),
 )
 
-EVERYTHING = "grpo"  # keeps 100 %
 APART = 0.25  # of the axis' logarithm between the rules that stand off it
 SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same share
 SPREAD = 0.03  # of it, between two runs
 
 
-def ordered_shares(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """Series and percent of each variant that keeps a share, and of GRPO: itself, 100.
+def ordered_shares(
+    variants: Sequence[str], percents: Mapping[str, float], baseline: str
+) -> dict[str, tuple[str, float]]:
+    """Series and percent of each variant that keeps a share, and of the baseline, which keeps every token: itself, 100.
 
-    Selectors with more shares come first, otherwise as given, GRPO last; shares of one selector rise.
+    Selectors with more shares come first, otherwise as given, the baseline last; shares of one selector rise.
     """
     shares = shares_kept(variants, percents)
     selectors = [selector for selector, _ in shares.values()]
     order = sorted(shares, key=lambda v: -selectors.count(shares[v][0]))
-    return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == EVERYTHING}
+    return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == baseline}
 
 
 def ablated(levels: pd.DataFrame, percents: Mapping[str, float]) -> list[str]:
@@ -48,7 +49,7 @@ def ablated(levels: pd.DataFrame, percents: Mapping[str, float]) -> list[str]:
     models = []
     for model in levels["model"].unique():
         ran = levels.loc[levels["model"] == model, "variant"].unique()
-        selectors = [selector for selector, _ in ordered_shares(ran, percents).values()]
+        selectors = [selector for selector, _ in shares_kept(ran, percents).values()]
         if len(selectors) > len(set(selectors)):
             models.append(str(model))
     return models
@@ -93,7 +94,13 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
             axis.plot(x, means[variant], "_", color=look.colour, markersize=8, mew=1.6)
 
 
-def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], kept: Mapping[str, float]) -> Figure:
+def draw(
+    levels: pd.DataFrame,
+    runs: pd.DataFrame,
+    variants: Sequence[str],
+    kept: Mapping[str, float],
+    baselines: Sequence[str],
+) -> Figure:
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
     The ablation's variants are found in `levels`, as not every model may run them. `variants` come first in the legend;
@@ -106,7 +113,9 @@ def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], kept
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
     ran = list(levels["variant"].unique())
-    shares = ordered_shares([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept)
+    shares = ordered_shares(
+        [*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept, baselines[0]
+    )
     selectors = [selector for selector, _ in shares.values()]
     drawn = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
     lost = set(drawn) - set(runs["variant"])

@@ -45,10 +45,11 @@ def draw(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Figure:
     figure, panels = variant_panels(models, drawn, list(PANELS.values()), LINE)
     for model, axes in panels.items():
         of_model = quantity_means[quantity_means["model"] == model]
+        shares = of_model[of_model["quantity"] == "kept_share"].set_index("variant")["mean"]
         for axis, quantity in zip(axes, PANELS, strict=True):
             means = of_model[of_model["quantity"] == quantity]
             chance = CHANCE.get(quantity)
-            if quantity in ALL and (of_all := means[means["variant"] == "grpo"]["mean"]).size:
+            if quantity in ALL and (of_all := means[means["variant"].map(shares) == 1]["mean"]).size:
                 chance = 100 * float(of_all.iloc[0])
             if means["mean"].notna().any():
                 _draw(axis, means, drawn, chance)

@@ -29,7 +29,7 @@ def bars(axis, variant):
 
 
 def test_thresholds_draw_mean_interval_and_every_run_over_the_percentage(frames):
-    figure = thresholds.draw(frames["levels"], frames["runs"], synthetic.VARIANTS, synthetic.KEPT)
+    figure = thresholds.draw(frames["levels"], frames["runs"], synthetic.VARIANTS, synthetic.KEPT, synthetic.BASELINES)
     assert [a.get_title() for a in figure.axes[:2]] == ["tiny (3 seeds)", "small (3 seeds)"]
     at = "model == 'small' and variant == 'ict-20' and benchmark == 'average' and metric == 'pass@4'"
     axis, level, runs = figure.axes[3], frames["levels"].query(at).iloc[0], frames["runs"].query(at)
@@ -47,7 +47,11 @@ def test_thresholds_find_the_ablation_among_variants_that_other_figures_do_not_s
     only_tiny = {n: f[(f["model"] == "tiny") | ~f["variant"].isin(["ict-5", "ict-20", "ict-30"])]
                  for n, f in frames.items() if n in ("levels", "runs")}  # fmt: skip
     figure = thresholds.draw(
-        only_tiny["levels"], only_tiny["runs"], ["grpo", "entropy-20", "ict-10", "random-10"], synthetic.KEPT
+        only_tiny["levels"],
+        only_tiny["runs"],
+        ["grpo", "entropy-20", "ict-10", "random-10"],
+        synthetic.KEPT,
+        synthetic.BASELINES,
     )
     assert [a.get_title() for a in figure.axes] == ["tiny (3 seeds)", ""]
     shown = {t.get_text() for t in figure.legends[0].get_texts()}
@@ -57,7 +61,7 @@ def test_thresholds_find_the_ablation_among_variants_that_other_figures_do_not_s
 
 def test_rules_that_keep_the_same_share_stand_side_by_side_and_those_of_one_share_off_the_axis():
     ran = ["random-10", "grpo", "ict-20", "ict-10", "ict-30", "entropy-20", "entropy-10", "stapo", "mastered-99"]
-    kept = thresholds.ordered_shares(ran, synthetic.KEPT | {"entropy-10": 10})
+    kept = thresholds.ordered_shares(ran, synthetic.KEPT | {"entropy-10": 10}, "grpo")
     assert list(kept) == ["ict-10", "ict-20", "ict-30", "entropy-10", "entropy-20", "random-10", "grpo"]
     places = thresholds._places(kept)
     assert places["ict-10"] == 10 < places["entropy-10"] < 13 and places["ict-20"] == 20 < places["entropy-20"] < 24
@@ -68,22 +72,22 @@ def test_a_study_without_an_ablation_says_so(frames):
     levels, runs = (
         f[f["variant"].isin(["base", "grpo", "ict-10", "random-10"])] for f in (frames["levels"], frames["runs"])
     )
-    figure = thresholds.draw(levels, runs, ["grpo", "ict-10", "random-10"], synthetic.KEPT)
+    figure = thresholds.draw(levels, runs, ["grpo", "ict-10", "random-10"], synthetic.KEPT, synthetic.BASELINES)
     assert "no ablation" in " ".join(figure.axes[0].texts[0].get_text().split())
 
 
 def test_thresholds_without_an_interval_draw_the_runs_alone(frames):
     levels = frames["levels"].assign(low=np.nan, high=np.nan)
-    axis = thresholds.draw(levels, frames["runs"], ["grpo", "ict-10"], synthetic.KEPT).axes[0]
+    axis = thresholds.draw(levels, frames["runs"], ["grpo", "ict-10"], synthetic.KEPT, synthetic.BASELINES).axes[0]
     assert not bars(axis, "ict-10") and len(dots(axis, "ict-10")[0].get_xdata()) == 3
 
 
 def test_thresholds_refuse_levels_without_runs_or_without_the_average(frames):
     levels, runs = frames["levels"], frames["runs"]
     with pytest.raises(UserError, match="ict-20"):
-        thresholds.draw(levels, runs[runs["variant"] != "ict-20"], ["grpo"], synthetic.KEPT)
+        thresholds.draw(levels, runs[runs["variant"] != "ict-20"], ["grpo"], synthetic.KEPT, synthetic.BASELINES)
     with pytest.raises(UserError, match="average"):
-        thresholds.draw(levels[levels["benchmark"] != "average"], runs, ["grpo"], synthetic.KEPT)
+        thresholds.draw(levels[levels["benchmark"] != "average"], runs, ["grpo"], synthetic.KEPT, synthetic.BASELINES)
 
 
 def names(axis):
