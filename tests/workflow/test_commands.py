@@ -313,4 +313,4 @@ def test_what_the_other_lines_name_is_there():
     modules = {word for word in words if word.startswith("ict_core.")}
     assert [file for file in files if not Path(REPOSITORY, file).exists()] == []
     assert [module for module in modules if importlib.util.find_spec(module) is None] == []
-    assert len(files) > 5 and len(modules) == 3
+    assert len(files) > 5 and len(modules) == 2
