@@ -73,7 +73,7 @@ class Claim(Section):
 
     id: ClaimId
     family: Name  # the claims that answer one question: a correction runs over them
-    after: ClaimId | None = None  # an earlier claim of the family, without whose p below 0.05 this one decides nothing
+    after: ClaimId | None = None  # an earlier claim of the family, without whose p below ALPHA this one decides nothing
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
     paper: str | None = None  # the paper's own figure, in words; absent where it gives none

@@ -37,7 +37,7 @@ class Outcome:
     low: float
     high: float
     p: float  # of the hypothesis against which the finding stands
-    finding: str  # what was found if p, corrected, is below 0.05; of a range BETTER is above it, EQUIVALENT within
+    finding: str  # what was found if p, corrected, is below `ALPHA`; of a range BETTER is above it, EQUIVALENT within
     predicted: str  # the finding that the claim predicts
     p_equivalence: float  # of a claimed difference: two one-sided tests for lying within the margin
     sd: float  # of one run's value; the standard error is sd / sqrt(seeds) for `strata` models

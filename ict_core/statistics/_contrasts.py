@@ -155,10 +155,10 @@ def contrast_frame(
     over all models, and counts contrasts of the same runs once (an arm may be another to the bit). All other rows of
     the average are one exploratory family, those of single benchmarks another, each corrected by
     Benjamini and Hochberg's procedure. Which test decides, `_deciding.py` says. The first that holds of these is
-    the verdict: "better" or "worse", corrected p below 0.05; "equivalent", p of two one-sided t-tests within +-margin,
-    corrected likewise among those of its family, below 0.05; "one seed"; "identical", every paired difference 0 up to
-    rounding; "no spread", all of them equal and not 0, so that no t-test can be made; "not confirmed", p below 0.05
-    before the correction alone; "none seen".
+    the verdict: "better" or "worse", corrected p below `ALPHA`; "equivalent", p of two one-sided t-tests within
+    +-margin, corrected likewise among those of its family, below `ALPHA`; "one seed"; "identical", every paired
+    difference 0 up to rounding; "no spread", all of them equal and not 0, so that no t-test can be made; "not
+    confirmed", p below `ALPHA` before the correction alone; "none seen".
 
     The frame is of `CONTRASTS`, from the arms of each metric: METRICS and the declared ones, as far as they are there.
 
