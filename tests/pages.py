@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config/README.md", *sorted((ROOT / "docs").glob("*.md"))]
-APART = ("log.md", "api.md", "commands.md", "keys.md")  # which tells of what is gone; and pages that are made
+APART = ("log.md", "api.md", "commands.md", "keys.md", "calibration.md", "bench-tables.md")
+"""A diary, which names what is gone; and pages that are made."""
 PAGES = [page for page in PAGES if page.name not in APART]
 
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The calibration as Markdown: the tables of docs/statistics.md, which `python scripts/pages.py` fills in."""
+"""The calibration as Markdown: the tables of docs/calibration.md, which `python scripts/reference.py` writes."""
 
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Agreement with the stored rates, and of the page with them, only shows that noth
 What is independent of them: the nominal rates that the first tests demand, the truth that `test_simulate.py` draws.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,9 +24,7 @@ from ict_core.calibration.measure import (
 )
 from ict_core.calibration.tables import table
 from ict_core.errors import UserError
-from ict_core.statistics import holm, seeds_needed
-from ict_core.statistics._deciding import detectable
-from ict_core.statistics._permutation import sign_flip_floor
+from ict_core.statistics import holm
 from ict_core.statistics.calibrated import nearest, stored
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
@@ -110,19 +106,6 @@ def test_the_stored_table_is_whole():
     assert ((frame["verdict"] == "keeps") == within).all()
     plain = frame[(frame["case"] == "plain") & (frame["role"] == "primary")]
     assert (plain["verdict"] == "keeps").all(), plain[plain["verdict"] != "keeps"].to_string()
-
-
-def test_the_documentation_counts_seeds_as_the_library_does():
-    """The page against the library, which tests/statistics/test_power.py and test_permutation.py check by others."""
-    text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
-    sd = 0.02 * 2**0.5  # of a paired difference whose arms' runs vary by 2 points and share nothing
-    points = [f"{100 * float(detectable(sd, seeds, 0.8)):.1f}" for seeds in (3, 5, 10, 20)]
-    assert f"| points | {' | '.join(points)} |" in text
-    needed = [int(seeds_needed(0.02, *given)) for given in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, 0.05 / 12))]
-    words = " ".join(text.split())
-    assert "needs {} such seeds ({} if a paired difference varies by 2 points), {} if".format(*needed) in words
-    cells = next(line for line in text.splitlines() if line.startswith("| sign-flip, 2")).split("|")[2:-1]
-    assert [float(cell) for cell in cells] == pytest.approx([sign_flip_floor(n) for n in range(3, 11)], rel=0.08)
 
 
 def test_cells_are_in_the_order_of_seeds_with_dashes_for_gaps():

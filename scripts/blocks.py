@@ -1,0 +1,206 @@
+"""Writes what pages show of stored results: `python scripts/blocks.py`.
+
+A block of a page is between `<!-- NAME: python scripts/blocks.py -->` and `<!-- end -->`; docs/bench-tables.md is
+written whole. Every number comes from results/reference/.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence import Stored
+from ict_core.markdown import markdown_table
+from ict_core.report._claims import estimate_text
+from ict_core.statistics import detectable, seeds_needed
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+REFERENCE = REPOSITORY / "results/reference"
+BENCHES = {  # study -> its heading, and the differences that its table shows
+    "rules": ("Twelve seeds", ("Δ grpo", "Δ random", "Δ mean one")),
+    "rules-controls": ("Further controls, ten other seeds", ("Δ grpo", "Δ random", "Δ random, same sign")),
+    "rules-two-updates": (
+        "Two updates a rollout batch, ten seeds",
+        ("Δ grpo", "Δ random", "Δ grpo, shared rate"),
+    ),
+}
+TOKEN_QUANTITIES = {  # of the study smollm2-rules -> the column's head
+    "kept_share": "effective share",
+    "positive_share": "of it A > 0",
+    "high_h1_share": "above the median H1",
+    "probability": "probability",
+    "norm_share": "gradient norm",
+    "cosine": "its cosine",
+}
+TOKEN_CLAIMS = {
+    "probability-of-kept": "mean probability of the kept tokens",
+    "half-high-half-low-entropy": "share of them above the median H1",
+    "elbow-near-ten": "elbow of the sorted scores",
+    "kept-lie-near-beta": "distance of π from β, kept less dropped",
+}
+PAPER_SAYS = {
+    "probability-of-kept": "0.18 ± 0.09",
+    "half-high-half-low-entropy": "0.51, 0.50",
+    "elbow-near-ten": "near 10 %",
+    "kept-lie-near-beta": "nearer",
+}
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, its first column to the left."""
+    return markdown_table(heads, rows, "-" * len(heads)).rstrip()
+
+
+def smallest_p() -> str:
+    """The smallest p of the sign-flip test at 3 to 10 seeds."""
+    seeds = range(3, 11)
+    return table(["seeds", *map(str, seeds)], [["2 / 2^n", *(f"{2 / 2**n:.2g}" for n in seeds)]])
+
+
+def seeds_and_differences() -> str:
+    """What the paired t-test finds with so many seeds, and the seeds that 2 points need."""
+    sd = 0.02 * 2**0.5  # of a paired difference whose arms' runs vary by 2 points and share nothing
+    seeds = (3, 5, 10, 20)
+    found = [f"{100 * float(detectable(sd, n, 0.8)):.1f}" for n in seeds]
+    plain, paired, corrected = (int(seeds_needed(0.02, *of)) for of in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, 0.05 / 12)))
+    text = (
+        f"A difference of 2 points needs {plain} seeds, or {corrected} if it must also pass Holm's correction among 12."
+    )
+    text += f" If the paired difference itself varies by only 2 points, {paired} seeds suffice."
+    return f"{table(['seeds', *map(str, seeds)], [['points', *found]])}\n\n{text}"
+
+
+def answer(study: str) -> str:
+    """A stored study's answer."""
+    return (REFERENCE / study / "answer.md").read_text(encoding="utf-8").strip()
+
+
+def finding(study: str) -> str:
+    """The first line of a stored study's answer."""
+    return (REFERENCE / study / "answer.md").read_text(encoding="utf-8").splitlines()[0]
+
+
+def bench_table(study: str, differences: Sequence[str]) -> str:
+    """The stored table `bench`, with the share of known forks that each rule keeps."""
+    folder = REFERENCE / study
+    arms, same_tokens = Stored(folder).settings.arms, ("normaliser", "surrogate")
+    lines = [line for line in (folder / "tables/bench.md").read_text("utf-8").splitlines() if line.startswith("|")]
+    head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    forks = pd.read_csv(folder / "tables/forks.csv")
+    forks = forks.query("rollouts == 'grpo' and measure == 'recall' and when == 'all'").set_index("rule")["mean"]
+    rows = []
+    for cells in body:
+        row = dict(zip(head, cells, strict=True))
+        arm, kept = arms[row["rule"]], "—"
+        alike = [row["rule"], arm.of if arm.factor in same_tokens else row["rule"].replace("-kept", "-tokens")]
+        if row["A > 0"] != "—":  # of rules with the baseline's advantages
+            kept = f"{100 * next(forks[rule] for rule in alike if rule in forks):.0f}"
+        shown = [f"`{row['rule']}`", row["own rate"], row["effective share"], row["A > 0"], kept]
+        rows.append([*shown, *(row[name] for name in differences), row["rank"]])
+    heads = ["rule", "own rate", "effective share", "of it A > 0", "forks kept", *differences, "rank"]
+    return table(heads, rows)
+
+
+def token_table() -> str:
+    """What the field's rules keep of a real model's tokens."""
+    frame = pd.read_csv(REFERENCE / "smollm2-rules/tables/token_rules.csv").set_index(["rule", "quantity"])
+    rows = []
+    for rule in frame.index.unique("rule"):
+        found = (100 * frame.loc[[(rule, name) for name in TOKEN_QUANTITIES], ["mean", "low", "high"]]).to_numpy()
+        cells = [f"{mean:.0f}" + ("" if np.isnan(low) else f" [{low:.0f}, {high:.0f}]") for mean, low, high in found]
+        rows.append([f"`{rule}`", *cells])
+    return table(["rule", *TOKEN_QUANTITIES.values()], rows)
+
+
+def bench_tables() -> str:
+    """The page of all benches."""
+    benches = (
+        f"## {heading}\n\n`results/reference/{study}/`\n\n{bench_table(study, differences)}\n"
+        for study, (heading, differences) in BENCHES.items()
+    )
+    return "\n".join(
+        [
+            "# Tables of the bench\n",
+            "The rules are described in [rules.md](rules.md), the findings in [bench.md](bench.md). Made from stored "
+            "results by `python scripts/blocks.py`.\n",
+            "Every rule is at its own learning rate. Shares are in percent, on the rollouts of `grpo`: the effective "
+            "share, the part of it with A > 0, and the known forks kept. Differences are in points of pass@4 ± half "
+            "their 95 % interval: from GRPO, from the same weights in random order, from the weights divided by their "
+            "mean. ↑ ↓: better or worse after Holm's correction. ≈: equivalent within 2 points. The rank is followed "
+            "by the ranks that the runs leave open.\n",
+            *benches,
+            "## Tokens of a real model\n",
+            "`results/reference/smollm2-rules/`. Percent, means over 26 prompts with 95 % intervals. The gradient is "
+            "that of Σ w A ln p / T in the model's weights, on eight of these prompts: its norm relative to GRPO's, "
+            "and the cosine between both.\n",
+            f"{token_table()}\n",
+        ]
+    )
+
+
+def token_claims() -> str:
+    """The ledger's claims on a real model's tokens."""
+    claims = json.loads((REFERENCE / "smollm2-tokens/claims.json").read_text("utf-8"))["claims"]
+    found = {claim["id"]: claim for claim in claims}
+    rows = [
+        [
+            name,
+            estimate_text(found[claim]).replace("\N{NO-BREAK SPACE}", " "),
+            PAPER_SAYS[claim],
+            found[claim]["verdict"],
+        ]
+        for claim, name in TOKEN_CLAIMS.items()
+    ]
+    return table(["", "SmolLM2-135M", "the paper", "verdict"], rows)
+
+
+def training_of_a_real_model() -> str:
+    """Reward and entropy of each quarter of the stored trainings."""
+    log = Stored(REFERENCE / "smollm2").frame("log").sort_values("step")
+    rows = []
+    for (variant, seed), steps in log.groupby(["variant", "seed"]):
+        quarters = steps.groupby(np.arange(len(steps)) * 4 // len(steps))[["reward", "h1"]].mean()
+        rewards = [f"{100 * reward:.1f} %" for reward in quarters["reward"]]
+        entropies = f"{quarters['h1'].iloc[0]:.2f}, {quarters['h1'].iloc[-1]:.2f}"
+        rows.append([f"`{variant}`, seed {seed}", *rewards, entropies])
+    heads = ["mean reward of", "steps 1 to 6", "7 to 12", "13 to 18", "19 to 24", "H1, first and last"]
+    return table(heads, rows)
+
+
+PAGES = {"docs/bench-tables.md": bench_tables}
+BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"answer": partial(answer, "mini")},
+    "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
+    "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
+    "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
+}
+
+
+def with_blocks(page: str, text: str) -> str:
+    """A page's text with its blocks made anew; a KeyError if one of :data:`BLOCKS` has no place in it."""
+    places = re.findall(r"<!-- (\S+): python scripts/blocks\.py -->", text)
+    for name in {*places, *BLOCKS[page]}:
+        marker = rf"(<!-- {name}: python scripts/blocks\.py -->\n).*?(<!-- end -->)"
+        if name not in places:
+            raise KeyError(f"{page} has no block {name}")
+        block = BLOCKS[page][name]()
+        text = re.sub(marker, lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
+    return text
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each page with the text that it should have."""
+    for name, page in PAGES.items():
+        yield REPOSITORY / name, page()
+    for name in BLOCKS:
+        path = REPOSITORY / name
+        yield path, with_blocks(name, path.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    for path, text in pages():
+        path.write_text(text, encoding="utf-8")
