@@ -2,8 +2,9 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,10 +19,12 @@ from ict_core.errors import UserError
 _REQUESTS_IN_FLIGHT = 64
 
 
-def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Callable[..., Any]:
-    """``vllm.LLM`` as TRL shall build it beside the trainer; to be put in the place of TRL's own.
+@contextmanager
+def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Iterator[None]:
+    """Inside, a trainer of TRL builds its ``vllm.LLM`` with our settings; afterwards TRL's own class is back.
 
-    ``max_model_length`` is the longest prompt with its response, in tokens.
+    TRL has no option for the dtype, nor for what vLLM needs on a CPU. ``max_model_length`` is the longest prompt with
+    its response, in tokens.
     """
     settings: dict[str, Any] = {"dtype": dtype, "load_format": "safetensors", "generation_config": "vllm"}
     if not torch.cuda.is_available():
@@ -29,7 +32,11 @@ def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Callable[..., An
         # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
         settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(4096, max_model_length)}
     llm = vllm_generation.LLM
-    return lambda **trl: llm(**trl | settings)
+    vllm_generation.LLM = lambda **trl: llm(**trl | settings)  # type: ignore[misc, assignment]
+    try:
+        yield
+    finally:
+        vllm_generation.LLM = llm  # type: ignore[misc]
 
 
 class SeededSampler:

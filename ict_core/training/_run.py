@@ -171,7 +171,10 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     longest = 0  # tokens of a prompt, which vLLM alone is told
     if training.rollouts is not None:
         longest = max(map(len, tokenizer(run.problems["prompt"].tolist())["input_ids"]))
-    trainer = _trainer_class(training, longest + training.max_new_tokens, run.model.dtype)(
+    trainer = _cell_trainer(
+        training,
+        longest + training.max_new_tokens,
+        run.model.dtype,
         model=read_model(run.base, "float32"),
         processing_class=tokenizer,
         reward_funcs=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
@@ -237,18 +240,20 @@ def leave_vllm_out() -> None:
     import_utils.is_vllm_available = lambda *_, **__: False
 
 
-def _trainer_class(training: Training, max_length: int, dtype: Dtype) -> type["CellTrainer"]:
+def _cell_trainer(training: Training, max_length: int, dtype: Dtype, **arguments: Any) -> "CellTrainer":
     """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
     if training.rollouts is None:
         leave_vllm_out()
     else:
         vllm_environment.set_environment()
-        from ict_core.training._rollouts import engine_for_rollouts, vllm_generation
-
-        vllm_generation.LLM = engine_for_rollouts(max_length, dtype)  # type: ignore
     from ict_core.training._cell_trainer import CellTrainer
 
-    return CellTrainer
+    if training.rollouts is None or training.rollouts.engine != "vllm-colocate":
+        return CellTrainer(**arguments)
+    from ict_core.training._rollouts import engine_for_rollouts
+
+    with engine_for_rollouts(max_length, dtype):
+        return CellTrainer(**arguments)
 
 
 def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:

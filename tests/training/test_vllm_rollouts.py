@@ -1,5 +1,6 @@
 """Rollouts by a real vLLM in the training loop, on the CPU; and the requests that a server is sent."""
 
+import inspect
 import os
 from types import SimpleNamespace
 
@@ -8,8 +9,11 @@ import pytest
 import torch
 from launch import train
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl.generation import vllm_generation
+from trl.generation.vllm_generation import VLLMGeneration
 
 from ict_core.config import Correction, Rollouts
+from ict_core.training import engine_for_rollouts
 
 ROLLOUTS = {
     "engine": "vllm-colocate",
@@ -109,6 +113,27 @@ def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own():
     assert [scores.tolist() for scores in sampler.take_probe()] == [[-0.5, -0.5]]
     client.generate(prompts=[[5]], n=4, temperature=1.0)
     assert sampler.take_probe() is None  # no weights came since
+
+
+def test_two_trainers_in_one_process_have_engines_of_their_own(monkeypatch):
+    monkeypatch.setattr(vllm_generation, "LLM", lambda **settings: settings, raising=False)
+    plain = vllm_generation.LLM
+    with engine_for_rollouts(100, "float32"):
+        first = vllm_generation.LLM(model="a", max_num_batched_tokens=4096)
+    with pytest.raises(KeyError), engine_for_rollouts(5000, "bfloat16"):
+        second = vllm_generation.LLM(model="b", max_num_batched_tokens=4096)
+        raise KeyError("a trainer that cannot be built")
+    assert (first["model"], first["dtype"]) == ("a", "float32")
+    assert (second["model"], second["dtype"]) == ("b", "bfloat16")
+    if not torch.cuda.is_available():
+        assert (first["max_num_batched_tokens"], second["max_num_batched_tokens"]) == (4096, 5000)
+    assert vllm_generation.LLM is plain
+
+
+def test_trl_still_has_no_option_for_the_settings_of_its_engine():
+    """Where this fails, give the settings to TRL and remove ``engine_for_rollouts``."""
+    options = set(inspect.signature(VLLMGeneration.__init__).parameters)
+    assert {name for name in options if "dtype" in name or name.endswith("kwargs")} == {"generation_kwargs"}
 
 
 def test_trl_is_told_of_vllm_what_the_recipe_says():
