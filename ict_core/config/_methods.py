@@ -79,7 +79,7 @@ class Training(Section):
     micro_batch_sequences: Count  # rollouts in one forward pass of one process
     precision: Literal["float32", "bfloat16"]
     passes: Literal["packed", "dense"] = "packed"  # dense: TRL's own, padded and slower
-    rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer (training/_sampling.py)
+    rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer (training/fast/sampling.py)
     lora: Lora | None = None  # absent: all weights are trained
     threads: Count
     token_sample_every: Count  # steps between two rows of the token log

@@ -8,8 +8,8 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from ict_core.training._packed_forward import add_packed_forward, token_log_probs
-from ict_core.training._packing import Levers, Packed, pack
+from ict_core.training.fast.packed_forward import add_packed_forward, token_log_probs
+from ict_core.training.fast.packing import Levers, Packed, pack
 
 Batch = dict[str, Any]
 

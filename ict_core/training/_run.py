@@ -48,8 +48,8 @@ from ict_core.training._memory import reuse_freed_memory
 from ict_core.training._model_card import model_card
 from ict_core.training._resume import Checkpoints, origin
 from ict_core.training._rewards import random_reward, verifier_reward
-from ict_core.training._sampling import sample_lean
 from ict_core.training._token_log import TrainingLog
+from ict_core.training.fast.sampling import sample_lean
 
 if TYPE_CHECKING:
     from ict_core.training._cell_trainer import CellTrainer

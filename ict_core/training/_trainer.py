@@ -8,7 +8,7 @@ What begins with an underscore in TRL and transformers and is used nonetheless, 
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
     _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
                                           on the CPU, for which TRL's own transfer fails
-    _attn_implementation                  read of a model's config (training.packed_forward): it knows ``sdpa``
+    _attn_implementation                  read of a model's config (training.fast.packed_forward): it knows ``sdpa``
 
 All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, and the events of callbacks. Public
 functions of other objects are replaced where none of the two has an option for it, each with its reason where it is
@@ -18,8 +18,8 @@ done:
     trl's vllm_generation.LLM             training.rollouts: TRL passes on no dtype and no setting of vLLM on a CPU
     vllm_generation.sync_weights          training.rollouts: to know when weights came; on a CPU TRL's own way fails
     llm.generate, vllm_client.generate    training.rollouts: TRL has one seed for all requests of all steps
-    model.generate                        training.sampling: TRL does not pass ``custom_generate`` on
-    model.forward                         training.packed_forward: wrappers of ranks must see packed passes
+    model.generate                        training.fast.sampling: TRL does not pass ``custom_generate`` on
+    model.forward                         training.fast.packed_forward: wrappers of ranks must see packed passes
 """
 
 import time
@@ -43,13 +43,13 @@ from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._choice import Choice
 from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss
-from ict_core.training._packing import Levers
 from ict_core.training._passes import Batch, DensePasses, PackedPasses
 from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training._rollouts import SeededSampler, take_a_port, weight_difference
 from ict_core.training._surrogates import surrogate
 from ict_core.training._token_log import TrainingLog
 from ict_core.training._trl_arguments import check_arguments, correction_of
+from ict_core.training.fast.packing import Levers
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
 _LOGGED = {  # columns of the training's log -> their names in TRL's

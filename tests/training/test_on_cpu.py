@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from trl.kernels import ChunkedLogProbFunction
 
-from ict_core.training._on_cpu import LogProbs, ShortAttention
+from ict_core.training.fast.on_cpu import LogProbs, ShortAttention
 
 
 def close(own, other):

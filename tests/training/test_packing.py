@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.training._packing import pack
+from ict_core.training.fast.packing import pack
 
 
 @st.composite

@@ -16,9 +16,9 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from ict_core.training import _sampling as sampling
 from ict_core.training import sample_lean
-from ict_core.training._sampling import draw
+from ict_core.training.fast import sampling
+from ict_core.training.fast.sampling import draw
 
 VOCABULARY, PAD, MOST = 40, 3, 24
 STOPS = [0, 7]  # so that a random model's responses are of many lengths

@@ -14,8 +14,8 @@ from trl.kernels import ChunkedLogProbFunction
 
 from ict_core.errors import UserError
 from ict_core.models import lm_head
-from ict_core.training._on_cpu import LogProbs, ShortAttention, fits
-from ict_core.training._packing import Packed, pack
+from ict_core.training.fast.on_cpu import LogProbs, ShortAttention, fits
+from ict_core.training.fast.packing import Packed, pack
 
 _ATTENTION = "packed"
 _LAYERS = {"full_attention", "sliding_attention"}
