@@ -42,14 +42,14 @@ from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._choice import Choice
-from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss
-from ict_core.training._passes import Batch, DensePasses, PackedPasses
+from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss, surrogate
+from ict_core.training._passes import Batch, DensePasses
 from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
 from ict_core.training._rollouts import SeededSampler, take_a_port, weight_difference
-from ict_core.training._surrogates import surrogate
 from ict_core.training._token_log import TrainingLog
 from ict_core.training._trl_arguments import check_arguments, correction_of
 from ict_core.training.fast.packing import Levers
+from ict_core.training.fast.passes import PackedPasses
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
 _LOGGED = {  # columns of the training's log -> their names in TRL's

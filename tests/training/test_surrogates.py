@@ -7,7 +7,7 @@ import torch
 from pydantic import TypeAdapter
 
 from ict_core.config import Surrogate
-from ict_core.training._surrogates import surrogate
+from ict_core.training._objective import surrogate
 
 KINDS = {
     "clip": {"low": 0.2, "high": 0.28},
