@@ -56,6 +56,11 @@ class Tuning(Section):
     @property
     def rounds(self) -> int:
         """After how many rounds of trainings the rate is chosen."""
+        return self.all_seeds_after + (self.extend and self.halving)
+
+    @property
+    def all_seeds_after(self) -> int:
+        """After how many rounds the best rates of the grid have been tried with all seeds."""
         return self.extend + len(self.seed_counts)
 
     @property
@@ -86,6 +91,7 @@ class Tuning(Section):
         for before, count in itertools.pairwise(self.seed_counts):
             rates = math.ceil(rates / 2)
             most += rates * (count - before)
+        most += extended * len(self.seeds) * self.halving  # where the best lies at an edge only then
         why = ["two rates beyond an edge that is the best"] if self.extend else []
         why += ["the better half of the rates on more seeds, again and again"] if self.halving else []
         told = f"at most {most} more trainings of each of {variants} methods to choose its learning rate"

@@ -55,14 +55,16 @@ def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: 
     """The trainings, each a rate and a seed, that the next round asks for after the round `number`, from 1 on.
 
     First, with `extend`, two rates beyond the edge of the grid if the best lies there; then, with `halving`, the better
-    half of the rates that are left, rounded up, on the next seeds.
+    half of the rates that are left, rounded up, on the next seeds, and at last, if the best of these lies at an edge of
+    all that were tried, the two rates beyond it on all seeds.
     """
     means = mean_rewards(rewards)
     best = _best_first(means, recipe)
-    if tuning.extend and number == 1:
+    if tuning.extend and number in (1, tuning.all_seeds_after):
         beyond = tuning.beyond()
         rates = {tuning.rates[0]: beyond[:2], tuning.rates[-1]: beyond[2:]}.get(best[0], ())
-        return [(rate, seed) for rate in rates for seed in tuning.first_seeds]
+        seeds = tuning.first_seeds if number == 1 else tuning.seeds
+        return [(rate, seed) for rate in rates if f"{rate:g}" not in rewards for seed in seeds]
     before, count = tuning.seed_counts[number - tuning.extend - 1 :][:2]
     half = best[: math.ceil(len(means) / 2)]
     return [(rate, seed) for rate in sorted(half) for seed in tuning.seeds[before:count]]

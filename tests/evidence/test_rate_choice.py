@@ -93,6 +93,13 @@ def test_the_grid_goes_on_beyond_an_edge_that_is_the_best_alone(of_rates, asked)
     assert further(GRID, rewards, 1, 2e-4) == [(rate, 900) for rate in asked]
 
 
+@pytest.mark.parametrize(("best", "asked"), [(4e-4, (8e-4, 1.6e-3)), (2e-4, ()), (1e-4, ())])
+def test_the_grid_goes_on_where_the_best_of_all_seeds_lies_at_an_edge_beyond_which_nothing_was_tried(best, asked):
+    rewards = {f"{rate:g}": dict.fromkeys(map(str, GRID.seeds), 0.5 * (rate == best)) for rate in GRID.rates}
+    rewards |= {"5e-05": {"900": 0.1}, "2.5e-05": {"900": 0.1}}
+    assert further(GRID, rewards, 4, 2e-4) == [(rate, seed) for rate in asked for seed in GRID.seeds]
+
+
 def test_the_better_half_of_the_rates_takes_more_seeds_each_time_and_only_these_may_be_chosen():
     rewards = {"0.0001": {"900": 0.1}, "0.0002": {"900": 0.3}, "0.0004": {"900": 0.2}, "0.0008": {"900": math.nan}}
     assert further(GRID, rewards, 2, 2e-4) == [(2e-4, 901), (4e-4, 901)]  # that at 8e-4 diverged
