@@ -215,6 +215,7 @@ def test_an_added_method_plans_its_own_cells_only(tmp_path, finished):
     grown = Copy(tmp_path)
     for done in ("results", ".snakemake"):
         shutil.copytree(finished.folder / done, tmp_path / done, symlinks=True, dirs_exist_ok=True)
+    (tmp_path / "tests/selection").mkdir(parents=True)
     follow(grown, *steps("Add a method")[:2], "sed -i 's/ict-10]/ict-10, improbable-50]/' configs/studies/smoke.yaml")
     jobs = Counter((rule, variant) for rule, variant, _ in grown.planned(*SMOKE))
     assert {job: n for job, n in jobs.items() if job[1]} == {
