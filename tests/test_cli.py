@@ -171,7 +171,7 @@ def test_without_arguments_it_says_what_a_person_does_first(capsys):
 def test_shells_can_complete(shell, monkeypatch, capsys):
     monkeypatch.setattr(
         "shellingham.detect_shell", lambda: (shell, f"/bin/{shell}")
-    )  # of a process that a shell started
+    )
     assert main(["--show-completion", shell]) == 0
     assert "_ICT_COMPLETE" in capsys.readouterr().out
 
