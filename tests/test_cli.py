@@ -169,9 +169,7 @@ def test_without_arguments_it_says_what_a_person_does_first(capsys):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_can_complete(shell, monkeypatch, capsys):
-    monkeypatch.setattr(
-        "shellingham.detect_shell", lambda: (shell, f"/bin/{shell}")
-    )
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
     assert main(["--show-completion", shell]) == 0
     assert "_ICT_COMPLETE" in capsys.readouterr().out
 
