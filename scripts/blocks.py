@@ -16,7 +16,8 @@ import pandas as pd
 from ict_core.evidence import Stored
 from ict_core.markdown import markdown_table
 from ict_core.report._claims import estimate_text
-from ict_core.statistics import detectable, seeds_needed
+from ict_core.statistics import ALPHA, detectable, seeds_needed
+from ict_core.statistics._permutation import sign_flip_floor
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
@@ -58,7 +59,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def smallest_p() -> str:
     """The smallest p of the sign-flip test at 3 to 10 seeds."""
     seeds = range(3, 11)
-    return table(["seeds", *map(str, seeds)], [["2 / 2^n", *(f"{2 / 2**n:.2g}" for n in seeds)]])
+    return table(["seeds", *map(str, seeds)], [["2 / 2^n", *(f"{sign_flip_floor(n):.2g}" for n in seeds)]])
 
 
 def seeds_and_differences() -> str:
@@ -66,7 +67,7 @@ def seeds_and_differences() -> str:
     sd = 0.02 * 2**0.5  # of a paired difference whose arms' runs vary by 2 points and share nothing
     seeds = (3, 5, 10, 20)
     found = [f"{100 * float(detectable(sd, n, 0.8)):.1f}" for n in seeds]
-    plain, paired, corrected = (int(seeds_needed(0.02, *of)) for of in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, 0.05 / 12)))
+    plain, paired, corrected = (int(seeds_needed(0.02, *of)) for of in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, ALPHA / 12)))
     text = (
         f"A difference of 2 points needs {plain} seeds, or {corrected} if it must also pass Holm's correction among 12."
     )
@@ -81,7 +82,7 @@ def answer(study: str) -> str:
 
 def finding(study: str) -> str:
     """The first line of a stored study's answer."""
-    return (REFERENCE / study / "answer.md").read_text(encoding="utf-8").splitlines()[0]
+    return answer(study).splitlines()[0]
 
 
 def bench_table(study: str, differences: Sequence[str]) -> str:

@@ -55,8 +55,8 @@ def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: 
     """The trainings, each a rate and a seed, that the next round asks for after the round `number`, from 1 on.
 
     First, with `extend`, two rates beyond the edge of the grid if the best lies there; then, with `halving`, the better
-    half of the rates that are left, rounded up, on the next seeds, and at last, if the best of these lies at an edge of
-    all that were tried, the two rates beyond it on all seeds.
+    half of the rates that are left, rounded up, on the next seeds, and at last, if the best lies at an edge of the grid
+    beyond which nothing was tried, two rates beyond it on all seeds.
     """
     means = mean_rewards(rewards)
     best = _best_first(means, recipe)

@@ -163,6 +163,7 @@ MADE = {  # what stands among the commands that make would run
     "make reference STUDY=mini-ablations": 'rm -rf "results/reference/$STUDY"',
     "make quick": "snakemake --cores all --configfile configs/studies/smoke.yaml",
     "make reproduce": "snakemake --cores all",
+    "make same": "ict verify --against results/reference/mini",
     "make site": "mkdocs build --strict",
     "make survive": "--kills 30",
     "make system": "tests/system.py",
