@@ -65,7 +65,7 @@ quick: env  ## a first look: a study that decides nothing, from pretraining to i
 	$(WITH) snakemake --cores all --configfile configs/studies/smoke.yaml
 	@head -n 3 results/smoke/answer.md; echo "results/smoke/report.md has the tables and figures."
 
-figures: env  ## a stored run's tables, figures, claims anew without training (STUDY=mini, LOCK=evidence will do)
+figures: env  ## a stored run's tables, figures, claims, notebook anew without training (STUDY=mini, LOCK=evidence will do)
 	@$(named) "results/reference/$$STUDY/study.json"
 	$(WITH) snakemake --cores all --snakefile workflow/reference.smk \
 	    --config stored="results/reference/$$STUDY" results="results/rebuilt/$$STUDY"

@@ -35,7 +35,7 @@ def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
 
 def copy_workflow(folder: Path) -> None:
     """Copy all of the repository that a run of the workflow reads."""
-    for part in ("workflow", "ict_core", "configs", "requirements"):
+    for part in ("workflow", "ict_core", "configs", "notebooks", "requirements"):
         shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     stored = (path for name in ("claims", "rates") for path in REPOSITORY.glob(f"results/reference/*/{name}.json"))
     beside = (path.relative_to(REPOSITORY) for path in stored)

@@ -71,7 +71,7 @@ NEEDED = {  # a command without its inputs -> the heavy packages that it has imp
     "report --stored x --results x": "pydantic pandas scipy statsmodels",  # words for verdicts
 }
 HEAVY = [
-    *("pydantic", "pandas", "scipy", "statsmodels", "matplotlib", "sympy", "math_verify", "snakemake"),
+    *("pydantic", "pandas", "scipy", "statsmodels", "matplotlib", "nbformat", "sympy", "math_verify", "snakemake"),
     *("torch", "transformers", "datasets", "peft", "trl", "vllm"),
 ]
 

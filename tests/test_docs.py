@@ -11,7 +11,7 @@ from subcommands import SUBCOMMANDS
 
 COMMANDS = [*PAGES, ROOT / ".github/workflows/ci.yml", ROOT / ".ci/run", ROOT / ".pre-commit-config.yaml"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-ENDINGS = "py|md|yaml|yml|smk|sh|css|js|toml|cff|lock|in|txt"
+ENDINGS = "py|md|yaml|yml|smk|sh|css|js|ipynb|toml|cff|lock|in|txt"
 
 
 def load(file: str) -> dict:

@@ -110,6 +110,7 @@ def test_a_row_of_a_mirror_is_a_problem_or_not_as_published(row, reader):
         "statistics --stored {} --results {} --claims {}",
         "tables --stored {} --results {} --paper {}",
         "report --stored {} --results {}",
+        "notebook --notebook {} --stored {} --results {}",
         "plan {}",
         "tokens {}",
         "regrade --study {} --results {} --out {}",

@@ -375,6 +375,14 @@ def claims(stored: Stored, results: Results, claims: Given) -> None:
     stage.run(stored, results, claims)
 
 
+@command("notebook", portable=True, writes="results")
+def notebook(stored: Stored, results: Results, notebook: Given) -> None:
+    """Execute a notebook on the study."""
+    from ict_core.report import execute
+
+    execute(notebook, stored, results)
+
+
 @command("report", portable=True, writes="results")
 def report(stored: Stored, results: Results) -> None:
     """Write the overview, the report and the manifests' page."""

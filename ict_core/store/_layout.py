@@ -142,6 +142,7 @@ class StudyFiles:
         self.rewards = results / "rewards.parquet"  # records.REWARDS
         self.claims = results / "claims.json"  # the verdicts on the ledger's claims, and a page of them:
         self.claims_text = results / "claims.md"
+        self.notebook = results / "paper_figures.ipynb"  # executed
         self.report, self.overview = results / "report.md", results / "overview.html"
         self.answer = results / "answer.md"  # the overview's first lines
         self.paper = results / "paper"  # a folder: the paper's figures by its numbers, and a page of them

@@ -246,8 +246,8 @@ def test_without_a_network_the_real_library_ends_in_the_same_error(tmp_path, mon
 
 def test_remote_code_is_never_trusted():
     root = Path(__file__).resolve().parents[2]
-    places = [root / name for name in ("ict_core", "workflow", "configs", "benchmarks", "scripts")]
-    files = [f for place in places for f in place.rglob("*") if f.suffix in (".py", ".smk", ".yaml", ".sh")]
+    places = [root / name for name in ("ict_core", "workflow", "configs", "benchmarks", "scripts", "notebooks")]
+    files = [f for place in places for f in place.rglob("*") if f.suffix in (".py", ".smk", ".yaml", ".sh", ".ipynb")]
     assert len(files) > 150
     said = [
         (file.name, value)

@@ -186,8 +186,10 @@ ALLOWED = {
 
 
 def sources() -> list[Path]:
-    folders = ("ict_core", "workflow", "benchmarks", "scripts")
-    found = [p for f in folders for p in (REPOSITORY / f).rglob("*") if p.suffix in (".py", ".smk", ".sh", "")]
+    folders = ("ict_core", "workflow", "benchmarks", "notebooks", "scripts")
+    found = [
+        p for f in folders for p in (REPOSITORY / f).rglob("*") if p.suffix in (".py", ".smk", ".ipynb", ".sh", "")
+    ]
     return [REPOSITORY / "Snakefile", REPOSITORY / "Makefile", *(path for path in found if path.is_file())]
 
 

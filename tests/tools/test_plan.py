@@ -123,7 +123,7 @@ def test_the_command_takes_times_of_the_stored_run_where_nothing_has_run(tmp_pat
     for part in ("configs", "results"):
         (tmp_path / part).mkdir()
     shutil.copytree(REPOSITORY / "configs", tmp_path / "configs", dirs_exist_ok=True)
-    for part in ("Snakefile", "workflow", "ict_core", "requirements", "results/reference", "profiles"):
+    for part in ("Snakefile", "workflow", "ict_core", "requirements", "notebooks", "results/reference", "profiles"):
         (tmp_path / part).symlink_to(REPOSITORY / part)
     study = str(tmp_path / "configs/studies/mini.yaml")
     assert main(["plan", study, "--cores", "2"]) == 0

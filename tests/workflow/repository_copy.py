@@ -17,6 +17,7 @@ PARTS = [
     "profiles",
     "ict_core",
     "configs",
+    "notebooks",
     "requirements",
     "environment.yml",
     "pyproject.toml",

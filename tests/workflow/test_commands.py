@@ -37,13 +37,13 @@ STORED = (
     "rules-controls",
     "rules-two-updates",
 )  # beside `mini`, and named on the pages
-SHOWN = Counter(statistics=1, claims=1, make_tables=1, report=1, paper_figures=1, figure=FIGURES, all=1)
+SHOWN = Counter(statistics=1, claims=1, make_tables=1, notebook=1, report=1, paper_figures=1, figure=FIGURES, all=1)
 EVIDENCE = SHOWN + Counter(study_settings=1, contamination=1, collect=1, shadow=1)
 # the cell itself, and eight rates on one seed for the first of five rounds; what later ones train is not known yet
 ONE_CELL = Counter(data=1, pretrain=1 + 1, train=1 + 8, tune_round=4, tune=1, generate=1, grade=1)
 MINI = EVIDENCE + Counter(data=1, pretrain=2 * (6 + 4), train=17 * 6 + 16 * 8, tune_round=4 * 16, tune=16)
 MINI += Counter(generate=2 * 6 + 17 * 6, grade=2 * 6 + 17 * 6)
-PAGES_MADE = Counter(claims=1, report=1, paper_figures=1, all=1)
+PAGES_MADE = Counter(claims=1, notebook=1, report=1, paper_figures=1, all=1)
 DRAWN = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1) + Counter(figures=1)
 TABLES = MINI - PAGES_MADE - Counter(figure=FIGURES) + Counter(tables=1)
 PAPERS = MINI - PAGES_MADE - Counter(contamination=1, make_tables=1, figure=FIGURES) + Counter(paper_figures=1)

@@ -17,7 +17,7 @@ from ict_core.store import StudyFiles, records
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 RESULTS, CELLS = "results/smoke", "results/smoke/mini-xs"
 ROW = ("results/smoke/tables/contrasts.csv", "--cell", "mini-xs/ict-10/grpo/average/pass@4")
-FOLLOWS = {"collect": 1, "shadow": 1, "statistics": 1, "make_tables": 1, "claims": 1, "report": 1}
+FOLLOWS = {"collect": 1, "shadow": 1, "statistics": 1, "make_tables": 1, "claims": 1, "notebook": 1, "report": 1}
 FOLLOWS |= {"paper_figures": 1, "all": 1}
 SPOILT = {  # damaged
     "mini-xs/grpo/seed-0/train": "its bytes are not those that were written",
@@ -103,7 +103,7 @@ def test_one_plain_run_makes_a_spoilt_study_whole(uninterrupted, tmp_path):
     asides = {name.replace(".damaged", "", 1): name for name in healed if ".damaged" in name}
     assert {name: spoilt[name] for name in asides} == {name: healed[aside] for name, aside in asides.items()}
     assert {f"{RESULTS}/{file}" for file in SPOILT} <= asides.keys()
-    took = re.compile(r"\.json|\.html|timing|compute|claims\.md|report\.md|snakemake_timestamp")
+    took = re.compile(r"\.json|\.html|timing|compute|claims\.md|report\.md|ipynb|snakemake_timestamp")
     same = [name for name in whole if not took.search(name)]
     assert len(same) > 80 and [name for name in same if healed.get(name) != whole[name]] == []
     assert healed.keys() - asides.values() == whole.keys()

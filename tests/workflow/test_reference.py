@@ -9,6 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,8 +24,8 @@ from ict_core.tables import TABLES
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
-# all but most figures: the smoke study draws each of them
-MADE = ("claims.json", "paper/paper.md", "figures/forest.png")
+# all but the figures' own files: the notebook draws each of them, and the smoke study writes them
+MADE = ("claims.json", "paper_figures.ipynb", "paper/paper.md", "figures/forest.png")
 SHOWN = ("tables", *(f"results/rebuilt/mini/{name}" for name in MADE))
 RATES = ("shared_rate_scores", "scores")  # of the study that tunes, at the rate of the other one
 HEAVY = ("torch", "vllm", "transformers", "trl", "accelerate", "datasets", "math_verify", "tokenizers")
@@ -233,6 +234,20 @@ def test_every_table_of_a_mixed_study_says_so(rebuilt, tmp_path):
         )
         assert set(marked["mixed"]) == ({said} if len(marked) else set())
         pd.testing.assert_frame_equal(marked.drop(columns="mixed"), unmarked)
+
+
+@pytest.mark.slow
+def test_the_notebook_is_stored_without_outputs_and_executed_with_them(rebuilt):
+    stored = nbformat.read(REPOSITORY / "notebooks/paper_figures.ipynb", as_version=4)
+    made = nbformat.read(rebuilt.folder / "results/rebuilt/mini/paper_figures.ipynb", as_version=4)
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    assert code and all(cell.outputs == [] and cell.execution_count is None for cell in code)
+    assert [cell.source for cell in made.cells] == [cell.source for cell in stored.cells]
+    outputs = [output for cell in made.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+    kinds = [kind for output in outputs for kind in output.get("data", {})]
+    assert kinds.count("image/png") == len(FIGURES) + 4
+    assert str(rebuilt.folder) not in nbformat.writes(made)
 
 
 @pytest.mark.slow

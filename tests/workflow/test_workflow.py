@@ -229,7 +229,7 @@ def test_a_figure_redraws_itself_only(finished):
     finished.append("ict_core/figures/entropy.py")
     jobs = finished.planned(*SMOKE)
     restore(finished, "ict_core/figures/entropy.py")
-    assert sorted(rule for rule, _, _ in jobs) == ["all", "figure_entropy", "report"]
+    assert sorted(rule for rule, _, _ in jobs) == ["all", "figure_entropy", "notebook", "report"]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ STATISTICS = [SHOWN.statistics(name) for name in MADE]
 TABLE_FILES = [SHOWN.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
 FIGURE_FILES = [SHOWN.figure(name, kind) for name in FIGURES for kind in FIGURE_KINDS]
 PAGES = [
+    SHOWN.notebook,
     SHOWN.report,
     SHOWN.answer,
     SHOWN.overview,
@@ -151,6 +152,29 @@ rule claims:
         code=fingerprint("stages.claims"),
     shell:
         "ict claims --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
+
+
+rule notebook:
+    input:
+        notebook=own(f"notebooks/{SHOWN.notebook.name}"),
+        settings=MEASURED.settings,
+        stored=[MEASURED.frame(name) for name in ("scores", "log")],
+        tables=TABLE_FILES,
+        figures=FIGURE_FILES,
+        claims=SHOWN.claims_text,
+        paper=SHOWN.paper_files,
+    output:
+        SHOWN.notebook,
+    log:
+        SHOWN.log_of("notebook"),
+    conda:
+        "../../environment.yml"
+    params:
+        stored=folder_of_settings,
+        results=parent_of_output,
+        code=fingerprint("report._notebook"),
+    shell:
+        "ict notebook --notebook {input.notebook:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
 
 rule report:
