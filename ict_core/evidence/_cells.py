@@ -10,7 +10,7 @@ and ``collect`` refuses the study unless it gives the same bytes; then the other
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,11 +69,12 @@ def counted(study: Study, folder: Path) -> Counted:
             raise UserError(f"{path}: {study.name} has no such cell; remove it, or mend the study's grid")
     proven: set[_Change] = set()
     changed: dict[Cell, list[_Change]] = {}
+    code = codes_of(study, found)
     for cell, outcome in found.items():
         check_configuration(study, cell, outcome.record, outcome.files.folder)
         codes = [run["code"] for run in outcome.record["runs"]]
         proven |= {change for then in codes for now in codes for change in _changes(then, now)}
-        if changes := min((_changes(code, code_of(study, cell)) for code in codes), key=len):
+        if changes := min((_changes(then, code[cell]) for then in codes), key=len):
             changed[cell] = changes
     again = _sampled(changed, proven, found)
     for cell in again:
@@ -132,11 +133,15 @@ def check_configuration(study: Study, cell: Cell, record: Mapping[str, Any], fol
             )
 
 
-def code_of(study: Study, cell: Cell) -> dict[str, str]:
-    """What of the library and its packages gives a cell's bytes, by part: a hash of each."""
-    packages = {name: version for name, version in core_packages().items() if name not in _NO_NUMBERS}
-    parts = {part: fingerprint(*modules) for part, modules in _modules(study, cell).items()}
-    return parts | {"packages": hashlib.sha256(json.dumps(packages, sort_keys=True).encode()).hexdigest()[:16]}
+def codes_of(study: Study, cells: Iterable[Cell]) -> dict[Cell, dict[str, str]]:
+    """What of the library and its packages gives each cell's bytes, by part: a hash of each."""
+    versions = {name: version for name, version in core_packages().items() if name not in _NO_NUMBERS}
+    packages = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
+    hashed = functools.cache(fingerprint)  # the source is read once for all cells
+    return {
+        cell: {part: hashed(*modules) for part, modules in _modules(study, cell).items()} | {"packages": packages}
+        for cell in cells
+    }
 
 
 def store_cell(study: Study, cell: Cell, outcome: Outcome, folder: Path) -> str:
@@ -246,7 +251,7 @@ def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
         "commit": source["commit"],
         "dirty": source["dirty"],
         **_machines(jobs[MADE], last),
-        "code": code_of(study, cell),
+        "code": codes_of(study, [cell])[cell],
     }
     return {
         "cell": cell._asdict(),
