@@ -1,3 +1,5 @@
+from ._batches import batch_frame as batch_frame
+from ._batches import batches_of as batches_of
 from ._bench import BENCH_METRIC as BENCH_METRIC
 from ._bench import MEAN_ONE as MEAN_ONE
 from ._bench import OVER_BASELINE as OVER_BASELINE

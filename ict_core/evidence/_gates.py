@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ict_core.config import Validity
-from ict_core.evidence._claims import DifferenceTest
-from ict_core.evidence._values import values_of
+from ict_core.evidence._values import differences_of
 from ict_core.statistics import (
     ALPHA,
     AVERAGE,
@@ -102,12 +101,6 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Gate]:
         yield Gate(plan.gate, "", of, arms, nan, nan, nan, nan, 0, plan.asked, NOT_MEASURED, because)
 
 
-def _differences(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Mapping[str, pd.Series]:
-    """Of each model that ran both the differences on the average, paired by seed (base model)."""
-    test = DifferenceTest(kind="difference", ours=ours, against=(less,), metric=metric, direction="higher")
-    return values_of(test, runs, pd.DataFrame(), {})
-
-
 def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:
     """A limit that is NaN is none."""
     return _Decision(value, math.nan, bool(value.mean >= bound - ROUNDING and value.low > lower))
@@ -115,7 +108,7 @@ def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:
 
 def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
     """The baseline learns, has room left, and keeps learning with few tokens at random."""
-    gain, random = (_differences(runs, arm, BASE, _GAINS) for arm in (v.baseline, v.random))
+    gain, random = (differences_of(runs, arm, BASE, _GAINS) for arm in (v.baseline, v.random))
     yield _Plan(
         GAIN,
         f"{v.baseline} − {BASE}, {_GAINS}",
@@ -167,7 +160,7 @@ def _of_comparing(v: Validity, runs: pd.DataFrame, margin: float) -> Iterator[_P
         f"within ±{100 * margin:g} points by two one-sided tests",
         f"{v.baseline} with other random numbers is not shown to be equivalent to itself: comparisons are too noisy",
         (v.replica, v.baseline),
-        _differences(runs, v.replica, v.baseline, v.compared),
+        differences_of(runs, v.replica, v.baseline, v.compared),
         alike,
     )
     yield _Plan(
@@ -176,6 +169,6 @@ def _of_comparing(v: Validity, runs: pd.DataFrame, margin: float) -> Iterator[_P
         f"above 0 with p below {ALPHA:g}",
         "rules of selection cannot be told apart: one that must win is not shown to win, so no rule's null counts",
         (v.oracle, v.oracle_control),
-        _differences(runs, v.oracle, v.oracle_control, v.compared),
+        differences_of(runs, v.oracle, v.oracle_control, v.compared),
         resolved,
     )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ict_core.evidence._claims import DifferenceTest, Largest, Measure
 from ict_core.evidence._measures import runs_of
-from ict_core.statistics import AVERAGE, BASE, paired_differences
+from ict_core.statistics import AVERAGE, BASE, Metric, paired_differences
 
 Strata = dict[str, pd.Series]
 """For each model that ran what a test compares: one value a run, indexed by seed, rising."""
@@ -28,6 +28,12 @@ def values_of(
         less = _gains(test, runs, benchmarks, test.minus_metric)
         values = {model: values[model] - less[model] for model in values}
     return values
+
+
+def differences_of(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Strata:
+    """Of each model that ran both variants the differences on the average, paired by seed (base model)."""
+    test = DifferenceTest(kind="difference", ours=ours, against=(less,), metric=metric, direction="higher")
+    return values_of(test, runs, pd.DataFrame(), {})
 
 
 def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from ict_core.evidence import (
     Stored,
+    batch_frame,
     claims_of,
     controls_of,
     declared_pairs,
@@ -57,6 +58,7 @@ def run(stored: Path, results: Path, claims: Path) -> None:
     drawn = {"stability": stability(ledger_claims, frames, settings.margin, generator(0, "stability"))}
     entries = ledger(ledger_claims, frames, settings.margin, settings.power) if settings.validity else []
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None
+    drawn["batches"] = batch_frame(settings, frames.runs, log)
     drawn["validity"] = validity_frame(study, frames.runs, entries, declared)
     ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]
     drawn["ranks"] = rank_frame(frames.runs, ranked)

@@ -61,6 +61,7 @@ from ._schemas import ALPHA as ALPHA
 from ._schemas import AVERAGE as AVERAGE
 from ._schemas import BASE as BASE
 from ._schemas import BASE_MODEL as BASE_MODEL
+from ._schemas import BATCHES as BATCHES
 from ._schemas import CELL as CELL
 from ._schemas import CURVES as CURVES
 from ._schemas import DECLARED as DECLARED

@@ -88,6 +88,15 @@ VALIDITY = {
     "seeds": "int",
     **_columns("str", "asked", "outcome", "because"),
 }
+BATCHES = {
+    **_columns("str", "model", "rule", "variant", "reference"),  # of evidence.batches
+    **_columns("int", "prompts", "steps"),
+    "metric": "str",
+    "tokens": "float",  # trained in a step, the mean
+    "seeds": "int",
+    **_columns("float", *GAIN),
+    **_columns("float", "kept", "kept_low", "kept_high"),  # of the reference's gain: a ratio
+}
 SHARED_RATE = "shared_rate_"
 """Before the name of a frame: of the variants again, all at the recipe's learning rate; empty without a tuning."""
 STATISTICS = {
@@ -101,6 +110,7 @@ STATISTICS = {
     f"{SHARED_RATE}contrasts": CONTRASTS,
     "stability": STABILITY,
     "validity": VALIDITY,
+    "batches": BATCHES,
     "quantities": QUANTITIES,
     "quantity_means": QUANTITY_MEANS,
     "curves": CURVES,

@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from fieller import inverted
 
 from ict_core.statistics import ratio_of_means
 
 OURS = np.array([0.28, 0.31, 0.25, 0.30, 0.27, 0.33])
 THEIRS = np.array([0.40, 0.44, 0.37, 0.41, 0.42, 0.45])
-
-
-def inverted(ours, theirs, level=0.95):
-    """The ratios at which scipy's t-test of ours - r theirs has p = 1 - level, on either side of the estimate."""
-    ratio = ours.mean() / theirs.mean()
-
-    def excess(r):
-        return stats.ttest_1samp(ours - r * theirs, 0).pvalue - (1 - level)
-
-    return optimize.brentq(excess, ratio - 5, ratio), optimize.brentq(excess, ratio, ratio + 5)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])

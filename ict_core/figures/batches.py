@@ -1,0 +1,65 @@
+"""The batch as a factor: the part of the baseline's gain that each rule keeps against the tokens trained in a step."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ict_core.figures._panels import GUIDE, grid, sentence, style
+from ict_core.figures._registry import FigureDeclaration
+from ict_core.statistics import PASS_METRICS
+
+FIGURE = FigureDeclaration(
+    place=20,
+    title="The size of a batch",
+    caption=(
+        "What part of the baseline's gain over the base model each rule keeps, against the tokens that it trains in a "
+        "step, when the batch grows: with as many updates on the left, with as many rollouts in all on the right. The "
+        "baseline has the same batch and, as every arm, a learning rate of its own. Bars are Fieller's 95 % limits "
+        "over base models, each with one training seed; a marker without a bar has none, as the baseline's gain is not "
+        "told from 0. The dotted line is all of the gain."
+    ),
+    inputs=("batches",),
+)
+
+
+def panels(batches: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows with as many updates as the recipe's batch has, and those with as many rollouts; it belongs to both."""
+    recipe = batches[batches["variant"] == batches["rule"]].iloc[0]
+    rollouts = batches["prompts"] * batches["steps"]
+    return {
+        f"{recipe['steps']} updates": batches[batches["steps"] == recipe["steps"]],
+        f"{recipe['prompts'] * recipe['steps']:,} prompts": batches[rollouts == recipe["prompts"] * recipe["steps"]],
+    }
+
+
+def _draw_rule(axis: Axes, rule: str, rows: pd.DataFrame) -> None:
+    rows, look = rows.sort_values("tokens"), style(rule)
+    axis.plot(rows["tokens"], rows["kept"], color=look.colour, linestyle=look.line, marker=look.marker, markersize=3.5)
+    bars = rows[np.isfinite(rows["kept_low"]) & np.isfinite(rows["kept_high"])]
+    axis.vlines(bars["tokens"], bars["kept_low"], bars["kept_high"], color=look.colour, linewidth=0.9, alpha=0.6)
+
+
+def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """A row a metric, a column a model and what is held equal; a line a rule, without the baseline, which keeps 1."""
+    rules = [rule for rule in batches["rule"].unique() if not (batches["reference"] == rule).any()]
+    if not rules:
+        return sentence("This study varies no batch: no variant declares batch as its factor.")
+    columns: dict[str, pd.DataFrame] = {}
+    for model in batches["model"].unique():
+        rows = batches[(batches["model"] == model) & batches["rule"].isin(rules)]
+        columns |= {f"{model}, {held}": part for held, part in panels(rows).items()}
+    figure, axes = grid(len(PASS_METRICS), list(columns), rules, marks="open")
+    for row, metric in zip(axes, PASS_METRICS, strict=True):
+        for axis, rows in zip(row, columns.values(), strict=True):
+            axis.axhline(1, **GUIDE)
+            for rule in rules:
+                _draw_rule(axis, rule, rows[(rows["rule"] == rule) & (rows["metric"] == metric)])
+            axis.set_xscale("log")
+        row[0].set_ylabel(f"part of the gain kept, {metric}")
+    for axis in axes[-1]:
+        axis.set_xlabel("tokens trained in a step")
+    figure.align_ylabels(list(axes[:, 0]))
+    return figure
