@@ -3,6 +3,6 @@
 import typer
 
 from ict_core.commands import cli  # noqa: F401  # declares them
-from ict_core.commands.app import app
+from ict_core.jobs.command import app
 
 SUBCOMMANDS = typer.main.get_command(app).commands

@@ -1,14 +1,19 @@
 """The ``ict`` command: one subcommand a stage, and those that people use beside."""
 
 from collections.abc import Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated
 
 from typer import Option
 
-from ict_core.commands import evaluation, stages, tools  # noqa: F401  # which declare the subcommands
-from ict_core.commands.app import Given, MaybeStudyFile, app, command
-from ict_core.commands.stages import UNUSED_IN_PRETRAINING, prepare, study_to_run, unused_in_training
-from ict_core.process import end_with_parent, loading, numerics, serve
+from ict_core import stages
+from ict_core.commands import evaluation, tools  # noqa: F401  # which declare subcommands, as every stage does
+from ict_core.jobs.command import Given, MaybeStudyFile, app, command, prepare, study_to_run
+from ict_core.process import end_with_parent, numerics, serve
+
+for _stage in iter_modules(stages.__path__):
+    import_module(f"{stages.__name__}.{_stage.name}")
 
 
 @command("forkserver", writes="address", hidden=True)
@@ -21,39 +26,30 @@ def forkserver(
     loaded = study_to_run(study) if study else None
     prepare()
 
-    def preload() -> None:  # makes the imports of the jobs, as their subcommands make them
+    def preload() -> None:
+        from ict_core.stages import generate, grade, pretrain, train
+
         if loaded is None:
             numerics.use("portable")
-            from ict_core.report import write_report  # noqa: F401
-            from ict_core.stages import claims, figure, statistics, tables  # noqa: F401
+            from ict_core.evidence import study_frames  # noqa: F401
+            from ict_core.figures import draw, write  # noqa: F401
+            from ict_core.report import write_claims, write_report  # noqa: F401
+            from ict_core.tables import build_tables  # noqa: F401
         elif kind == "pretrain":
-            with loading(without=UNUSED_IN_PRETRAINING):
-                from ict_core.stages import pretrain  # noqa: F401
+            pretrain.preload()
         elif kind == "train":
-            cells = [
-                unused_in_training(loaded.training_of(cell.model, cell.variant)) for cell in loaded.trained_cells()
-            ]
-            with loading(without=_common(cells)):
-                from ict_core.stages import train  # noqa: F401
+            recipes = (loaded.training_of(cell.model, cell.variant) for cell in loaded.trained_cells())
+            train.preload(tuple(sorted(set.intersection(*(set(train.unused(recipe)) for recipe in recipes)))))
         elif kind == "generate":
-            from ict_core.evaluation import preload_engine
-            from ict_core.stages import generate
-
-            with loading(without=_common([generate.unused(model) for model in loaded.models.values()])):
-                preload_engine(loaded.evaluation.engine)
+            generate.preload(loaded)
         else:
-            from ict_core.stages import grade  # noqa: F401
+            grade.preload()
 
     def job(arguments: list[str]) -> int:
         end_with_parent()
         return main(arguments)
 
     serve(address, preload, job)
-
-
-def _common(packages: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """What each of the tuples holds."""
-    return tuple(sorted(set.intersection(*map(set, packages))))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import yaml
 from typer import Argument, BadParameter, Option
 
-from ict_core.commands.app import command
-from ict_core.commands.stages import prepare, study_to_run
 from ict_core.errors import UserError
+from ict_core.jobs.command import GRADING, command, prepare
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
-from ict_core.store import BASE_VARIANT, REPOSITORY, CellFiles, StudyFiles, cell_folder, remove
+from ict_core.store import REPOSITORY, remove
 
 if TYPE_CHECKING:
-    from ict_core.config import Study
+    import pandas as pd
 
-_FOLDERS = ("benchmarks", "methods", "data", "accelerate")  # of configs, as they are
-_STUDY = "eval"
-_CACHE = "cache"  # of answers
+    from ict_core.config import Benchmark, Evaluation
+    from ict_core.models import Fetched
+
+_BENCHMARKS = REPOSITORY / "configs/benchmarks"
+_SEED = 0
+_CACHE, _CHECKPOINT = "cache", "model"  # of answers, and of the model
 _HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of trainings
     **{"accelerate": "one-gpu", "gpus": 1, "micro_batch_sequences": 8, "gradient_checkpointing": False},
     **{"memory_gib": 16, "train_hours": 1.0, "generate_hours": 12.0},
@@ -61,6 +63,13 @@ class Sampled:
         """As a study states them."""
         return "portable" if self.portable else "native"
 
+    def evaluation(self) -> "Evaluation":
+        """As a study states it."""
+        from ict_core.config import Evaluation
+
+        keys = ("engine", "samples", "temperature", "top_p", "max_new_tokens", "threads")
+        return Evaluation(**{key: getattr(self, key) for key in keys})
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -75,11 +84,17 @@ class Asked:
         """Of the benchmarks."""
         return [name.strip() for name in self.benchmarks.split(",")]
 
+    def sets(self) -> "dict[str, Benchmark]":
+        """The benchmarks by name, as their files state them."""
+        from ict_core.config import load_benchmark
+
+        return {name: load_benchmark(_BENCHMARKS / f"{name}.yaml", self.problems) for name in self.names}
+
     def check(self) -> None:
         """A UserError, before anything is fetched, if a benchmark is not known."""
         from ict_core.config.mistakes import one_of
 
-        known = sorted(path.stem for path in (REPOSITORY / "configs/benchmarks").glob("*.yaml"))
+        known = sorted(path.stem for path in _BENCHMARKS.glob("*.yaml"))
         for name in self.names:
             if name not in known:
                 raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known)}")
@@ -104,18 +119,34 @@ def evaluate(
     if result.exists():
         raise UserError(f"{result}: is there already; give another --out, or remove the folder")
     with _work(folder, repr((str(Path(model).absolute()), asked, sampled))) as work:
-        study = _written(work, model, name, asked, sampled)
-        loaded = _with_samples(study_to_run(study), sampled.samples)
-        _run(loaded, name, work, asked.mirror, sampled.threads)
-        from ict_core.evidence import result_lines
+        stated = _model(work, model, name)
+        answers, facts = _answers(work, stated, asked, sampled)
+        from ict_core.evidence import benchmark_results, result_lines
         from ict_core.markdown import markdown_table
-        from ict_core.store import records, write_json
+        from ict_core.store import manifest, records, write_json
 
-        answers = _answers(work, name)
-        told = _told(loaded, model, _cell(work, name), sampled, time.perf_counter() - started)
+        config = {
+            "model": json.loads(stated.model_dump_json(exclude_none=True)),
+            "model_sha256": facts["model_sha256"],
+            "evaluation": sampled.evaluation().dump(),
+            "benchmarks": {key: benchmark.dump() for key, benchmark in asked.sets().items()},
+            "numerics": sampled.numerics,
+            "seed": _SEED,
+        }
+        made = manifest(config)
+        written = {  # the names are lm-evaluation-harness's where it has one
+            "results": benchmark_results(answers, asked.names, sampled.samples),
+            "model_name": model,
+            "model_source": facts["engine"],
+            "config": config,
+            "versions": {"python": made["python"], **made["packages"]},
+            "git_hash": made["source"]["commit"],
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "total_evaluation_time_seconds": round(time.perf_counter() - started, 1),
+        }
         records.write_frame(answers, folder / "answers.parquet", records.ANSWERS)
-        write_json(result, told)
-        head, *rows = result_lines(told["results"])
+        write_json(result, written)
+        head, *rows = result_lines(written["results"])
         print(markdown_table(head, rows, "l" + "r" * (len(head) - 1)), end="")
         print(f"{result}; {folder / 'answers.parquet'} has every answer")
 
@@ -150,56 +181,17 @@ def _work(folder: Path, call: str) -> Iterator[Path]:
         shutil.rmtree(work)
 
 
-def _written(work: Path, model: str, name: str, asked: Asked, sampled: Sampled) -> Path:
-    """The study of this one model, written beside the project's configuration."""
-    configs = work / "configs"
-    for kind in ("models", "training", "studies"):
-        (configs / kind).mkdir(parents=True, exist_ok=True)
-    for kind in _FOLDERS:
-        if not (configs / kind).exists():
-            (configs / kind).symlink_to(REPOSITORY / "configs" / kind, target_is_directory=True)
-    recipe = yaml.safe_load((REPOSITORY / "configs/training/mini.yaml").read_text(encoding="utf-8"))
-    _write(configs / "training/eval.yaml", recipe | {"passes": "dense"})  # any family: nothing is trained
-    _write_model(work, model, name)
-    data: dict[str, Any] = {"seed": 0, "train_problems": recipe["prompts_per_step"]}
-    data |= {"problems_per_benchmark": asked.problems} if asked.problems is not None else {}
-    data |= {"mirror": str(asked.mirror.absolute())} if asked.mirror is not None else {}
-    study = {
-        "study": _STUDY,
-        "note": "One model's answers.",
-        "scale": "mini",
-        "training": "eval",
-        "selection_warmup_steps": 0,
-        "numerics": sampled.numerics,
-        "data": data,
-        "benchmarks": asked.names,
-        "evaluation": {
-            "engine": sampled.engine,
-            "samples": max(4, sampled.samples),
-            **{key: getattr(sampled, key) for key in ("temperature", "top_p", "max_new_tokens", "threads")},
-        },
-        "grading": {"seconds": 5, "memory_mib": 1024},
-        "evidence": {"margin_points": 2.0, "power": 0.8},
-        "grid": [{"models": [name], "methods": ["grpo"], "seeds": [0]}],
-        "baselines": ["grpo"],
-    }
-    _write(configs / "studies" / f"{_STUDY}.yaml", study)
-    return configs / "studies" / f"{_STUDY}.yaml"
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-
-
-def _write_model(work: Path, model: str, name: str) -> None:
-    """The model's file: the project's own, or one made from the checkpoint, for the device that is here.
+def _model(work: Path, model: str, name: str) -> "Fetched":
+    """The model as the project's file states it, or one made from the checkpoint, for the device that is here.
 
     A checkpoint that an interrupted call has fetched is fetched again if it may be another one now.
     """
     import torch
 
+    from ict_core.config import ScratchModel, load_model
     from ict_core.tools import model_file
 
+    (work / "configs/models").mkdir(parents=True, exist_ok=True)
     path, known = work / "configs/models" / f"{name}.yaml", REPOSITORY / "configs/models" / f"{model}.yaml"
     before, local = path.read_bytes() if path.exists() else None, Path(model).is_dir()
     by_name = "/" not in model and known.exists()
@@ -213,85 +205,37 @@ def _write_model(work: Path, model: str, name: str) -> None:
         for remark in remarks:
             print(f"* {remark}", file=sys.stderr)
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if content.get("kind") == "pretrained-from-scratch":
-        raise UserError(f"{model}: is pretrained by a study; give the folder of its checkpoint, .../base/seed-0/model")
     content.pop("hardware", None)
     content |= {"hardware": _HARDWARE} if torch.cuda.is_available() else {"dtype": "float32"}
-    _write(path, content)
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     if content.get("kind") == "local" or path.read_bytes() != before:
-        remove(StudyFiles(work).base_model(name))
+        remove(work / _CHECKPOINT)
+    stated = load_model(path)
+    if isinstance(stated, ScratchModel):
+        raise UserError(f"{model}: is pretrained by a study; give the folder of its checkpoint, .../base/seed-0/model")
+    return stated
 
 
-def _with_samples(study: "Study", samples: int) -> "Study":
-    """With as many answers a problem as were asked for, also fewer than the four that a study has at least."""
-    from dataclasses import replace
+def _answers(work: Path, model: "Fetched", asked: Asked, sampled: Sampled) -> "tuple[pd.DataFrame, dict[str, Any]]":
+    """``records.ANSWERS``, every answer beside its problem and its grade; and by what engine and weights."""
+    from ict_core.models import fetch_model
+    from ict_core.problems import benchmark_problems
+    from ict_core.store import records, remember_source
 
-    return replace(study, evaluation=study.evaluation.model_copy(update={"samples": samples}))
-
-
-def _run(study: "Study", name: str, work: Path, mirror: Path | None, workers: int) -> None:
-    """The stages of a study's base model: problems, checkpoint, answers, grades."""
-    from ict_core.config import Cell
-    from ict_core.process import loading
-    from ict_core.stages import data
-
-    files, cell = StudyFiles(work), _cell(work, name)
-    problems, checkpoint = files.eval_problems, files.base_model(name)
-    for folder in (problems.parent, cell.folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    data.run(study, mirror, files.train_problems, problems)
+    remember_source()
+    problems = benchmark_problems(asked.sets(), _SEED, asked.mirror)
+    checkpoint, stated = work / _CHECKPOINT, model.model_dump(mode="json")
     if not checkpoint.exists():
-        with loading():
-            from ict_core.stages import fetch_model
-
-        fetch_model.run(study, name, work, mirror, checkpoint)
+        fetch_model(model, "the model's file", work, {"model": stated}, checkpoint)
     prepare()
-    from ict_core.stages import generate, grade
+    from ict_core.evaluation import Questions, answers
+    from ict_core.grading import grade_completions
 
-    asked = Cell(name, BASE_VARIANT, 0)
-    generate.run(study, asked, checkpoint, problems, work / _CACHE, cell.completions, cell.generation)
-    grade.run(study, cell.completions, problems, workers, cell.grades, cell.grading)
-
-
-def _cell(work: Path, name: str) -> CellFiles:
-    """The files of the model's answers."""
-    return CellFiles(work / cell_folder(name, BASE_VARIANT, 0))
-
-
-def _answers(work: Path, name: str) -> Any:
-    """``records.ANSWERS``: every answer beside its problem and its grade."""
-    from ict_core.store import records
-
-    key, cell = ["benchmark", "problem"], _cell(work, name)
-    problems = records.read_frame(StudyFiles(work).eval_problems, records.PROBLEMS)
-    completions = records.read_frame(cell.completions, records.COMPLETIONS)
-    grades = records.read_frame(cell.grades, records.GRADES)
+    evaluation = sampled.evaluation()
+    questions = Questions.of(problems, evaluation, checkpoint)
+    completions, facts = answers(checkpoint, model, evaluation, questions, _SEED, work / _CACHE)
+    completions = completions[list(records.COMPLETIONS)]
+    grades = grade_completions(completions, problems, workers=sampled.threads, **GRADING)
+    key = ["benchmark", "problem"]
     graded = completions.merge(grades[[*key, "sample", "status", "extracted"]], on=[*key, "sample"])
-    return graded.merge(problems[[*key, "prompt", "answer"]], on=key)[list(records.ANSWERS)]
-
-
-def _told(study: "Study", model: str, cell: CellFiles, sampled: Sampled, seconds: float) -> dict[str, Any]:
-    """The content of ``results.json``; the names are lm-evaluation-harness's where it has one."""
-    from ict_core.evidence import benchmark_results
-    from ict_core.store import read_manifest, records
-
-    made = read_manifest(cell.generation)
-    grades = records.read_frame(cell.grades, records.GRADES)
-    (stated,) = study.models.values()
-    return {
-        "results": benchmark_results(grades, list(study.benchmarks), sampled.samples),
-        "model_name": model,
-        "model_source": made["engine"],
-        "config": {
-            "model": json.loads(stated.model_dump_json(exclude_none=True)),
-            "model_sha256": made["model_sha256"],
-            "evaluation": study.evaluation.dump(),
-            "benchmarks": {key: benchmark.dump() for key, benchmark in study.benchmarks.items()},
-            "numerics": study.numerics,
-            "seed": 0,
-        },
-        "versions": {"python": made["python"], **made["packages"]},
-        "git_hash": made["source"]["commit"],
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "total_evaluation_time_seconds": round(seconds, 1),
-    }
+    return graded.merge(problems[[*key, "prompt", "answer"]], on=key)[list(records.ANSWERS)], facts

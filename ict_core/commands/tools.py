@@ -13,12 +13,20 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ict_core.commands.app import CELL, AnyStudy, MaybeStudyFile, command
-from ict_core.commands.stages import load_study, prepare, repository, study_to_run
 from ict_core.errors import Damaged, UserError
+from ict_core.jobs.command import (
+    CELL,
+    GRADING,
+    AnyStudy,
+    MaybeStudyFile,
+    command,
+    load_study,
+    prepare,
+    repository,
+    study_to_run,
+)
 from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
 
-_GRADING = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost
 AsJson = Annotated[bool, Option("--json", help="for programs")]
 Count = Annotated[int, Option(help="prompts, drawn at random")]
 
@@ -91,7 +99,7 @@ def shadow(
     asked = chosen_problems(problems, **asdict(draw))
     asked = asked.assign(prompt=templated(template, asked["prompt"]))
     sampling = GroupSampling(**asdict(rollouts), seed=draw.seed)
-    groups = sample_groups(checkpoint, asked, sampling, _GRADING)
+    groups = sample_groups(checkpoint, asked, sampling, GRADING)
     scored = score_groups(groups, rules, draw.seed, rollouts.temperature)
     for name in ("tokens", "shadow", "overlap", "gradients"):
         records.write_frame(getattr(scored, name), out / f"{name}.parquet", getattr(records, name.upper()))

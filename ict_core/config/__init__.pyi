@@ -2,6 +2,7 @@ from ._comparison import ABSENT as ABSENT
 from ._comparison import compare as compare
 from ._inputs import READERS as READERS
 from ._inputs import Architecture as Architecture
+from ._inputs import Benchmark as Benchmark
 from ._inputs import Dtype as Dtype
 from ._inputs import GeneratedBenchmark as GeneratedBenchmark
 from ._inputs import HubModel as HubModel
@@ -16,6 +17,7 @@ from ._inputs import SupervisedStart as SupervisedStart
 from ._inputs import Template as Template
 from ._load import check_sources as check_sources
 from ._load import has_problems as has_problems
+from ._load import load_benchmark as load_benchmark
 from ._load import load_model as load_model
 from ._load import load_study as load_study
 from ._method_files import load_method as load_method
@@ -41,6 +43,7 @@ from ._study import Study as Study
 from ._study import trials as trials
 from ._study_file import Cell as Cell
 from ._study_file import Data as Data
+from ._study_file import Evaluation as Evaluation
 from ._study_file import Grading as Grading
 from ._tuning import StoredRates as StoredRates
 from ._tuning import Trial as Trial

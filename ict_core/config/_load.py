@@ -67,9 +67,9 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
     for name, benchmark in benchmarks.items():
-        number = (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
-        if number is not None:  # a published one has no more than its rows
-            benchmarks[name] = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+        benchmarks[name] = _with_problems(
+            benchmark, (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
+        )
     of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
@@ -101,6 +101,23 @@ def load_model(path: Path) -> Model:
     """
     model: Model = load_section(path, Model)
     return model
+
+
+def load_benchmark(path: Path, problems: int | None = None) -> Benchmark:
+    """Read and check one benchmark's file, `configs/benchmarks/<benchmark>.yaml`, of which `problems` are asked.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    return _with_problems(load_section(path, Benchmark), problems)
+
+
+def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
+    """With so many problems, but a published one with no more than its rows; None: as many as its file says."""
+    if number is None:
+        return benchmark
+    changed: Benchmark = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+    return changed
 
 
 def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, dict[str, Any]]:

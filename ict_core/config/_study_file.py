@@ -66,13 +66,6 @@ class Evaluation(Section):
     max_new_tokens: Count
     threads: Count  # CPU threads of one engine
 
-    def faults(self) -> Iterator[Fault]:
-        counts = {f"samples_of.{name}": samples for name, samples in (self.samples_of or {}).items()}
-        for key, samples in {"samples": self.samples, **counts}.items():
-            if samples < _LARGEST_K:
-                allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
-                yield refused(key, samples, allowed)
-
     def samples_for(self, benchmark: str) -> int:
         """Completions of each problem of a benchmark."""
         return (self.samples_of or {}).get(benchmark, self.samples)
@@ -169,6 +162,11 @@ class StudyFile(Section):
             yield refused("rates_of", self.rates_of, "absent, as the study has a tuning of its own")
         yield from repeated("benchmarks", self.benchmarks)
         yield from repeated("baselines", self.baselines)
+        counts = {f"samples_of.{name}": samples for name, samples in (self.evaluation.samples_of or {}).items()}
+        for key, samples in {"samples": self.evaluation.samples, **counts}.items():
+            if samples < _LARGEST_K:
+                allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
+                yield refused(f"evaluation.{key}", samples, allowed)
         numbers = {"evaluation.samples_of": self.evaluation.samples_of, "data.problems_of": self.data.problems_of}
         for key, of in numbers.items():
             for name in (of or {}).keys() - set(self.benchmarks):

@@ -1,3 +1,6 @@
+from ._answers import Questions as Questions
+from ._answers import answers as answers
+from ._answers import unused as unused
 from ._engine import Engine as Engine
 from ._engine import Request as Request
 from ._engine import Sampling as Sampling

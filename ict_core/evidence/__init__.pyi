@@ -33,6 +33,7 @@ from ._declarations import Shown as Shown
 from ._declarations import read_declarations as read_declarations
 from ._evaluated import benchmark_results as benchmark_results
 from ._evaluated import result_lines as result_lines
+from ._frames import study_frames as study_frames
 from ._gates import FAILED as FAILED
 from ._gates import KEPT as KEPT
 from ._gates import NOT_MEASURED as NOT_MEASURED
@@ -65,6 +66,7 @@ from ._stored import Stored as Stored
 from ._stored import kinds as kinds
 from ._stored import mixture_note as mixture_note
 from ._stored import words as words
+from ._token_study import write_token_frames as write_token_frames
 from ._tuning import BASE_RATE as BASE_RATE
 from ._tuning import best_rate as best_rate
 from ._tuning import check_rewards as check_rewards

@@ -1,3 +1,4 @@
+from ._fetch import Fetched as Fetched
 from ._fetch import checkpoint_sizes as checkpoint_sizes
 from ._fetch import doubled_start as doubled_start
 from ._fetch import fetch_model as fetch_model

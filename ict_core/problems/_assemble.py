@@ -1,11 +1,11 @@
 """The problems of a study: generated and published evaluation sets in one frame, training problems in another."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from ict_core.config import GeneratedBenchmark, PublishedBenchmark, PublishedSet, Study
+from ict_core.config import Benchmark, GeneratedBenchmark, PublishedBenchmark, PublishedSet, Study
 from ict_core.problems.mini import evaluation_problems, training_problems
 from ict_core.seeding import generator
 
@@ -21,13 +21,7 @@ def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.
     """
     check_study_access(study, mirror)
     seed, wanted = study.data.seed, study.data.train_problems
-    generated = {
-        name: (benchmark.family, benchmark.problems)
-        for name, benchmark in study.benchmarks.items()
-        if isinstance(benchmark, GeneratedBenchmark)
-    }
-    made = [evaluation_problems(seed, generated)] if generated else []
-    held_out = pd.concat([*made, *_read(_published(study), mirror, seed)], ignore_index=True)
+    held_out = benchmark_problems(study.benchmarks, seed, mirror)
     if study.train_sets:
         problems = pd.concat(_read(study.train_sets.values(), mirror, seed), ignore_index=True)
         if wanted is not None and wanted != len(problems):
@@ -37,6 +31,22 @@ def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.
     if wanted is None:
         raise ValueError("a study without training sets gives the number of problems to generate")
     return training_problems(seed, wanted, set(held_out["prompt"])), held_out
+
+
+def benchmark_problems(benchmarks: Mapping[str, Benchmark], seed: int, mirror: Path | None) -> pd.DataFrame:
+    """``records.PROBLEMS`` of benchmarks, generated or read: those that `seed` draws; `mirror` may stand for the hub.
+
+    Raises:
+        UserError: a published set cannot be had or is not the one that its file states.
+    """
+    _check_access(_published(benchmarks), mirror)
+    generated = {
+        name: (benchmark.family, benchmark.problems)
+        for name, benchmark in benchmarks.items()
+        if isinstance(benchmark, GeneratedBenchmark)
+    }
+    made = [evaluation_problems(seed, generated)] if generated else []
+    return pd.concat([*made, *_read(_published(benchmarks), mirror, seed)], ignore_index=True)
 
 
 def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
@@ -58,14 +68,18 @@ def check_study_access(study: Study, mirror: Path | None) -> None:
     Raises:
         UserError: the mirror is no folder, or there is no token for a gated set of the hub.
     """
-    if published := [*study.train_sets.values(), *_published(study)]:
-        from ict_core.problems.published import check_access  # imports the `datasets` package
-
-        check_access(published, mirror)
+    _check_access([*study.train_sets.values(), *_published(study.benchmarks)], mirror)
 
 
-def _published(study: Study) -> list[PublishedBenchmark]:
-    return [one for one in study.benchmarks.values() if isinstance(one, PublishedBenchmark)]
+def _check_access(sets: Collection[PublishedSet], mirror: Path | None) -> None:
+    if sets:
+        from ict_core.problems import published  # imports the `datasets` package
+
+        published.check_access(sets, mirror)
+
+
+def _published(benchmarks: Mapping[str, Benchmark]) -> list[PublishedBenchmark]:
+    return [one for one in benchmarks.values() if isinstance(one, PublishedBenchmark)]
 
 
 def _read(sets: Collection[PublishedSet], mirror: Path | None, seed: int) -> list[pd.DataFrame]:

@@ -10,8 +10,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from ict_core.config import Study
+from ict_core.errors import UserError
 from ict_core.models import read_model, read_tokenizer
+from ict_core.problems import templated
 from ict_core.process import Progress
+from ict_core.shadow._checkpoint import group_advantages
 from ict_core.shadow._gradients import gradient_shares
 from ict_core.shadow._rollouts import Rollouts, read_groups, token_rows
 from ict_core.store import records, remove
@@ -24,6 +28,11 @@ class Reading(NamedTuple):
     temperature: float  # at which they were sampled
     packed: bool  # without padding; else as padded rows, which any model can
     threads: int  # of the CPU
+
+    @classmethod
+    def of(cls, study: Study) -> "Reading":
+        """How a study's rollouts are read."""
+        return cls(study.evaluation.temperature, study.training.passes == "packed", study.evaluation.threads)
 
 
 class Policy:
@@ -64,11 +73,17 @@ class Prompt(NamedTuple):
     rewards: Tensor  # 1 for a correct answer, else 0; NaN where it could not be graded
 
 
-def prompts_of(rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
-    """The prompts of `records.ROLLOUTS`, in the order of the problems, whose prompts stand in the model's template."""
+def prompts_of(study: Study, model: str, rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
+    """The prompts of a model's `records.ROLLOUTS`, in the order of the problems: all, or where the study says so
+    (`token_study.with_advantage`) those with right and wrong answers.
+
+    Raises:
+        UserError: only such prompts are wanted, and none has both.
+    """
     found = []
     by_problem = dict(iter(rollouts.groupby(["benchmark", "problem"], sort=False)))
-    for number, row in enumerate(problems.itertuples(index=False)):
+    asked = problems.assign(prompt=templated(study.models[model].prompt, problems["prompt"]))
+    for number, row in enumerate(asked.itertuples(index=False)):
         samples = by_problem[(row.benchmark, row.problem)].sort_values("sample")
         graded = samples["status"].isin(records.STATUSES_GRADED)
         rewards = (samples["status"] == "correct").astype(float).where(graded).to_numpy()
@@ -82,7 +97,19 @@ def prompts_of(rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
                 torch.tensor(rewards, dtype=torch.float32),
             )
         )
-    return found
+    if not study.token_study.with_advantage:
+        return found
+    if not (mixed := with_advantage(found)):
+        raise UserError(
+            f"token_study: with_advantage: none of the {len(found)} prompts has right and wrong answers; give the"
+            " study more or easier problems, more samples a problem, or false here"
+        )
+    return mixed
+
+
+def with_advantage(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """Those with right and wrong answers: on others no token has an advantage."""
+    return [prompt for prompt in prompts if group_advantages(prompt.rewards, len(prompt.ids)).any()]
 
 
 def in_parts(

@@ -1,14 +1,15 @@
 """The problems that a study trains and evaluates on."""
 
-from pathlib import Path
-
-from ict_core.config import Study
-from ict_core.problems import study_problems
-from ict_core.store import records
+from ict_core.jobs.command import Given, HeldOut, StudyFile, command, mirror_of, study_to_run
 
 
-def run(study: Study, mirror: Path | None, train: Path, held_out: Path) -> None:
-    """Write the problems to train on and those of all benchmarks (`held_out`), from the hub or its `mirror`."""
-    training, evaluation = study_problems(study, mirror)
+@command("data", writes="held_out")
+def run(study: StudyFile, train: Given, held_out: HeldOut) -> None:
+    """Make the training and evaluation problems."""
+    loaded = study_to_run(study)
+    from ict_core.problems import study_problems
+    from ict_core.store import records
+
+    training, evaluation = study_problems(loaded, mirror_of(loaded, study))
     records.write_frame(evaluation, held_out, records.PROBLEMS)
     records.write_frame(training, train, records.PROBLEMS)

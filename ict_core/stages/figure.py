@@ -1,18 +1,16 @@
 """One figure of a study."""
 
-from pathlib import Path
-
 from ict_core.errors import UserError
-from ict_core.evidence import Stored
-from ict_core.figures import FIGURES, draw, note, write
-from ict_core.store import StudyFiles
+from ict_core.jobs.command import Name, Results, StoredFolder, command
 
 
-def run(stored: Path, results: Path, name: str) -> None:
-    """Draw a figure of what was measured (`stored`) and its statistics, in `results`.
+@command("figure", portable=True, writes="results")
+def run(stored: StoredFolder, results: Results, name: Name) -> None:
+    """Make one figure."""
+    from ict_core.evidence import Stored
+    from ict_core.figures import FIGURES, draw, note, write
+    from ict_core.store import StudyFiles
 
-    UserError: there is no figure of that name, or nothing to draw.
-    """
     if name not in FIGURES:
         raise UserError(f"figure {name!r} is unknown; allowed: {', '.join(FIGURES)}")
     study = Stored(stored, results)

@@ -1,20 +1,39 @@
 """The verdicts on a cell's completions."""
 
 import time
-from pathlib import Path
+from typing import Annotated
 
-from ict_core.config import Study
-from ict_core.grading import grade_completions
-from ict_core.store import cost, manifest, records, remember_source, write_manifest
+from typer import Option
+
+from ict_core.jobs.command import Given, StudyFile, command, prepare, study_to_run
 
 
-def run(study: Study, completions: Path, problems: Path, workers: int, out: Path, manifest_file: Path) -> None:
-    """Grade a cell's completions in so many processes; `out` receives ``records.GRADES``."""
+def preload() -> None:
+    """Import what a grading needs."""
+    from ict_core.grading import grade_completions  # noqa: F401
+
+
+@command("grade")
+def run(
+    study: StudyFile,
+    completions: Given,
+    problems: Given,
+    out: Given,
+    manifest: Given,
+    workers: Annotated[int, Option(help="processes of the grader")] = 1,
+) -> None:
+    """Grade a cell's completions."""
+    loaded = study_to_run(study)
+    prepare()
+    from ict_core.grading import grade_completions
+    from ict_core.store import cost, records, remember_source, write_manifest
+    from ict_core.store import manifest as manifest_of
+
     started = time.perf_counter()
     remember_source()
     answers = records.read_frame(completions, records.COMPLETIONS)
     asked = records.read_frame(problems, records.PROBLEMS)
-    grades = grade_completions(answers, asked, workers=workers, **study.grading.dump())
+    grades = grade_completions(answers, asked, workers=workers, **loaded.grading.dump())
     facts = {
         "stage": "grade",
         "workers": workers,
@@ -23,6 +42,6 @@ def run(study: Study, completions: Path, problems: Path, workers: int, out: Path
         "grades_sha256": records.frame_hash(grades, records.GRADES),
         **cost(started, tokens=0),
     }
-    write_manifest(manifest_file, manifest(study.stage_config("grade")) | facts)
+    write_manifest(manifest, manifest_of(loaded.stage_config("grade")) | facts)
     records.write_frame(grades, out, records.GRADES)
     print(grades.groupby("benchmark")["status"].value_counts().unstack(fill_value=0).to_string())

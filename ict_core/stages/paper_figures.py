@@ -1,11 +1,12 @@
 """The paper's figures by the paper's numbers."""
 
-from pathlib import Path
-
-from ict_core.report import paper_figures
-from ict_core.tables import read_paper
+from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 
-def run(stored: Path, results: Path, paper: Path) -> None:
-    """Make them of what was measured (`stored`) and its statistics in `results`, beside the `paper`'s own figures."""
+@command("paper-figures", portable=True, writes="results")
+def run(stored: StoredFolder, results: Results, paper: Given) -> None:
+    """Make the paper's figures, by the paper's numbers, beside the paper's own results."""
+    from ict_core.report import paper_figures
+    from ict_core.tables import read_paper
+
     paper_figures(stored, results, read_paper(paper))

@@ -1,31 +1,36 @@
 """A base model that is pretrained from scratch."""
 
-from pathlib import Path
-
-from ict_core.config import Cell, ScratchModel, Study
 from ict_core.errors import UserError
-from ict_core.store import records, remember_source
-from ict_core.training.pretrain import pretrain
+from ict_core.jobs.command import BaseNumber, Given, HeldOut, Name, StudyFile, command, study_of_model
+from ict_core.process import loading
 
 _TAIL = 50  # steps over which the last loss is a mean
 
 
-def run(study: Study, base: Cell, held_out: Path, out: Path) -> None:
-    """Pretrain one of the study's base models; `out` receives the checkpoint.
+def preload() -> None:
+    """Import what a pretraining needs: not scipy, which transformers imports wherever it is installed."""
+    with loading(without=("scipy",)):
+        import ict_core.training.pretrain  # noqa: F401
 
-    No prompt of the problems `held_out` may be in the text. UserError: the study has no such base model, or it is one
-    that is fetched.
-    """
-    known = study.all_bases()
+
+@command("pretrain")
+def run(study: StudyFile, model: Name, held_out: HeldOut, out: Given, seed: BaseNumber = 0) -> None:
+    """Pretrain a base model."""
+    loaded = study_of_model(study, model)
+    preload()
+    from ict_core.config import BASE_VARIANT, Cell, ScratchModel
+    from ict_core.store import records, remember_source
+    from ict_core.training.pretrain import pretrain
+
+    base, known = Cell(model, BASE_VARIANT, seed), loaded.all_bases()
     if base not in known:
-        allowed = ", ".join(str(cell.seed) for cell in known if cell.model == base.model)
-        raise UserError(f"--seed {base.seed}: no base model of {base.model} in {study.name}; allowed: {allowed}")
-    model = study.base_model(base)
-    prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])
-    if not isinstance(model, ScratchModel):
-        raise UserError(f"configs/models/{base.model}.yaml: kind {model.kind} is not pretrained here")
+        allowed = ", ".join(str(cell.seed) for cell in known if cell.model == model)
+        raise UserError(f"--seed {seed}: no base model of {model} in {loaded.name}; allowed: {allowed}")
+    stated = loaded.base_model(base)
+    prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])  # none of them may be in the text
+    if not isinstance(stated, ScratchModel):
+        raise UserError(f"configs/models/{model}.yaml: kind {stated.kind} is not pretrained here")
     remember_source()
-    resolved = study.stage_config("base", base)
-    losses = pretrain(model.architecture, model.pretraining, prompts, resolved, out)
+    losses = pretrain(stated.architecture, stated.pretraining, prompts, loaded.stage_config("base", base), out)
     tail = losses[-_TAIL:]
-    print(f"{base.model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")
+    print(f"{model}: {len(losses)} steps, loss over the last {len(tail)}: {sum(tail) / len(tail):.4f} nats/token")

@@ -1,30 +1,31 @@
 """The learning rates that a study chose, stored for other studies (`rates_of`)."""
 
-from pathlib import Path
-
-import pandas as pd
-
-from ict_core.config import Study, rate_of, trials
 from ict_core.errors import UserError
-from ict_core.evidence import LocalOutcome, StoredOutcome, check_rewards, counted, merge_manifests, tried_in
-from ict_core.store import StudyFiles, read_manifest, records, write_manifest
+from ict_core.jobs.command import MaybeCells, Results, StudyFile, command, study_to_run
 
 _KEPT = ("learning_rate", "rewards", "base_rewards")
 
 
-def run(study: Study, results: Path, cells: Path | None) -> None:
-    """Gather the choices in the folder `results` into ``rates.json``, the rewards of every step, and one manifest.
+@command("rates", writes="results")
+def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
+    """Gather the learning rates that a study chose, for other studies (`rates_of`).
 
     ``rates.json`` has nothing that another run would not give again, as studies that take its rates hold its hash.
     """
-    if study.tuning is None:
-        raise UserError(f"{study.name}: tuning: missing; allowed: rates and seeds, else there is no rate to store")
-    files, stored = StudyFiles(results), counted(study, cells).cells if cells else {}
+    loaded = study_to_run(study)
+    import pandas as pd
 
-    choices = {arm: read_manifest(files.chosen_rate(*arm)) for arm in study.tuned_arms()}
+    from ict_core.config import rate_of, trials
+    from ict_core.evidence import LocalOutcome, StoredOutcome, check_rewards, counted, merge_manifests, tried_in
+    from ict_core.store import StudyFiles, read_manifest, records, write_manifest
+
+    if loaded.tuning is None:
+        raise UserError(f"{loaded.name}: tuning: missing; allowed: rates and seeds, else there is no rate to store")
+    files, stored = StudyFiles(results), counted(loaded, cells).cells if cells else {}
+    choices = {arm: read_manifest(files.chosen_rate(*arm)) for arm in loaded.tuned_arms()}
     tried = [cell for arm, choice in choices.items() for cell in trials(*arm, tried_in(choice))]
     manifests, logs = [], []
-    for cell in [*study.base_cells(tried), *tried]:
+    for cell in [*loaded.base_cells(tried), *tried]:
         outcome = StoredOutcome(stored[cell]) if cell in stored else LocalOutcome(files, cell)
         manifests.append(cell._asdict() | outcome.job("made"))
         variant, rate = rate_of(cell.variant)
@@ -33,18 +34,18 @@ def run(study: Study, results: Path, cells: Path | None) -> None:
             logs.append(log.assign(model=cell.model, variant=variant, rate=rate, seed=cell.seed))
     rewards = pd.concat(logs)[list(records.REWARDS)]
     for (model, variant), choice in choices.items():
-        manifests.append({"model": model, "variant": variant, "seed": min(study.tuning.seeds)} | choice)
-        own = rewards[(rewards["model"] == model) & (rewards["variant"] == variant)]
-        if wrong := check_rewards(own, choice, study.training.learning_rate):
+        manifests.append({"model": model, "variant": variant, "seed": min(loaded.tuning.seeds)} | choice)
+        of_arm = rewards[(rewards["model"] == model) & (rewards["variant"] == variant)]
+        if wrong := check_rewards(of_arm, choice, loaded.training.learning_rate):
             raise UserError(
                 f"{files.chosen_rate(model, variant)}: not by its trainings: {wrong[0]}; delete it and rerun"
             )
     arms = {
-        "/".join(arm): {"config": study.tuned_config(*arm), **{key: choice[key] for key in _KEPT}}
+        "/".join(arm): {"config": loaded.tuned_config(*arm), **{key: choice[key] for key in _KEPT}}
         for arm, choice in choices.items()
     }
-    recipe = {"learning_rate": study.training.learning_rate, "seeds_per_base": study.seeds_per_base}
+    recipe = {"learning_rate": loaded.training.learning_rate, "seeds_per_base": loaded.seeds_per_base}
     out = files.rate_study
     records.write_frame(rewards, out.rewards, records.REWARDS)
     write_manifest(out.manifest, merge_manifests(manifests))
-    write_manifest(out.rates, {"study": study.name, "tuning": study.tuning.dump(), **recipe, "arms": arms})
+    write_manifest(out.rates, {"study": loaded.name, "tuning": loaded.tuning.dump(), **recipe, "arms": arms})

@@ -1,24 +1,27 @@
 """An untrained model's answers with their tokens, to be read: those that the evaluation has, if it has them."""
 
-from pathlib import Path
-
-from ict_core.config import BASE_VARIANT, Cell, Study
 from ict_core.errors import UserError
-from ict_core.grading import grade_completions
-from ict_core.stages.generate import sample
-from ict_core.store import records, remember_source
+from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model
 
 
-def run(study: Study, name: str, checkpoint: Path, problems: Path, cache: Path, out: Path) -> None:
-    """Sample and grade a base model's answers into ``records.ROLLOUTS``; UserError where groups differ in size."""
+@command("rollouts")
+def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache: Given, out: Given) -> None:
+    """Sample and grade an untrained model's answers, with their tokens."""
+    loaded = study_of_model(study, model)
+    from ict_core.evaluation import Questions, answers
+    from ict_core.grading import grade_completions
+    from ict_core.store import records, remember_source
+
     remember_source()
-    sizes = {study.evaluation.samples_for(benchmark) for benchmark in study.benchmarks}
+    evaluation = loaded.evaluation
+    sizes = {evaluation.samples_for(benchmark) for benchmark in loaded.benchmarks}
     if len(sizes) > 1:
         raise UserError(f"evaluation.samples_of: {sorted(sizes)} samples; allowed in a token study: one number for all")
-    completions, facts = sample(study, Cell(name, BASE_VARIANT, 0), checkpoint, problems, cache)
     asked = records.read_frame(problems, records.PROBLEMS)
-    answers = completions[list(records.COMPLETIONS)]
-    grades = grade_completions(answers, asked, workers=study.evaluation.threads, **study.grading.dump())
+    questions = Questions.of(asked, evaluation, checkpoint)
+    completions, facts = answers(checkpoint, loaded.models[model], evaluation, questions, 0, cache)
+    sampled = completions[list(records.COMPLETIONS)]
+    grades = grade_completions(sampled, asked, workers=evaluation.threads, **loaded.grading.dump())
     rollouts = completions.assign(status=grades["status"].to_numpy())
     records.write_frame(rollouts[list(records.ROLLOUTS)], out, records.ROLLOUTS)
     tokens = completions["tokens"].sum()

@@ -1,12 +1,13 @@
 """The worked solutions with which a supervised start trains."""
 
-from pathlib import Path
-
-from ict_core.config import Study
-from ict_core.problems import solved_problems
-from ict_core.store import records
+from ict_core.jobs.command import Given, StudyFile, command, mirror_of, study_to_run
 
 
-def run(study: Study, mirror: Path | None, out: Path) -> None:
-    """Write the solutions of all problems of the study's training sets, from the hub or its `mirror`."""
-    records.write_frame(solved_problems(study, mirror), out, records.SOLUTIONS)
+@command("solutions")
+def run(study: StudyFile, out: Given) -> None:
+    """Read the worked solutions of the training problems."""
+    loaded = study_to_run(study)
+    from ict_core.problems import solved_problems
+    from ict_core.store import records
+
+    records.write_frame(solved_problems(loaded, mirror_of(loaded, study)), out, records.SOLUTIONS)

@@ -1,17 +1,18 @@
 """Every table of a study."""
 
-from pathlib import Path
-
-from ict_core.evidence import Stored
-from ict_core.store import StudyFiles
-from ict_core.tables import INPUTS, TableSettings, build_tables, read_paper
+from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 
-def run(stored: Path, results: Path, paper: Path) -> None:
-    """Make every table of what was measured (`stored`), its statistics in `results`, and the `paper`'s own figures."""
+@command("tables", portable=True, writes="results")
+def run(stored: StoredFolder, results: Results, paper: Given) -> None:
+    """Make every table."""
+    from ict_core.evidence import Stored
+    from ict_core.store import StudyFiles
+    from ict_core.tables import INPUTS, TableSettings, build_tables, read_paper
+
     study = Stored(stored, results)
     s = study.settings
-    shown = TableSettings(
+    settings = TableSettings(
         variants=s.variants,
         baselines=s.baselines,
         mirrors=s.mirrors,
@@ -24,4 +25,4 @@ def run(stored: Path, results: Path, paper: Path) -> None:
         averaged=study.averaged,
     )
     frames = {name: study.frame(name) for name in INPUTS}
-    build_tables(frames, shown, study.note, StudyFiles(results).tables, study.mixed)
+    build_tables(frames, settings, study.note, StudyFiles(results).tables, study.mixed)

@@ -1,102 +1,13 @@
-"""What every rule makes of untrained models' tokens: the frames of a token study, by prompt."""
+"""What every rule makes of untrained models' tokens: the frames of a token study."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
-
-from ict_core.config import BASE_VARIANT, Cell, Study
-from ict_core.evaluation import stop_token_ids
-from ict_core.evidence import single_logit_frames
-from ict_core.models import read_tokenizer
-from ict_core.selection import Rule, distinct_rules
-from ict_core.shadow import Prompts, token_texts
-from ict_core.statistics import STATISTICS, over_seeds
-from ict_core.store import TOKEN_FRAMES, StudyFiles, hash_weights, manifest, records, remember_source, write_manifest
-
-_PAPER = "js"  # the score whose sorted values are shown
+from ict_core.jobs.command import Results, StudyFile, command, prepare, study_to_run
 
 
-class Inputs(NamedTuple):
-    """What a model's tokens are told from."""
+@command("token-frames", writes="results")
+def run(study: StudyFile, results: Results) -> None:
+    """Say what every rule makes of the untrained models' tokens, prompt by prompt."""
+    loaded = study_to_run(study)
+    prepare()
+    from ict_core.evidence import write_token_frames
 
-    checkpoint: Path
-    tokens: Path  # `records.TOKENS`
-    rollouts: Path  # `records.ROLLOUTS`
-    gradients: Path  # `records.GRADIENT_SHARES`
-
-
-def run(study: Study, results: Path) -> None:
-    """Write the frames of a study's token study, in `results`; what stands for a seed in them is a prompt's number."""
-    remember_source()
-    rules = distinct_rules(study.methods)
-    whole_study, seed = StudyFiles(results), study.data.seed
-    files = whole_study.token_study
-    models = {model: _inputs(whole_study, study.first_base(model)) for model in study.models}
-    asked = records.read_frame(whole_study.eval_problems, records.PROBLEMS)
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in ("quantities", "overlap", "curves", "texts", "tokens")}
-    for model, inputs in models.items():
-        tokens = records.read_frame(inputs.tokens, records.TOKENS)
-        scored = Prompts.of(tokens, rules, seed)
-        carried = _carried(records.read_frame(inputs.gradients, records.GRADIENT_SHARES), asked)
-        tokenizer, stops = read_tokenizer(inputs.checkpoint), stop_token_ids(inputs.checkpoint)
-        made = {
-            "quantities": pd.concat([scored.quantities(), carried]),
-            "overlap": scored.overlaps().assign(variant=BASE_VARIANT),
-            "texts": token_texts(scored, tokenizer, stops),
-            "tokens": tokens.assign(variant=BASE_VARIANT, seed=tokens["group"]),
-        }
-        if (paper := _first_by_score(rules)) is not None:
-            made["curves"] = scored.curves(paper).assign(variant=paper)
-        for name, frame in made.items():
-            parts[name].append(frame.assign(model=model))
-    whole = {name: pd.concat(some, ignore_index=True) for name, some in parts.items() if some}
-    _write(files, whole)
-    write_manifest(files.settings, study.stage_config("evidence"))
-    facts = {
-        "stage": "token_study",
-        "models": {
-            model: {
-                "model_sha256": hash_weights(inputs.checkpoint),
-                "tokens_sha256": records.content_hash(inputs.tokens),
-                "rollouts_sha256": records.content_hash(inputs.rollouts),
-                "tokens": len(parts["tokens"][number]),
-                "prompts": int(parts["tokens"][number]["group"].nunique()),
-            }
-            for number, (model, inputs) in enumerate(models.items())
-        },
-    }
-    write_manifest(files.manifest, manifest(study.stage_config("token_study")) | facts)
-    print(f"{len(rules)} rules on {len(whole['tokens'])} tokens of {whole['tokens']['group'].nunique()} prompts")
-
-
-def _inputs(files: StudyFiles, base: Cell) -> Inputs:
-    model = base.model
-    read = files.rollout_tokens(model), files.rollouts(model), files.rollout_gradients(model)
-    return Inputs(files.base_model(model, base.seed), *read)
-
-
-def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:
-    quantities = whole["quantities"]
-    means = over_seeds(quantities, ["model", "variant", "quantity"])
-    single_logit, bins = single_logit_frames(whole["tokens"], [BASE_VARIANT], [BASE_VARIANT])
-    curves = whole.get("curves", pd.DataFrame(columns=list(STATISTICS["curves"])))
-    frames = dict(zip(TOKEN_FRAMES, (quantities, means, curves, single_logit, bins), strict=True))
-    for name, frame in frames.items():
-        records.write_frame(frame[list(STATISTICS[name])], files.statistics(name), STATISTICS[name])
-    records.write_frame(whole["overlap"][list(records.STUDY_OVERLAP)], files.frame("overlap"), records.STUDY_OVERLAP)
-    records.write_frame(whole["texts"][list(records.TOKEN_TEXTS)], files.token_texts, records.TOKEN_TEXTS)
-
-
-def _first_by_score(rules: list[Rule]) -> str | None:
-    return next((rule.name for rule in rules if rule.parameters.get("score") == _PAPER), None)
-
-
-def _carried(gradients: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
-    """The gradients' shares as quantities, by the prompt's number."""
-    number = problems[["benchmark", "problem"]].reset_index(names="seed")
-    rows = gradients.merge(number, on=["benchmark", "problem"], validate="many_to_one").rename(
-        columns={"rule": "variant"}
-    )
-    return rows.melt(["seed", "variant"], ["norm_share", "cosine"], var_name="quantity")
+    write_token_frames(loaded, results)

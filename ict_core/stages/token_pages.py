@@ -1,10 +1,11 @@
 """What is shown of a token study."""
 
-from pathlib import Path
-
-from ict_core.report import write_token_pages
+from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 
-def run(stored: Path, results: Path, claims: Path) -> None:
-    """Make tables, figures, claims and page of the frames in `stored`, into `results`."""
+@command("token-pages", portable=True, writes="results")
+def run(stored: StoredFolder, results: Results, claims: Given) -> None:
+    """Make the tables, figures, claims and page of a token study."""
+    from ict_core.report import write_token_pages
+
     write_token_pages(stored, results, claims)

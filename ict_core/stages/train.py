@@ -1,73 +1,95 @@
 """The training of one cell."""
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ict_core.config import Cell, Study
+from typer import Option
+
+from ict_core import process
 from ict_core.errors import UserError
-from ict_core.store import (
-    MANIFEST,
-    appearing,
-    check_files,
-    cost,
-    manifest,
-    read_manifest,
-    records,
-    remember_source,
-    write_manifest,
-)
-from ict_core.training import Tracking, TrainingRun, train_run
+from ict_core.jobs.command import Given, OneCell, command, prepare, study_to_run
+
+if TYPE_CHECKING:
+    from ict_core.config import Training
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that a training begins with."""
+    """The files that a training begins with: the base checkpoint and `records.PROBLEMS`."""
 
-    base: Path  # the base checkpoint
-    problems: Path  # `records.PROBLEMS`
-    rate: Path | None = None  # what the stage `tune` wrote of the cell's variant; None where the study does not tune it
-    twin: Path | None = None  # the training at the recipe's rate, taken over if that is chosen; None: train in any case
+    base: Given
+    problems: Given
+    rate: Annotated[Path | None, Option(help="rate.json of the cell's variant, where the study tunes it")] = None
+    twin: Annotated[
+        Path | None, Option(help="the training at the recipe's rate, taken over if that is chosen (default: train)")
+    ] = None
 
 
+def unused(training: "Training") -> tuple[str, ...]:
+    """Packages that transformers and TRL import wherever they are installed, and that a recipe has no use for."""
+    return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
+
+
+def preload(without: tuple[str, ...]) -> None:
+    """Import what a training needs."""
+    with process.loading(without=without):
+        from ict_core.training import train_run  # noqa: F401
+
+
+@command("train")
 def run(
-    study: Study, cell: Cell, inputs: Inputs, out: Path, trackers: Path | None = None, stop_after: int | None = None
+    cell: OneCell,
+    inputs: Inputs,
+    out: Given,
+    stop_after: Annotated[
+        int | None, Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
+    ] = None,
+    trackers: Annotated[Path | None, Option(help="a folder for the files of the trackers that the study names")] = None,
 ) -> None:
-    """Train a cell from a base checkpoint; `out` receives what :func:`ict_core.training.train_run` writes.
+    """Train one cell."""
+    study = study_to_run(cell.study)
+    prepare()
+    chosen = cell.of(study, trained=True)
+    process.check_trackers(study.trackers)
+    if study.trackers and trackers is None:
+        raise UserError(f"{cell.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
+    preload(unused(study.training_of(chosen.model, chosen.variant)))
+    from ict_core.store import check_files, read_manifest, records, remember_source
+    from ict_core.training import Tracking, TrainingRun, train_run
 
-    `trackers` is a folder for what the study's trackers write; the training may `stop_after` so many optimiser steps.
-    UserError: the `rate` of the inputs is missing, or not wanted.
-    """
     remember_source()
-    rate, twin = inputs.rate, inputs.twin
-    if study.is_tuned(cell) != (rate is not None):
-        wanted = "the file rate.json of its variant" if rate is None else "none, as the study does not tune it"
-        raise UserError(f"--rate {rate}: {cell.folder} of {study.name}; allowed: {wanted}")
-    if rate is not None:
-        study = study.with_rate(cell, read_manifest(rate)["learning_rate"])
-    training = study.training_for(cell)
-    if twin is not None and training.learning_rate == study.training.learning_rate:
-        take_over(twin, study.resolve(cell), out)
+    if study.is_tuned(chosen) != (inputs.rate is not None):
+        wanted = "the file rate.json of its variant" if inputs.rate is None else "none, as the study does not tune it"
+        raise UserError(f"--rate {inputs.rate}: {chosen.folder} of {study.name}; allowed: {wanted}")
+    if inputs.rate is not None:
+        study = study.with_rate(chosen, read_manifest(inputs.rate)["learning_rate"])
+    training, resolved = study.training_for(chosen), study.resolve(chosen)
+    if inputs.twin is not None and training.learning_rate == study.training.learning_rate:
+        take_over(inputs.twin, resolved, out)
         return
     check_files(inputs.base)
     training_run = TrainingRun(
         base=inputs.base,
         problems=records.read_frame(inputs.problems, records.PROBLEMS),
-        model=study.models[cell.model],
+        model=study.models[chosen.model],
         training=training,
-        method=study.method_of(cell.variant),
-        seed=study.training_seed(cell),
+        method=study.method_of(chosen.variant),
+        seed=study.training_seed(chosen),
         known_forks=not study.train_sets,
-        tracking=Tracking(study.trackers, trackers, study.name, cell.folder) if trackers else None,
+        tracking=Tracking(study.trackers, trackers, study.name, chosen.folder) if study.trackers and trackers else None,
     )
-    train_run(training_run, study.grading.dump(), study.resolve(cell), out, stop_after)
+    train_run(training_run, study.grading.dump(), resolved, out, stop_after)
 
 
 def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:
     """Copy a training of the same seed at the same rate, with a manifest of its own that says so (`taken_over`)."""
+    import shutil
+
+    from ict_core.store import MANIFEST, appearing, check_files, cost, manifest, write_manifest
+
     started = time.perf_counter()
     made = check_files(twin)
     own = {**manifest(resolved), **cost(started, 0), "taken_over": made["config"]["method"]["name"]}

@@ -14,6 +14,7 @@ INFRASTRUCTURE = (
     "commands",
     "config",  # its values are a job's parameters themselves
     "errors",
+    "jobs",
     "process",
     "store._code",
     "store._files",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.config import Cell, Tuning, compare, load_method, load_study, rate_of
+from ict_core.config import Cell, Tuning, compare, load_method, load_study
 from ict_core.config._selectors import TopScore
 from ict_core.errors import UserError
 from ict_core.store import StudyFiles

@@ -1,5 +1,6 @@
 """Which training problems lie within a base model's reach: those answered right at times, and not always."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -25,8 +26,8 @@ def asked(monkeypatch, tmp_path):
     records.write_frame(problems, tmp_path / "train.parquet", records.PROBLEMS)
     seen = {}
 
-    def answers(study, cell, checkpoint, asked, cache):
-        seen.update(asked._asdict(), cell=cell)
+    def answers(checkpoint, model, evaluation, asked, seed, cache):
+        seen.update(asked._asdict(), seed=seed, model=model)
         rows = [
             (benchmark, problem, sample, 0, f"\\boxed{{{7 if sample < RIGHT[problem] else 8}}}", 3, "stop", -1.0, "1 2")
             for benchmark, problem in asked.problems[["benchmark", "problem"]].itertuples(index=False)
@@ -34,9 +35,8 @@ def asked(monkeypatch, tmp_path):
         ]
         return pd.DataFrame(rows, columns=[*records.SAMPLED]), {"engine": "none", "engine_version": "1"}
 
-    monkeypatch.setattr(stage, "answers", answers)
-    monkeypatch.setattr(stage, "check_files", lambda _: None)
-    monkeypatch.setattr(stage, "stop_token_ids", lambda _: (2, 0))
+    monkeypatch.setattr("ict_core.evaluation.answers", answers)
+    monkeypatch.setattr("ict_core.evaluation.stop_token_ids", lambda _: (2, 0))
 
     def run(prompts_per_step: int = 2, **rule: int) -> tuple[dict, list[str]]:
         changed = {
@@ -45,7 +45,8 @@ def asked(monkeypatch, tmp_path):
         }
         study = SimpleNamespace(**{**vars(STUDY), **changed})
         out = tmp_path / "within_reach.parquet"
-        stage.run(study, BASE, tmp_path, tmp_path / "train.parquet", tmp_path, out)
+        monkeypatch.setattr(stage, "study_of_model", lambda *_: study)
+        stage.run(Path("a.yaml"), BASE.model, tmp_path, tmp_path / "train.parquet", tmp_path, out)
         return seen, records.read_frame(out, records.PROBLEMS)["problem"].tolist()
 
     return run
@@ -54,11 +55,10 @@ def asked(monkeypatch, tmp_path):
 def test_problems_are_kept_that_are_right_at_times_and_not_always(asked):
     seen, chosen = asked()
     assert chosen == ["b", "c", "e"]
-    assert seen["cell"] == BASE and seen["samples"] == {"made-up": 4}
+    assert (seen["model"], seen["seed"]) == (STUDY.models[BASE.model], 0) and seen["samples"] == {"made-up": 4}
     sampling, training = seen["sampling"], STUDY.training
     assert (sampling.temperature, sampling.max_new_tokens) == (training.temperature, training.max_new_tokens)
-    template = STUDY.models[BASE.model].prompt.template
-    assert list(seen["problems"]["prompt"]) == [template.replace("{prompt}", f"{name}?") for name in RIGHT]
+    assert list(seen["problems"]["prompt"]) == [f"{name}?" for name in RIGHT]
 
 
 def test_some_of_the_problems_are_drawn_by_the_studys_seed(asked):

@@ -53,8 +53,9 @@ def beside(results):
 HOLD = "import os, subprocess, sys, time; from ict_core.process._job_log import hold_log; hold_log(); "
 COMMAND = """
 import sys, time
-from ict_core.commands import cli, stages
-stages.load_study = lambda _: print("step 1 of 6", flush=True) or time.sleep(600 if sys.argv[1] else 0) or sys.exit()
+from ict_core.commands import cli
+from ict_core.stages import settings
+settings.load_study = lambda _: print("step 1 of 6", flush=True) or time.sleep(600 if sys.argv[1] else 0) or sys.exit()
 cli.main(["settings", "--study", "s", "--out", "o"])
 """
 CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"

@@ -11,9 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ict_core.commands import cli, stages
+from ict_core.commands import cli
 from ict_core.errors import UserError
 from ict_core.process.failures import check_room, explain, lost_connection
+from ict_core.stages import settings
 
 STUDY = str(Path(__file__).resolve().parents[2] / "configs/studies/smoke.yaml")
 # Each writer that the stages use, on what is given as the folder; prints what each failure is explained as.
@@ -196,13 +197,13 @@ def test_the_status_of_a_command(monkeypatch, capsys, error, status, said):
     def fail(_):
         raise error
 
-    monkeypatch.setattr(stages, "load_study", fail)
+    monkeypatch.setattr(settings, "load_study", fail)
     assert cli.main(["settings", "--study", "s", "--out", "o"]) == status
     assert capsys.readouterr().err.startswith(said)
 
 
 def test_a_fault_of_the_code_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr(stages, "load_study", lambda _: {}["missing"])
+    monkeypatch.setattr(settings, "load_study", lambda _: {}["missing"])
     with pytest.raises(KeyError):
         cli.main(["settings", "--study", "s", "--out", "o"])
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -212,7 +213,7 @@ def test_sigterm_is_an_orderly_end_and_a_second_one_does_not_disturb_it():
     script = """
 import os, signal, time
 from ict_core.commands import cli
-from ict_core.commands import stages
+from ict_core.stages import settings
 def wait(_):
     try:
         print("ready", flush=True)
@@ -220,7 +221,7 @@ def wait(_):
     finally:
         os.kill(os.getpid(), signal.SIGTERM)
         print("tidied", flush=True)
-stages.load_study = wait
+settings.load_study = wait
 raise SystemExit(cli.main(["settings", "--study", "s", "--out", "o"]))
 """
     with subprocess.Popen(
@@ -241,6 +242,6 @@ def test_sigterm_ends_a_command_whose_library_makes_another_error_of_it(monkeypa
         except SystemExit:
             raise ImportError("initialization failed") from None
 
-    monkeypatch.setattr(stages, "load_study", load)
+    monkeypatch.setattr(settings, "load_study", load)
     assert cli.main(["settings", "--study", "s", "--out", "o"]) == 143
     assert capsys.readouterr().err == "ended by SIGTERM\n"

@@ -110,8 +110,8 @@ def test_the_command_never_outlives_its_supervisor(leased):
 def test_a_rank_ends_with_its_launcher(leased, tmp_path):
     """Under `accelerate launch`, `ict` is a grandchild: it asks the kernel to go with its own parent."""
     (tmp_path / "rank.py").write_text(
-        "import os, time\nfrom ict_core.commands import cli, stages\n"
-        "stages.load_study = lambda _: (print(os.getpid(), flush=True), time.sleep(600))\n"
+        "import os, time\nfrom ict_core.commands import cli\nfrom ict_core.stages import settings\n"
+        "settings.load_study = lambda _: (print(os.getpid(), flush=True), time.sleep(600))\n"
         "cli.main(['settings', '--study', 's', '--out', 'o'])\n"
     )
     options = ["--cpu", "--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no"]

@@ -8,8 +8,7 @@ import pytest
 from test_pages import CLAIM
 
 from ict_core.markdown import markdown_table
-from ict_core.report import claims_page, page
-from ict_core.stages.regrade import for_markdown
+from ict_core.report import claims_page, for_markdown, page
 from ict_core.tables import markdown
 from ict_core.tables._frames import Table
 

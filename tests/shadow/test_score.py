@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from shadow_frames import METHODS, WRITTEN, sample
 from ict_core.selection import distinct_rules
 from ict_core.shadow import score_study
 from ict_core.shadow._score import composition, overlap, rule_seed, score_step
-from ict_core.stages.shadow import run
+from ict_core.stages import shadow_study
 from ict_core.store import records
 
 RULES = distinct_rules(METHODS)
@@ -129,12 +130,14 @@ def test_a_study_may_have_one_rule(tmp_path):
     assert len(shadow) == 1 and records.read_frame(tmp_path / "overlap.parquet", records.STUDY_OVERLAP).empty
 
 
-def test_a_rule_that_reads_true_steps_is_left_out_of_a_study_s_shadow_and_named(tmp_path, capsys):
+def test_a_rule_that_reads_true_steps_is_left_out_of_a_study_s_shadow_and_named(tmp_path, capsys, monkeypatch):
     files = [tmp_path / f"{name}.parquet" for name in ("tokens", "shadow", "overlap")]
     cell = sample("grpo", 0).assign(model="m", variant="grpo", seed=0, selecting=True)
     records.write_frame(cell, files[0], records.STUDY_TOKENS)
     methods = {name: WRITTEN[name] for name in ("grpo", "ict-10", "oracle-decisions", "oracle-decisions-permuted")}
-    run(SimpleNamespace(methods=methods, baselines=("grpo",)), *files)
+    study = SimpleNamespace(methods=methods, baselines=("grpo",))
+    monkeypatch.setattr(shadow_study, "study_to_run", lambda _: study)
+    shadow_study.run(Path("a.yaml"), *files)
     assert set(records.read_frame(files[1], records.STUDY_SHADOW)["rule"]) == {"grpo", "ict-10"}
     assert "left out: oracle-decisions, oracle-decisions-permuted, as" in capsys.readouterr().out
 

@@ -115,13 +115,16 @@ def test_the_stage_puts_prompts_into_the_template_and_refuses_what_it_cannot_do(
     file = tmp_path / "solutions.parquet"
     records.write_frame(SOLVED, file, records.SOLUTIONS)
     seen = []
-    monkeypatch.setattr(stage, "start_from_solutions", lambda _, texts, *__: seen.append(texts) or [1.0, 0.5])
-    stage.run(study, "tiny", fetched, file, tmp_path / "out")
+    monkeypatch.setattr(stage, "study_of_model", lambda *_: study)
+    monkeypatch.setattr(
+        supervised_start, "start_from_solutions", lambda _, texts, *__: seen.append(texts) or [1.0, 0.5]
+    )
+    stage.run(Path("a.yaml"), "tiny", fetched, file, tmp_path / "out")
     assert list(seen[0]["prompt"]) == [f"<{prompt}>" for prompt in SOLVED["prompt"]]
     model = model.model_copy(update={"supervised_start": RULE.changed(problems=16)})
     study.models["tiny"] = model
     with pytest.raises(UserError, match="supervised_start.problems: 16 is not allowed; allowed: at most the 12 of"):
-        stage.run(study, "tiny", fetched, file, tmp_path / "out")
+        stage.run(Path("a.yaml"), "tiny", fetched, file, tmp_path / "out")
     study.models["tiny"] = model.model_copy(update={"supervised_start": None})
     with pytest.raises(UserError, match="supervised_start: missing"):
-        stage.run(study, "tiny", fetched, file, tmp_path / "out")
+        stage.run(Path("a.yaml"), "tiny", fetched, file, tmp_path / "out")

@@ -99,7 +99,7 @@ rule shadow:
     params:
         study=STUDY_FILE,
         config=lambda w: settings("shadow"),
-        code=fingerprint("stages.shadow", *map(selector, STUDY.methods)),
+        code=fingerprint("stages.shadow_study", *map(selector, STUDY.methods)),
     shell:
         "ict shadow-study --study {params.study:q} --tokens {input.tokens:q}"
         " --shadow {output.shadow:q} --overlap {output.overlap:q} &> {log:q}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _RANK = "ACCELERATE_MIXED_PRECISION"  # which `accelerate launch` sets in what it starts
 STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
+GRADING: dict[str, Any] = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost, where no study says it
 CELL = "results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base"
 
 StudyFile = Annotated[Path, Option("--study", parser=study_file, metavar="STUDY", help=STUDY)]
@@ -30,7 +31,8 @@ MaybeStudyFile = Annotated[Path | None, Option("--study", parser=study_file, met
 Given = Annotated[Path, Option()]  # a path that must be
 HeldOut = Annotated[Path, Option("--eval", help="the evaluation problems")]
 Name = Annotated[str, Option()]
-Stored = Annotated[Path, Option(help="the folder of study.json, scores.parquet, ...")]
+BaseNumber = Annotated[int, Option("--seed", help="the number of the base model, where there are several")]
+StoredFolder = Annotated[Path, Option(help="the folder of study.json, scores.parquet, ...")]
 MaybeCells = Annotated[Path | None, Option(help="finished cells that are stored on their own (default: none)")]
 Results = Annotated[Path, Option(help="the folder of statistics/, tables/, ...")]
 
@@ -76,6 +78,50 @@ class OneCell:
         return cell
 
 
+def load_study(path: Path) -> "Study":
+    """`config.load_study`, imported by the commands that read a study."""
+    from ict_core import config
+
+    return config.load_study(path)
+
+
+def study_to_run(path: Path) -> "Study":
+    """Read a study, and hold what is imported from here on to its numerics: before a stage imports anything else."""
+    study = load_study(path)
+    numerics.use(study.numerics)
+    return study
+
+
+def study_of_model(path: Path, model: str, downloads: bool = False) -> "Study":
+    """:func:`study_to_run` for a stage of one of its models; an error if it has no such model."""
+    study = study_to_run(path)
+    if model not in study.models:
+        raise UserError(f"{path}: no model {model}; allowed: {', '.join(study.models)}")
+    if not downloads:
+        prepare()
+    return study
+
+
+def prepare() -> None:
+    """Set what libraries read when they are imported; the stages that may download do not call this."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers' too: the stages show their own progress
+    os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def repository(study: Path) -> Path:
+    """The folder at which the configuration's relative paths start."""
+    from ict_core.config import mistakes
+
+    return mistakes.repository(study)
+
+
+def mirror_of(study: "Study", file: Path) -> Path | None:
+    """The folder that stands for the hub in a study, if it names one."""
+    return repository(file) / study.data.mirror if study.data.mirror else None
+
+
 app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -111,7 +157,7 @@ def command(
 
     An argument that is a dataclass stands for one option a field. `writes` is the option that names what the command
     writes, for the message where that cannot be written. Its numerics may be `portable`; a command that reads a study
-    takes the study's (:func:`ict_core.commands.stages.study_to_run`), and most others compute nothing.
+    takes the study's (:func:`study_to_run`), and most others compute nothing.
     """
 
     def declare(function: Command) -> Command:
@@ -123,7 +169,7 @@ def command(
             written = options.get(writes)
             for key, group in groups.items():
                 options[key] = group(**{field.name: options.pop(field.name) for field in fields(group)})
-            raise typer.Exit(_run(functools.partial(function, **options), function.__name__, portable, written))
+            raise typer.Exit(_run(functools.partial(function, **options), name, portable, written))
 
         single: list[inspect.Parameter] = []
         for key, argument in arguments.items():

@@ -1,0 +1,75 @@
+"""A checkpoint's answers to problems, by the engine that an evaluation names."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ict_core.config import Evaluation, Model
+from ict_core.evaluation._engine import Engine, Sampling, load_engine
+from ict_core.evaluation._generate import CachedEngine, context_length, generate, sampler_settings, stop_token_ids
+from ict_core.problems import templated
+from ict_core.process import loading
+from ict_core.store import check_files
+
+_ENGINES: list[Engine] = []
+"""Keeps a job's engine until its process ends: vLLM ends one by a look through the whole heap, which takes seconds."""
+
+
+class Questions(NamedTuple):
+    """What a model is asked."""
+
+    problems: pd.DataFrame  # `records.PROBLEMS`, prompts as they stand in the benchmarks
+    samples: Mapping[str, int]  # completions a problem, by benchmark
+    sampling: Sampling
+
+    @classmethod
+    def of(cls, problems: pd.DataFrame, evaluation: Evaluation, checkpoint: Path) -> "Questions":
+        """All problems of the benchmarks, as an evaluation asks them of a checkpoint."""
+        samples = {str(name): evaluation.samples_for(name) for name in problems["benchmark"].unique()}
+        stops = stop_token_ids(checkpoint)
+        return cls(
+            problems, samples, Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stops)
+        )
+
+
+def answers(
+    checkpoint: Path, model: Model, evaluation: Evaluation, questions: Questions, seed: int, cache: Path | None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Sample a checkpoint's answers, but for those in the folder `cache`.
+
+    Returns:
+        ``records.SAMPLED``, and for a manifest the engine, its settings, and how much was sampled and reused.
+
+    Raises:
+        Damaged: the checkpoint is not as it was written.
+        UserError: the engine cannot be had here, or the prompts are longer than the model reads.
+    """
+    check_files(checkpoint)
+    problems, sampling = questions.problems, questions.sampling
+    asked = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
+    settings = sampler_settings(evaluation.engine, checkpoint, evaluation.threads, model.dtype)
+
+    def load() -> Engine:
+        with loading(without=unused(model)):
+            length = context_length(checkpoint, asked, sampling.max_new_tokens)
+            return load_engine(evaluation.engine, checkpoint, length, evaluation.threads, model.dtype)
+
+    engine = load() if cache is None else CachedEngine(load, cache, settings)
+    _ENGINES.append(engine)
+    completions = generate(engine, asked, questions.samples, seed, sampling)
+    reused = engine.reused if isinstance(engine, CachedEngine) else []
+    facts = {
+        **{key: settings[key] for key in ("engine", "engine_version", "model_sha256")},
+        "completions": len(completions) - len(reused),
+        "completions_reused": len(reused),
+        "tokens_reused": sum(completion.tokens for completion in reused),
+        "engine_settings": engine.settings(sampling),
+    }
+    return completions, facts
+
+
+def unused(model: Model) -> tuple[str, ...]:
+    """Packages that vLLM and transformers import if they find them: time, where a model needs no hardware."""
+    return () if model.hardware else ("scipy",)

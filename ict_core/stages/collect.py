@@ -1,0 +1,13 @@
+"""What every cell left, in the few files that all evidence is made from."""
+
+from ict_core.jobs.command import MaybeCells, Results, StudyFile, command, study_to_run
+from ict_core.store import CLAIMS
+
+
+@command("collect", writes="results")
+def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
+    """Gather what all cells left into the study's files."""
+    loaded = study_to_run(study)
+    from ict_core.evidence import NONE, collect, counted
+
+    collect(results, loaded, counted(loaded, cells) if cells else NONE, declaring=(CLAIMS, study))
