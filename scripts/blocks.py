@@ -172,10 +172,31 @@ def training_of_a_real_model() -> str:
     return table(heads, rows)
 
 
+def chosen_rates() -> str:
+    """The learning rate that `mini-rates` chose for every arm, and the rewards there, a step lower and a step higher."""
+    rows = []
+    for arm, found in json.loads((REFERENCE / "mini-rates/rates.json").read_text("utf-8"))["arms"].items():
+        model, rule = arm.split("/")
+        rates = sorted(map(float, found["rewards"]))
+        at = rates.index(found["learning_rate"])
+        whole = [found["rewards"][f"{rate:g}"] if rate else {} for rate in (0.0, *rates, 0.0)]  # none beyond the ends
+        near = [_over_seeds(rewards) for rewards in (whole[at + 1], whole[at], whole[at + 2])]
+        base = _over_seeds(found["base_rewards"])
+        rows.append([model, f"`{rule}`", f"{found['learning_rate']:g}", base, *near])
+    return table(["model", "rule", "rate", "base", "reward", "a step lower", "a step higher"], rows)
+
+
+def _over_seeds(rewards: dict[str, float]) -> str:
+    """The mean over seeds in percent, and how many there are where these are not all four."""
+    seeds = "" if len(rewards) == 4 else f" ({len(rewards)})"
+    return f"{100 * sum(rewards.values()) / len(rewards):.1f}{seeds}" if rewards else "—"
+
+
 PAGES = {"docs/bench-tables.md": bench_tables}
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"answer": partial(answer, "mini")},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
+    "docs/mini-world.md": {"rates": chosen_rates},
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
     "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
 }
