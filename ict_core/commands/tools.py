@@ -198,7 +198,9 @@ def plan(
         raise UserError(f"--cores {cores}: allowed: at least 1")
     there = cores or len(os.sched_getaffinity(0))
     sources = [results] if results else [root / study_folder(loaded.name), root / stored_folder(loaded.name)]
-    source, seconds = next(((path, took) for path in sources if (took := finished_seconds(path))), (sources[0], {}))
+    cells = root / cells_folder(loaded.name)
+    timed = ((path, finished_seconds(path, None if results else cells)) for path in sources)
+    source, seconds = next(((path, took) for path, took in timed if took), (sources[0], {}))
     print(plan_page(loaded, planned_jobs(file, root, there), seconds, source, there), end="")
 
 
@@ -211,7 +213,7 @@ def status(
 ) -> None:
     """Print how far each cell of a study is."""
     from ict_core.evidence import StoredOutcome, counted, machine
-    from ict_core.jobs import missing_cost, status_brief, status_page, status_records, study_status
+    from ict_core.jobs import status_brief, status_page, status_records, study_status
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -229,7 +231,6 @@ def status(
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
-    print(missing_cost(loaded, folder, stored), end="")
     if more := loaded.later_in_words():
         print(f"not counted: {more}")
 

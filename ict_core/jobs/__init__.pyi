@@ -4,7 +4,6 @@ from ._causes import last_line as last_line
 from ._damage import damaged as damaged
 from ._damage import set_aside as set_aside
 from ._status import Status as Status
-from ._status import missing_cost as missing_cost
 from ._status import status_brief as status_brief
 from ._status import status_page as status_page
 from ._status import status_records as status_records

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
-from ict_core.errors import Damaged
 from ict_core.jobs._causes import cause, last_lines
 from ict_core.jobs._damage import damaged
-from ict_core.process import Reading, duration, is_held, read
+from ict_core.process import Reading, is_held, read
 from ict_core.store import BASE_VARIANT, StudyFiles
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ class Status(NamedTuple):
 
 _HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
 _UNDER_WAY = ("running", "failed", "missing")  # whose stage says more than the state
-_JOBS = {"base": "base model", "made": "training", "generate": "generation", "grade": "grading"}
 _HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
 
 
@@ -97,38 +95,6 @@ def _of_log(log: Path, job: Path | str) -> Status | None:
     if is_held(log):
         return Status(None, "running", str(job), reading=last_reading(log))
     return Status(None, "failed", str(job), why) if (why := cause(log)) else None
-
-
-def missing_cost(study: "Study", results: Path, stored: Mapping["Cell", Path]) -> str:
-    """What the jobs that have not been run cost, by the mean time of finished ones of their stage and model, in a line.
-
-    Those of the `stored` cells count as finished. Empty where nothing is missing.
-    """
-    from ict_core.evidence import LocalOutcome, StoredOutcome, stages_of
-
-    missing: Counter[tuple[str, str]] = Counter()  # stage and model
-    seconds: dict[tuple[str, str], list[float]] = {}
-    for cell in [*study.all_bases(), *study.trained_cells()]:
-        local = LocalOutcome(StudyFiles(results), cell)
-        for stage in stages_of(study, cell):
-            kind = (stage if cell.variant != BASE_VARIANT or stage != "made" else "base", cell.model)
-            if cell not in stored and not local.manifests[stage].exists():
-                missing[kind] += 1
-                continue
-            try:
-                job = (StoredOutcome(stored[cell]) if cell in stored else local).job(stage)
-            except Damaged:  # which is made anew
-                missing[kind] += 1
-                continue
-            if "taken_over" not in job:
-                seconds.setdefault(kind, []).append(job["wall_seconds"])
-    if not missing:
-        return ""
-    known = {kind: sum(took) / len(took) for kind, took in seconds.items()}
-    jobs = ", ".join(f"{number} x {_JOBS[stage]} of {model}" for (stage, model), number in sorted(missing.items()))
-    unknown = "" if missing.keys() <= known.keys() else " (and what has not been run once yet)"
-    total = sum(number * known.get(kind, 0.0) for kind, number in missing.items())
-    return f"missing: {jobs}: about {duration(total)} of jobs by the finished ones{unknown}\n"
 
 
 def last_reading(log: Path) -> Reading | None:

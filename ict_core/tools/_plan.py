@@ -60,10 +60,11 @@ def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
     return jobs
 
 
-def finished_seconds(results: Path) -> Seconds:
-    """Wall seconds of the finished jobs of a study's folder; of a stored study, which has no cells, of its frame.
+def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
+    """Wall seconds of the finished jobs of a study's folder and of the cells stored on their own in the folder `cells`.
 
-    Those of a damaged manifest are left out, as the workflow makes it anew.
+    Of a stored study, which has no cells, of its frame. Those of a damaged manifest are left out, as the workflow makes
+    it anew.
     """
     files, seconds = StudyFiles(results), defaultdict[tuple[str, str], list[float]](list)
     cell = files.cell(cell_folder("*", "*", "*"))
@@ -75,6 +76,10 @@ def finished_seconds(results: Path) -> Seconds:
                 continue
             model = path.relative_to(results).parts[0]
             seconds[manifest["stage"], model].append(manifest["wall_seconds"])
+    for path in sorted(cells.glob("*/*/*/cell.json")) if cells else ():
+        record = read_manifest(path)
+        for job in record["jobs"].values():
+            seconds[job["stage"], record["cell"]["model"]].append(job["wall_seconds"])
     if not seconds and (frame := files.frame("compute")).exists():
         jobs = records.read_frame(frame, records.COMPUTE)
         for rule, model, took in zip(jobs["stage"], jobs["model"], jobs["seconds"], strict=True):

@@ -90,6 +90,12 @@ def test_seconds_are_those_of_finished_jobs(unfinished):
     assert finished_seconds(unfinished / "none") == {}
 
 
+def test_the_jobs_of_cells_stored_on_their_own_count_too(unfinished, tmp_path):
+    record = {"cell": {"model": "mini-s"}, "jobs": {"made": {"stage": "train", "wall_seconds": 20.0}}}
+    write_manifest(tmp_path / "cells/mini-s/grpo/seed-9/cell.json", record)
+    assert finished_seconds(unfinished, tmp_path / "cells")["train", "mini-s"] == [30.0, 50.0, 20.0]
+
+
 def test_of_a_stored_study_they_are_those_of_its_frame():
     seconds = finished_seconds(REFERENCE)
     frame = records.read_frame(REFERENCE / "compute.parquet", records.COMPUTE)

@@ -130,6 +130,7 @@ PARSED = {  # each is run elsewhere: check in tests/tools/test_machine_checks.py
     "ict cells smoke",
     "ict cells smoke --from ../other/results/cells/smoke",
     "ict status smoke",
+    "ict plan smoke",
     "ict check",
     "ict diff A B",
     "ict eval MODEL --benchmarks gsm8k,math-500",
