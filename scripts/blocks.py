@@ -173,7 +173,7 @@ def training_of_a_real_model() -> str:
 
 
 def chosen_rates() -> str:
-    """The learning rate that `mini-rates` chose for every arm, and the rewards there, a step lower and a step higher."""
+    """The rate that `mini-rates` chose for every arm, and the rewards there, a step lower and a step higher."""
     rows = []
     for arm, found in json.loads((REFERENCE / "mini-rates/rates.json").read_text("utf-8"))["arms"].items():
         model, rule = arm.split("/")

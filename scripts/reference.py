@@ -15,8 +15,6 @@ from typing import Any
 import typer
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PEOPLE = ["check", "plan", "status", "diff", "explain", "verify", "eval"]  # beside the stages of a study
-PEOPLE += ["add-model", "shadow", "tokens", "lease"]
 MODULES = {  # of ict_core.config -> what its sections are of
     "_study_file": "A study: `configs/studies/<study>.yaml`",
     "_validity": "The gates of a study's validity",
@@ -30,18 +28,17 @@ MODULES = {  # of ict_core.config -> what its sections are of
 def commands_page() -> str:
     """Every subcommand of `ict` with its arguments."""
     from ict_core.commands.cli import app
+    from ict_core.jobs.command import GROUPS
 
     whole: Any = typer.main.get_command(app)
-    own = {name: command for name, command in whole.commands.items() if not command.hidden}
+    listed = {name: command for name, command in whole.commands.items() if not command.hidden}
     parts = [
         "# Commands\n",
         "`ict COMMAND --help` says the same. Made from the declarations by `python scripts/reference.py`.\n",
-        "## For people\n",
-        *(_command(name, own[name]) for name in PEOPLE),
-        "## Stages\n",
-        "Each rule of the workflow calls one of these; each runs alone as well.\n",
-        *(_command(name, command) for name, command in own.items() if name not in PEOPLE),
     ]
+    for group in GROUPS:
+        parts.append(f"## {group}\n")
+        parts += [_command(name, command) for name, command in listed.items() if command.rich_help_panel == group]
     return "\n".join(parts)
 
 

@@ -17,7 +17,7 @@ import yaml
 from typer import Argument, BadParameter, Option
 
 from ict_core.errors import UserError
-from ict_core.jobs.command import GRADING, command, prepare
+from ict_core.jobs.command import GRADING, MODEL_GROUP, command, prepare
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
 from ict_core.store import REPOSITORY, remove
@@ -100,7 +100,7 @@ class Asked:
                 raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known)}")
 
 
-@command("eval")
+@command("eval", MODEL_GROUP)
 def evaluate(
     model: Annotated[str, Argument(help="a checkpoint's folder, its id on the hub, or a name of configs/models")],
     asked: Asked,

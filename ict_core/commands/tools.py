@@ -17,6 +17,8 @@ from ict_core.errors import Damaged, UserError
 from ict_core.jobs.command import (
     CELL,
     GRADING,
+    MODEL_GROUP,
+    STUDY_GROUP,
     AnyStudy,
     MaybeStudyFile,
     command,
@@ -68,7 +70,7 @@ class RolloutOptions:
             raise UserError(f"--temperature: {self.temperature} is not allowed; allowed: more than 0")
 
 
-@command("shadow", portable=True)
+@command("shadow", MODEL_GROUP, portable=True)
 def shadow(
     checkpoint: Annotated[Path, Argument(help="a Hugging Face checkpoint folder")],
     problems: Annotated[Path, Option(help="train or eval.parquet of results/STUDY/data")],
@@ -110,7 +112,7 @@ def shadow(
         print(f"left out: {', '.join(left_out)}; with --known-forks alone, for problems whose steps are known")
 
 
-@command("tokens", portable=True)
+@command("tokens", MODEL_GROUP, portable=True)
 def tokens(
     cell: Annotated[Path, Argument(help=CELL)],
     draw: ProblemDraw,
@@ -138,7 +140,7 @@ def tokens(
     print(page)
 
 
-@command("add-model")
+@command("add-model", MODEL_GROUP)
 def add_model(
     checkpoint: Annotated[str, Argument(help="a checkpoint's folder, or its id on the hub, OWNER/NAME")],
     name: Annotated[str | None, Option(help="of the file (default: the checkpoint's, in small letters)")] = None,
@@ -154,7 +156,7 @@ def add_model(
         print(f"* {remark}")
 
 
-@command("check")
+@command("check", STUDY_GROUP)
 def check(
     study: AnyStudy,
     files: Annotated[bool, Option("--files", help="the study's files and the folders that they name alone")] = False,
@@ -178,7 +180,7 @@ def check(
     return int(FAULT in levels)
 
 
-@command("plan")
+@command("plan", STUDY_GROUP)
 def plan(
     study: AnyStudy,
     results: Annotated[
@@ -204,7 +206,7 @@ def plan(
     print(plan_page(loaded, planned_jobs(file, root, there), seconds, source, there), end="")
 
 
-@command("status")
+@command("status", STUDY_GROUP)
 def status(
     study: AnyStudy,
     results: Annotated[Path | None, Option(help="its folder (default: results/<study> of its repository)")] = None,
@@ -235,7 +237,7 @@ def status(
         print(f"not counted: {more}")
 
 
-@command("cells")
+@command("cells", STUDY_GROUP)
 def cells(
     study: AnyStudy,
     source: Annotated[
@@ -275,7 +277,7 @@ def cells(
     return int(done["refused"] > 0)
 
 
-@command("diff")
+@command("diff", STUDY_GROUP)
 def diff(
     first: Annotated[str, Argument(metavar="A", help="a variant of the study")],
     second: Annotated[str, Argument(metavar="B", help="a variant of the study")],
@@ -300,7 +302,7 @@ def diff(
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")
 
 
-@command("explain")
+@command("explain", STUDY_GROUP)
 def explain(
     table: Annotated[Path, Argument(help="results/STUDY/tables/TABLE.csv, or results/STUDY/claims.json")],
     cell: Annotated[
@@ -332,7 +334,7 @@ def explain(
     return int(not sound)
 
 
-@command("verify")
+@command("verify", STUDY_GROUP)
 def verify(
     cell: Annotated[
         Path | None, Argument(help=f"{CELL}; with --against results/STUDY (default: the stored study's)")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer import Argument, Option
+from typer.core import TyperGroup
 
 from ict_core.errors import Damaged, UserError
 from ict_core.process import end_with_parent, end_with_run, failures, hold_log, numerics, tell_end
@@ -122,7 +123,24 @@ def mirror_of(study: "Study", file: Path) -> Path | None:
     return repository(file) / study.data.mirror if study.data.mirror else None
 
 
+STUDY_GROUP, MODEL_GROUP, STAGE_GROUP = GROUPS = "A study", "A model", "Stages, each called by a rule of the workflow"
+"""The headings under which `ict --help` lists the subcommands."""
+
+
+class _Grouped(TyperGroup):
+    """Lists the subcommands under the headings of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        listed = {name: found for name, found in self.commands.items() if not found.hidden}
+        room = formatter.width - 6 - max(map(len, listed))
+        for group in GROUPS:
+            of_group = {name: found for name, found in listed.items() if found.rich_help_panel == group}  # type: ignore[attr-defined]
+            with formatter.section(group):
+                formatter.write_dl([(name, found.get_short_help_str(room)) for name, found in of_group.items()])
+
+
 app = typer.Typer(
+    cls=_Grouped,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 120},
@@ -151,7 +169,7 @@ Command = TypeVar("Command", bound=Callable[..., int | None])
 
 
 def command(
-    name: str, *, portable: bool = False, writes: str = "out", hidden: bool = False
+    name: str, group: str = STAGE_GROUP, *, portable: bool = False, writes: str = "out", hidden: bool = False
 ) -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
@@ -176,7 +194,7 @@ def command(
             single += inspect.signature(groups[key]).parameters.values() if key in groups else [argument]
         signature = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in single])
         run.__signature__ = signature  # type: ignore[attr-defined]  # which typer reads
-        app.command(name, hidden=hidden)(run)
+        app.command(name, hidden=hidden, rich_help_panel=group)(run)
         return function
 
     return declare
