@@ -1,6 +1,5 @@
 """`ict plan`: its jobs are Snakemake's, its seconds those of finished jobs, its wall time a bound."""
 
-import dataclasses
 import shutil
 from collections import Counter
 from pathlib import Path

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from repository_copy import Copy
 
 from ict_core.commands.cli import main
-from ict_core.commands.evaluation import _work, _write_model
+from ict_core.commands.evaluation import _model, _work
 from ict_core.errors import UserError
 from ict_core.statistics import run_frame
-from ict_core.store import StudyFiles, records
+from ict_core.store import records
 
 SETTINGS = ("--samples", "4", "--problems", "4", "--max-new-tokens", "112", "--portable")
 CHECKPOINT = "results/smoke/mini-xs/base/seed-0/model"
@@ -99,23 +98,18 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
     monkeypatch.chdir(tmp_path)
     shutil.copytree(tiny_checkpoint, "smollm2-135m")
     work = tmp_path / "work"
-    (work / "configs/models").mkdir(parents=True)
-    _write_model(work, "smollm2-135m", "m")
-    model = yaml.safe_load((work / "configs/models/m.yaml").read_text())
-    assert model["kind"] == "local" and Path(model["path"]).name == "smollm2-135m"
+    model = _model(work, "smollm2-135m", "m")
+    assert model.kind == "local" and Path(model.path).name == "smollm2-135m"
     assert "the folder here is meant" in capsys.readouterr().err
-    fetched = StudyFiles(work).base_model("m")
+    fetched = work / "model"
     for kept in (False, True):
-        fetched.mkdir(parents=True)
+        fetched.mkdir()
         if kept:
-            shutil.rmtree("smollm2-135m")
-            _write_model(work, "smollm2-135m", "m")  # the project's model of this name: another file than before
-            assert yaml.safe_load((work / "configs/models/m.yaml").read_text())["kind"] == "package"
-        else:
-            _write_model(work, "smollm2-135m", "m")
+            shutil.rmtree("smollm2-135m")  # the project's model of this name: another file than before
+        assert _model(work, "smollm2-135m", "m").kind == ("package" if kept else "local")
         assert not fetched.exists()
-    fetched.mkdir(parents=True)
-    _write_model(work, "smollm2-135m", "m")
+    fetched.mkdir()
+    _model(work, "smollm2-135m", "m")
     assert fetched.exists()
 
 
