@@ -186,6 +186,14 @@ def chosen_rates() -> str:
     return table(["model", "rule", "rate", "base", "reward", "a step lower", "a step higher"], rows)
 
 
+def score_at_forks() -> str:
+    """At how many of the known forks of GRPO's rollouts ICT's score is 0."""
+    tokens = Stored(REFERENCE / "mini-ablations").frame("tokens")
+    forks = tokens[(tokens["variant"] == "grpo") & (tokens["fork"] == 1)]
+    zero = 100 - round(100 * (forks["js"] > 1e-6).mean())
+    return f"ICT's score is 0 at {zero} % of the forks of GRPO's rollouts, and above 10⁻⁶ nats at the other {100 - zero} %."
+
+
 def _over_seeds(rewards: dict[str, float]) -> str:
     """The mean over seeds in percent, and how many there are where these are not all four."""
     seeds = "" if len(rewards) == 4 else f" ({len(rewards)})"
@@ -196,7 +204,7 @@ PAGES = {"docs/bench-tables.md": bench_tables}
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"answer": partial(answer, "mini")},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
-    "docs/mini-world.md": {"rates": chosen_rates},
+    "docs/mini-world.md": {"rates": chosen_rates, "forks": score_at_forks},
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
     "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
 }

@@ -29,9 +29,7 @@ DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu
 
 FIGURES = 17
 STORED = (
-    "mini-20",
     "mini-ablations",
-    "mini-components",
     "smollm2",
     "rules",
     "rules-controls",
