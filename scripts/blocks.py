@@ -191,7 +191,8 @@ def score_at_forks() -> str:
     tokens = Stored(REFERENCE / "mini-ablations").frame("tokens")
     forks = tokens[(tokens["variant"] == "grpo") & (tokens["fork"] == 1)]
     zero = 100 - round(100 * (forks["js"] > 1e-6).mean())
-    return f"ICT's score is 0 at {zero} % of the forks of GRPO's rollouts, and above 10⁻⁶ nats at the other {100 - zero} %."
+    text = "ICT's score is 0 at {} % of the forks of GRPO's rollouts, and above 10⁻⁶ nats at the other {} %."
+    return text.format(zero, 100 - zero)
 
 
 def _over_seeds(rewards: dict[str, float]) -> str:

@@ -80,7 +80,14 @@ def test_no_stored_study_names_a_place_of_the_machine_that_ran_it():
     assert [str(file) for file in files if re.search(r'"[/~][^"]*"', file.read_text())] == []
 
 
-ath), *claims]) == 0
+@pytest.mark.slow
+@pytest.mark.parametrize("study", ["smollm2-tokens", "smollm2-rules"])
+def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tmp_path):
+    folder = REFERENCE.parent / study
+    assert sum(path.stat().st_size for path in folder.rglob("*.*")) < 10 * 2**20
+    assert not read_manifest(folder / MANIFEST)["source"]["dirty"]
+    claims = ["--claims", str(REPOSITORY / "configs" / "claims.yaml")]
+    assert main(["token-pages", "--stored", str(folder), "--results", str(tmp_path), *claims]) == 0
     shown = ["claims.json", "report.md", "figures/token_rules.png", "figures/token_overlap.png"]
     shown += [f"tables/{name}.{kind}" for name in TOKEN_TABLES for kind in ("csv", "md", "tex")]
     assert [name for name in shown if (tmp_path / name).read_bytes() != (folder / name).read_bytes()] == []
