@@ -56,7 +56,9 @@ def rates_table(
 ) -> Table:
     """A row a model, metric and variant: level and difference from the first baseline at both rates."""
     reference = settings.baselines[0]
-    views = {OWN: (levels, contrasts), SHARED: (shared_rate_levels, shared_rate_contrasts)}
+    views = {OWN: (levels, contrasts)}
+    if len(shared_rate_levels):
+        views[SHARED] = (shared_rate_levels, shared_rate_contrasts)
     columns = [*_KEY, "rates", "rate", "remark", "mean", "low", "high", "seeds"]
     columns += [*_COMPARED, *GAIN]
     if tuning.empty:
@@ -75,7 +77,7 @@ def rates_table(
     numbers.loc[numbers["rates"] == SHARED, ["rate", "remark"]] = settings.recipe_rate, ""
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[columns]
-    by_view = {name: numbers[numbers["rates"] == name].reset_index(drop=True) for name in (OWN, SHARED)}
+    by_view = {name: numbers[numbers["rates"] == name].reset_index(drop=True) for name in views}
     readable = by_view[OWN][["model", "metric", "variant"]].astype(str)
     readable["own rate"] = by_view[OWN]["rate"].map("{:g}".format)
     readable["remark"] = by_view[OWN]["remark"].replace("", NONE)
@@ -85,13 +87,17 @@ def rates_table(
         readable[f"Δ {name}"] = by_row(rows, limits, partial(percent_interval, signed=True))
         readable[f"{OVER_BASE}, {name}"] = gains(rows)
         readable[f"{name} verdict"] = rows["verdict"]
-    same = (by_view[OWN]["verdict"] == by_view[SHARED]["verdict"]).map({True: NONE, False: "another verdict"})
-    readable["changed"] = same
+    both = ""
+    if SHARED in by_view:
+        same = (by_view[OWN]["verdict"] == by_view[SHARED]["verdict"]).map({True: NONE, False: "another verdict"})
+        readable["changed"] = same
+        both = (
+            f" (the primary comparison), and all at the recipe's, {settings.recipe_rate:g}. The same seeds and base "
+            "models in both; the tests and their correction are those of the contrasts"
+        )
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
         f"difference (Δ) from `{reference}` in points ± half the 95 % t-interval, paired by seed: every variant at its "
-        f"own learning rate (the primary comparison), and all at the recipe's, {settings.recipe_rate:g}. The same "
-        "seeds and base models in both; the tests and their correction are those of the contrasts."
-        f"{OF_BASE} {REMARK}"
+        f"own learning rate{both}.{OF_BASE} {REMARK}"
     )
     return Table("rates", numbers, readable, caption, keys=2)
