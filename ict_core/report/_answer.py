@@ -44,7 +44,20 @@ _COMPARED = PASS_METRICS[-1]  # in which a method stands against the first basel
 
 def main_figure(settings: Settings) -> str:
     """The figure that a study's first page shows."""
-    return "bench" if controls_of(settings.arms) else "forest"
+    return "bench" if _controls(settings) else "forest"
+
+
+def _controls(settings: Settings) -> dict[str, str]:
+    """The controls of a bench by rule; a study whose only controls are those of its gates is none."""
+    controls, gated = controls_of(settings.arms), _gated(settings)
+    is_bench = any(settings.arms[control].factor == "control" and control not in gated for control in controls)
+    return controls if is_bench else {}
+
+
+def _gated(settings: Settings) -> set[str]:
+    """The variants that the study's gates look at."""
+    v = settings.validity
+    return {v.baseline, v.replica, v.random, v.oracle, v.oracle_control} if v else set()
 
 
 def answer(
@@ -62,9 +75,8 @@ def answer(
     verdicts, in a sentence; then every variant's level on the average over the benchmarks `averaged` and what is known
     of its difference from the first baseline, a table a model; a bench's controls have none.
     """
-    reference, controls, rows = settings.baselines[0], controls_of(settings.arms), []
-    v, unfit = settings.validity, set(validity.loc[validity["outcome"] == FAILED, "model"])
-    gated = {v.baseline, v.replica, v.random, v.oracle, v.oracle_control} if v else set()
+    reference, controls, rows = settings.baselines[0], _controls(settings), []
+    unfit, gated = set(validity.loc[validity["outcome"] == FAILED, "model"]), _gated(settings)
     pairs = both_ways(contrasts)
     level, contrast = (
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
@@ -164,7 +176,8 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
 
 
 def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    claim = next((claim for claim in claims if claim["seeds"]), None)
+    of_the_ledger = (claim for claim in claims if claim["family"] not in (OVER_BASELINE, OVER_CONTROLS))
+    claim = next((claim for claim in of_the_ledger if claim["seeds"]), None)
     if claim is None:
         return []
     paper = f"; the paper has {claim['paper']}" if claim["paper"] else ""
