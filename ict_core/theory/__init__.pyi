@@ -1,3 +1,4 @@
+from ._bound import least_probability as least_probability
 from ._single_logit import BINNED as BINNED
 from ._single_logit import DRAWS as DRAWS
 from ._single_logit import LEAST as LEAST
