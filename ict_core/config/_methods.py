@@ -172,7 +172,7 @@ Control = Literal[
 Factor = Literal[
     "advantage", "batch", "control", "surrogate",
     "group_size", "keep", "normaliser", "percent", "random_reward", "reference", "replica", "scope", "score", "tau_h",
-    "warmup_steps",
+    "threshold", "warmup_steps",
 ]  # fmt: skip
 
 

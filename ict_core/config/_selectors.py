@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from pydantic import Field
 
 from ict_core.config._methods import Method
+from ict_core.config._section import is_absent
 from ict_core.config.mistakes import Fault, refused
 from ict_core.store import score_name
 
@@ -85,18 +86,26 @@ class TopScore(Percent):
 
     selector: Literal["top-score"]
     score: Literal["js", "kl", "tv", "wasserstein", "h1", "h2", "surprise", "random"]
-    reference: Literal["position", "leave-one-out", "sequence", "group"] = "position"  # of a divergence
-    scope: Literal["sequence", "group", "batch"] = "sequence"  # among whose tokens the `percent` are the highest
+    reference: Literal[  # of a divergence
+        "position", "position-zeros", "position-uniform", "leave-one-out", "sequence", "group"
+    ] = "position"  # fmt: skip
+    # among whose tokens the `percent` are the highest; padded: the sequence's and its padding's, which score 0
+    scope: Literal["sequence", "padded", "group", "batch"] = "sequence"
+    # those at or above the lowest of the `percent`, or above the `percent`-th percentile; absent: exactly so many
+    threshold: Literal["ties", "percentile"] | None = Field(default=None, exclude_if=is_absent)
     keep: Literal["top", "rest"] = "top"
     warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
 
     def faults(self) -> Iterator[Fault]:
         if self.reference != "position" and self.score != "js":
             yield refused("reference", self.reference, f"position, as the score is {self.score}")
+        if self.threshold and self.scope == "padded":
+            yield refused("threshold", self.threshold, "nothing, as the scope is padded")
 
     def parameters(self) -> dict[str, Any]:
         score = score_name(self.score, self.reference)
-        return {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
+        stated = {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
+        return stated if self.threshold is None else {**stated, "threshold": self.threshold}
 
 
 class Gmts(Percent):

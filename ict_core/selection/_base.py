@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ict_core.config import Control, Method, selector_sections
 from ict_core.selection._registry import SELECTORS
+from ict_core.store import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 
@@ -132,6 +133,11 @@ class Rule:
     def traits(self) -> type[Method]:
         """What the selector's section states of every variant (``ranks_by``, ``two_updates``, ``known_steps``)."""
         return selector_sections().get(self.selector, Method)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the token sample of a training (`records.TOKENS`) holds all that the rule reads."""
+        return not self.traits.known_steps and self.parameters.get("score") not in UNSAMPLED_SCORES
 
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
         """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` is of random draws."""

@@ -21,7 +21,7 @@ from ict_core.selection import Rule
 from ict_core.shadow._gradients import gradient_shares
 from ict_core.shadow._rollouts import STEP, Rollouts, read_groups, token_rows
 from ict_core.shadow._score import rebuilt, rule_seed, score_step
-from ict_core.store import records
+from ict_core.store import UNSAMPLED_SCORES, records
 from ict_core.tokens import Head
 from ict_core.tokens.streaming import TokenStatistics
 from ict_core.training import verifier_reward
@@ -199,7 +199,11 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
     The seed is of the rules' random draws.
     """
     tokens, decisions = token_frame(groups), groups.decisions(rules)
-    known = tokens if decisions is None else tokens.assign(decides=decisions[groups.completion_mask].numpy())
+    mask = groups.completion_mask
+    further = {name: groups.statistics[name][mask].double().numpy() for name in UNSAMPLED_SCORES}
+    known = tokens.assign(**further)
+    if decisions is not None:
+        known = known.assign(decides=decisions[mask].numpy())
     shadow, overlap = score_step(known, rules, seed)
     batch = rebuilt(known)
     weights = [rule.weights(batch, rule_seed(seed, rule, STEP)) for rule in rules]

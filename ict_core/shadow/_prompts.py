@@ -29,12 +29,15 @@ class Prompts(NamedTuple):
         """All rules on all tokens; the seed is of their random draws.
 
         Raises:
-            UserError: a rule reads true steps, which are not known of these tokens.
+            UserError: a rule reads what is not known of these tokens: true steps, or a score that is not sampled.
         """
         for rule in rules:
-            if rule.traits.known_steps:
-                allowed = "rules of other selectors, as in a study of tokens no true steps are known"
-                raise UserError(f"configs/methods/{rule.name}.yaml: selector: {rule.selector!r}; allowed: {allowed}")
+            if not rule.sampled:
+                key, value = "selector", repr(rule.selector)
+                if not rule.traits.known_steps:
+                    key, value = "reference", f"with the score {rule.parameters['score']}"
+                allowed = "rules of other selectors and references, as in a study of tokens no true steps are known and"
+                raise UserError(f"configs/methods/{rule.name}.yaml: {key}: {value}; allowed: {allowed} no such score")
         rows = tokens.sort_values(_ORDER, kind="stable", ignore_index=True)
         return cls(rows, rules, *applied(rows, rules, seed))
 

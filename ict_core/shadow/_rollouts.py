@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
 from ict_core.models import lm_head
-from ict_core.store import GROUP_SCORES
+from ict_core.store import GROUP_SCORES, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training import TrainingLog, pack
 
@@ -68,7 +68,7 @@ def predicting_states(model: Any, rollouts: Rollouts, packed: bool) -> tuple[Ten
 class GroupRead(NamedTuple):
     """What a model says of groups of rollouts."""
 
-    statistics: TokenStatistics  # with every group score
+    statistics: TokenStatistics  # with every group score, sampled or not
     states: Tensor  # as of :func:`predicting_states`
     where: Tensor
 
@@ -77,7 +77,7 @@ def read_groups(model: Any, rollouts: Rollouts, group_size: int, temperature: fl
     """The statistics of every response token, and the states that they are read from."""
     states, where = predicting_states(model, rollouts, packed)
     ids = rollouts.completion_ids.to(where.device)
-    options: dict[str, Any] = {"scores": tuple(GROUP_SCORES), "temperature": temperature}
+    options: dict[str, Any] = {"scores": (*GROUP_SCORES, *UNSAMPLED_SCORES), "temperature": temperature}
     statistics = token_statistics(states, lm_head(model), where, ids, group_size=group_size, **options)
     return GroupRead(statistics, states, where)
 

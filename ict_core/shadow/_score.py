@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ict_core.seeding import derive_seed
 from ict_core.selection import Rule, TokenBatch
 from ict_core.statistics import CELL
-from ict_core.store import STATISTICS, records
+from ict_core.store import STATISTICS, UNSAMPLED_SCORES, records
 from ict_core.tokens.streaming import TokenStatistics
 
 Floats = NDArray[np.float64]
@@ -22,15 +22,16 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     """The padded tensors of one sampled step, as the training's selection saw them.
 
     The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged. A column `decides`
-    beside those is the tokens that decide.
+    beside those is the tokens that decide; scores that are not sampled may stand beside them too.
     """
+    names = (*STATISTICS, *(name for name in UNSAMPLED_SCORES if name in rows))
     group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
     group_size = int(rollout.max()) + 1
     row = group * group_size + rollout
     shape = ((int(group.max()) + 1) * group_size, int(position.max()) + 1)
 
-    values = torch.zeros(len(STATISTICS), *shape)
-    values[:, row, position] = torch.tensor(rows[[*STATISTICS]].to_numpy(np.float32).T)
+    values = torch.zeros(len(names), *shape)
+    values[:, row, position] = torch.tensor(rows[[*names]].to_numpy(np.float32).T)
     advantages = torch.zeros(shape[0])
     advantages[row] = torch.tensor(rows["advantage"].to_numpy(np.float32))
     mask = torch.zeros(shape, dtype=torch.bool)
@@ -41,7 +42,7 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     if "decides" in rows:
         decisions = torch.zeros_like(mask)
         decisions[row, position] = torch.tensor(rows["decides"].to_numpy(copy=True))
-    return TokenBatch(TokenStatistics(values, STATISTICS, group_size), advantages, mask, token_ids, decisions=decisions)
+    return TokenBatch(TokenStatistics(values, names, group_size), advantages, mask, token_ids, decisions=decisions)
 
 
 def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Floats, list[Floats | None]]:
@@ -65,8 +66,9 @@ def rule_seed(seed: int, rule: Rule, step: int) -> int:
 def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All rules on one sampled step, in frames of `records.SHADOW` (:func:`composition`) and OVERLAP (:func:`overlap`).
 
-    A rule whose scope is the batch has the sampled groups for its batch, so it keeps other tokens than in a training,
-    whose batch has more groups; rules of a sequence's or a group's scope keep exactly what they would keep there.
+    A rule whose scope is the batch has the sampled groups for its batch, and the longest of their responses for the
+    padded length, so it keeps other tokens than in a training, whose batch has more groups; rules of a sequence's or a
+    group's scope keep exactly what they would keep there.
 
     Results are in the order of the rules; ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """

@@ -1,7 +1,7 @@
 """What is known of each response token under the policy: the one list of statistics, scores and their names.
 
-Its names are the columns of the token sample (``records.TOKENS``), what a selection rule asks for, and what the
-statistics of ``tokens.streaming`` are called on the whole way between.
+Its names are what a selection rule asks for, what the statistics of ``tokens.streaming`` are called and, but for
+:data:`UNSAMPLED_SCORES`, the columns of the token sample (``records.TOKENS``).
 """
 
 from typing import NamedTuple
@@ -30,6 +30,16 @@ without the rollout itself. ``sequence``: the mean over the positions of the rol
 positions of all rollouts of the group.
 """
 
+UNSAMPLED_SCORES = {
+    "js_zeros": GroupScore("js", "position-zeros"),
+    "js_uniform": GroupScore("js", "position-uniform"),
+}
+"""Group scores that are computed for a rule that ranks by them alone, and are no columns of the token sample.
+
+``position-zeros`` and ``position-uniform``: the mean over all G rollouts of the group at the position, where those that
+have ended add zeros, or the uniform distribution (``tokens._distributions.whole_group_mean``).
+"""
+
 POLICY_STATISTICS = ("logprob", "h1", "h2")
 """Of the token's distribution alone: ln p of the sampled token, Shannon entropy, second-order Renyi entropy; nats."""
 
@@ -37,8 +47,8 @@ STATISTICS = (*POLICY_STATISTICS, *GROUP_SCORES)
 
 
 def score_name(score: str, reference: str) -> str:
-    """The name of a score: of a divergence its name in :data:`GROUP_SCORES` (else KeyError), of any other its own."""
-    names = {group_score: name for name, group_score in GROUP_SCORES.items()}
+    """The name of a score: of a divergence its name above (else KeyError), of any other its own."""
+    names = {group_score: name for name, group_score in (GROUP_SCORES | UNSAMPLED_SCORES).items()}
     if reference == "position" and GroupScore(score, reference) not in names:
         return score
     return names[GroupScore(score, reference)]

@@ -58,6 +58,21 @@ def position_mean(probs: Tensor, live: Tensor) -> Tensor:
     return probs.sum(-2, keepdim=True) / live.sum(-1).clamp(min=1)[..., None, None]
 
 
+def whole_group_mean(probs: Tensor, live: Tensor, *, uniform: bool) -> Tensor:
+    """(1 / G) sum over all G rollouts, (..., 1, V), of ``probs`` and ``live`` as :func:`position_mean` has them.
+
+    The formula taken by its letter: a rollout that has ended adds zeros, so that the sum over V is the share of the
+    live ones and JS stays in [0, ln 2]; or with ``uniform`` the softmax of logits that are all zero. Such are the
+    logits that veRL's ``pad_input`` leaves at padded positions where padding was removed; verl itself pads ln p and the
+    entropy, never logits, by it (volcengine/verl, ``workers/actor/dp_actor.py``, ``_forward_micro_batch``). Where
+    padding is not removed, the model's output after the end counts, which takes a pass over padded tokens.
+    """
+    mean = probs.mean(-2, keepdim=True)
+    if uniform:
+        mean = mean + (1 - live.to(probs.dtype).mean(-1))[..., None, None] / probs.size(-1)
+    return mean
+
+
 def leave_one_out_mean(probs: Tensor, live: Tensor) -> Tensor:
     """The mean over the other live rollouts, (..., G, V); where a rollout is the only one, its own distribution."""
     count = live.sum(-1)[..., None, None]

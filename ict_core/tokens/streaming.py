@@ -3,6 +3,7 @@
 The unit of work is a pair: a group and a position, with the live rollouts there, some of which may share a state.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +11,28 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ict_core.store import GROUP_SCORES, POLICY_STATISTICS
-from ict_core.tokens._distributions import DIVERGENCES, SMALLEST_DIVERGENCE, leave_one_out_mean, position_mean
+from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, UNSAMPLED_SCORES
+from ict_core.tokens._distributions import (
+    DIVERGENCES,
+    SMALLEST_DIVERGENCE,
+    leave_one_out_mean,
+    position_mean,
+    whole_group_mean,
+)
 from ict_core.tokens._head import Head
 
 _WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
 _WIDE = 16384  # on a GPU, where every operation has a price of its own
 _TINY = torch.finfo(torch.float32).tiny
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
+
+_SCORES = GROUP_SCORES | UNSAMPLED_SCORES
+_AT_POSITION = {  # references of one position, from the probabilities there and who is live
+    "position": position_mean,
+    "leave-one-out": leave_one_out_mean,
+    "position-zeros": functools.partial(whole_group_mean, uniform=False),
+    "position-uniform": functools.partial(whole_group_mean, uniform=True),
+}
 
 PAPER = "js"
 """u, the score of ICT: the Jensen-Shannon divergence from the mean of the live rollouts at the position."""
@@ -87,7 +102,7 @@ def token_statistics(
         head: the LM head, (V, D).
         where: (B, T), the row of ``states`` that predicts the token of ``token_ids``, (B, T); -1 outside the response.
         temperature: of the sampling; all policies are read at it.
-        scores: names in `ict_core.store.GROUP_SCORES`.
+        scores: names in `ict_core.store.GROUP_SCORES` and `UNSAMPLED_SCORES`.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.
@@ -305,7 +320,7 @@ def _group_statistics(
 
 
 def _over_positions(scores: Sequence[str]) -> bool:
-    return any(GROUP_SCORES[name].reference in ("sequence", "group") for name in scores)
+    return any(_SCORES[name].reference not in _AT_POSITION for name in scores)
 
 
 def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, most: int) -> tuple[Tensor, Tensor]:
@@ -336,13 +351,16 @@ def _divergences(
     parts: dict[str, list[Tensor]] = {name: [] for name in names}
     for pairs, live, probs in _probabilities(softmax, chunk):
         for name in names:
-            divergence, reference = GROUP_SCORES[name]
-            if reference in ("position", "leave-one-out"):
-                q = (position_mean if reference == "position" else leave_one_out_mean)(probs, live)
+            divergence, reference = _SCORES[name]
+            if reference in _AT_POSITION:
+                q = _AT_POSITION[reference](probs, live)
             else:
                 assert overall is not None
                 q = overall[reference == "group"][pairs // length]
-            parts[name].append(_resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary))
+            values = _resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary)
+            if reference == "position-zeros":  # the same wherever one rollout is live: rounding must not rank it
+                values = torch.round(values / SMALLEST_DIVERGENCE) * SMALLEST_DIVERGENCE
+            parts[name].append(values)
     return {name: torch.cat(part) for name, part in parts.items()}
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from ict_core.config import Clip, Method, Normaliser, Surrogate, load_method
 from ict_core.errors import UserError
 from ict_core.selection import Rule, TokenBatch
-from ict_core.store import GROUP_SCORES, METHODS
+from ict_core.store import GROUP_SCORES, METHODS, UNSAMPLED_SCORES
 
 RuleFunction = Callable[[TokenBatch, torch.Generator], Tensor]
 """A rule of one's own: the weights (B, T), bool or float >= 0, of a batch; the generator is the source of any draws."""
@@ -148,7 +148,7 @@ class Choice:
 
 
 def _group_scores(name: Any) -> tuple[str, ...]:
-    return tuple(score for score in GROUP_SCORES if score == name)
+    return tuple(score for score in (*GROUP_SCORES, *UNSAMPLED_SCORES) if score == name)
 
 
 def _read(named: str | Path) -> Method:

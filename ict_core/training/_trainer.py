@@ -231,7 +231,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if self._packed is not None and self._packed.levers.one_pass and one and not sharded:
             # a step is one micro-batch of whole groups and weights, so the statistics' pass can be the loss's
             live = advantages != 0 if not self._penalised else torch.ones_like(mask[:, 0])
-        tokens = self._token_statistics(whole, tuple(GROUP_SCORES) if sampled else self._choice.scores, live)
+        scores = self._choice.scores if not sampled else tuple(dict.fromkeys([*GROUP_SCORES, *self._choice.scores]))
+        tokens = self._token_statistics(whole, scores, live)
         self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting, counted = step >= self._choice.warmup_steps, mask
         of_updates = [mask for _ in range(self._updates)]

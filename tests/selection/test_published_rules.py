@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ict_core.config import load_methods
 from ict_core.selection import SELECTORS, Rule, TokenBatch
+from ict_core.store import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -40,6 +41,7 @@ def batch_of(h1, p, advantages, ids=None, group_size=SIZE) -> TokenBatch:
     mask = torch.tensor([[i < len(row) for i in range(longest)] for row in h1])
     padded = [torch.tensor([[*row, *[0.0] * (longest - len(row))] for row in rows]) for rows in (h1, p)]
     columns = {"logprob": padded[1].log().where(mask, 0.0), "h1": padded[0]}
+    columns |= dict.fromkeys(("js", *UNSAMPLED_SCORES), (4 * padded[1]).floor() / 4)  # made up, with ties
     tokens = TokenStatistics.from_columns(columns, group_size)
     ids = ids or [[0] * len(row) for row in h1]
     known = torch.tensor([[*row, *[0] * (longest - len(row))] for row in ids])

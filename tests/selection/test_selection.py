@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ict_core.config import load_methods, method_schema
 from ict_core.selection import SELECTORS, TokenBatch, distinct_rules, top_fraction
 from ict_core.selection._base import quantile_of, register
-from ict_core.store import GROUP_SCORES
+from ict_core.store import GROUP_SCORES, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 PARAMETERS = {
@@ -37,7 +37,7 @@ def random_batch(seed: int, rows: int = 6, length: int = 23):
     mask = torch.arange(length) < torch.randint(1, length + 1, (rows, 1), generator=g)
     logprob = (draw[0] * 0.01).log() * mask
     columns = {"logprob": logprob, "h1": draw[1] * mask, "h2": draw[2] * mask}
-    columns |= {name: torch.rand(rows, length, generator=g) * mask for name in GROUP_SCORES}
+    columns |= {name: torch.rand(rows, length, generator=g) * mask for name in (*GROUP_SCORES, *UNSAMPLED_SCORES)}
     tokens = TokenStatistics.from_columns(columns, group_size=3)
     return tokens, torch.randn(rows, generator=g), mask
 

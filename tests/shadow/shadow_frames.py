@@ -9,13 +9,15 @@ from torch import Tensor
 from ict_core.config import load_methods
 from ict_core.seeding import derive_seed
 from ict_core.selection import SELECTORS, TokenBatch
-from ict_core.store import POLICY_STATISTICS, STATISTICS
+from ict_core.store import POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 from ict_core.training import TrainingLog
 
 WRITTEN = load_methods(Path(__file__).parents[2] / "configs" / "methods")
-METHODS = {  # as `ict shadow`
-    variant: method for variant, method in WRITTEN.items() if method.control is None and not method.known_steps
+METHODS = {  # as the stage `shadow`, but for controls
+    variant: method
+    for variant, method in WRITTEN.items()
+    if not (method.control or method.known_steps or method.parameters().get("score") in UNSAMPLED_SCORES)
 }
 GROUPS, GROUP_SIZE, LENGTH = 4, 4, 17
 

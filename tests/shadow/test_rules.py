@@ -27,7 +27,7 @@ def test_variants_that_keep_the_same_tokens_are_one_rule_named_after_the_first()
     names = [rule.name for rule in RULES]
     assert rule_of("replica") is rule_of("ict-10-w20") is rule_of("ict-10-g4") is rule_of("ict-10-response")
     assert rule_of("replica").name == "ict-10" and rule_of("random-10-response").name == "random-10"
-    assert len(names) == len(set(names)) == 48 and names == [v for v in METHODS if v in names]
+    assert len(names) == len(set(names)) == 51 and names == [v for v in METHODS if v in names]
     turned = distinct_rules(dict(reversed(METHODS.items())))
     assert "replica" in [rule.name for rule in turned] and len(turned) == 48
 
@@ -69,7 +69,7 @@ def test_the_score_is_what_the_rule_ranks_by():
         if rule.selector not in ("top-score", "high-entropy"):
             assert score is None
             continue
-        size = {"sequence": 1, "group": 4, "batch": 8}[rule.parameters.get("scope", "batch")]
+        size = {"sequence": 1, "padded": 1, "group": 4, "batch": 8}[rule.parameters.get("scope", "batch")]
         for scores, on, live in zip(*(x.split(size) for x in (score, kept, batch.mask)), strict=True):
             dropped = scores[live & ~on]
             assert not len(dropped) or not on.any() or scores[on].min() >= dropped.max()

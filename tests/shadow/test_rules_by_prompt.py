@@ -66,6 +66,8 @@ def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
 def test_a_rule_that_reads_true_steps_is_refused():
     with pytest.raises(UserError, match=r"methods/oracle\.yaml: selector: 'oracle-decisions'; allowed: rules of other"):
         Prompts.of(tokens(1), [*RULES, Rule("oracle", "oracle-decisions", {})], 0)
+    with pytest.raises(UserError, match=r"methods/zeros\.yaml: reference: with the score js_zeros; allowed: rules of"):
+        Prompts.of(tokens(1), [Rule("zeros", "top-score", {"score": "js_zeros"})], 0)
 
 
 def test_the_order_of_the_rows_does_not_count():

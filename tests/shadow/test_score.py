@@ -134,12 +134,12 @@ def test_a_rule_that_reads_true_steps_is_left_out_of_a_study_s_shadow_and_named(
     files = [tmp_path / f"{name}.parquet" for name in ("tokens", "shadow", "overlap")]
     cell = sample("grpo", 0).assign(model="m", variant="grpo", seed=0, selecting=True)
     records.write_frame(cell, files[0], records.STUDY_TOKENS)
-    methods = {name: WRITTEN[name] for name in ("grpo", "ict-10", "oracle-decisions", "oracle-decisions-permuted")}
+    methods = {name: WRITTEN[name] for name in ("grpo", "ict-10", "oracle-decisions", "ict-10-mean-all")}
     study = SimpleNamespace(methods=methods, baselines=("grpo",))
     monkeypatch.setattr(shadow_study, "study_to_run", lambda _: study)
     shadow_study.run(Path("a.yaml"), *files)
     assert set(records.read_frame(files[1], records.STUDY_SHADOW)["rule"]) == {"grpo", "ict-10"}
-    assert "left out: oracle-decisions, oracle-decisions-permuted, as" in capsys.readouterr().out
+    assert "left out: oracle-decisions, ict-10-mean-all, as" in capsys.readouterr().out
 
 
 def test_every_rule_and_step_has_draws_of_its_own():

@@ -20,7 +20,24 @@ from ict_core.tokens._distributions import (
     position_mean,
     total_variation,
     wasserstein,
+    whole_group_mean,
 )
+
+
+def test_ended_rollouts_add_zeros_or_the_uniform_distribution_by_hand():
+    probs = torch.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # of two rollouts one has ended
+    live = torch.tensor([True, False])
+    zeros, uniform = (whole_group_mean(probs, live, uniform=kind) for kind in (False, True))
+    assert zeros.tolist() == [[0.5, 0.0]] and uniform.tolist() == [[0.75, 0.25]]
+    # the middle of (1, 0) and q is (3/4, 0), and (7/8, 1/8)
+    by_hand = (math.log(4 / 3) + 0.5 * math.log(2 / 3)) / 2
+    assert jensen_shannon(probs, zeros)[0].item() == pytest.approx(by_hand)
+    by_hand = (math.log(8 / 7) + 0.75 * math.log(6 / 7) + 0.25 * math.log(2)) / 2
+    assert jensen_shannon(probs, uniform)[0].item() == pytest.approx(by_hand)
+    everyone = torch.tensor([True, True])
+    both = torch.tensor([[1.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
+    for kind in (False, True):
+        assert torch.equal(whole_group_mean(both, everyone, uniform=kind), position_mean(both, everyone))
 
 
 def random_log_probs(seed: int, *shape: int, scale: float = 3.0) -> torch.Tensor:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
-from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, records, score_name
+from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES, records, score_name
 from ict_core.tokens import Head, renyi2_entropy, shannon_entropy
 from ict_core.tokens._distributions import DIVERGENCES
 from ict_core.tokens.streaming import token_statistics
 
 VOCABULARY = 2500  # two tiles and a part of one
+SCORES = GROUP_SCORES | UNSAMPLED_SCORES
 
 
 def random_case(rows: int, length: int, vocabulary: int = VOCABULARY):
@@ -43,6 +44,9 @@ def reference(name: str, probs: torch.Tensor, mask: torch.Tensor, row: int, posi
         return probs[row][mask[row]].mean(0)
     if name == "group":
         return torch.cat([probs[i][mask[i]] for i in group]).mean(0)
+    if name.startswith("position-"):
+        ended = torch.full_like(probs[0, 0], 1 / probs.size(-1) if name == "position-uniform" else 0.0)
+        return sum(probs[i, position] if mask[i, position] else ended for i in group) / 3
     others = [i for i in group if mask[i, position] and (name == "position" or i != row)]
     return probs[others or [row], position].mean(0)
 
@@ -55,11 +59,11 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkey
     states, head, where, ids = random_case(6, 9)
     if shared:  # a prefix of the first group, a part of one in the second, and rows in which two of three agree
         where[:3, :2], where[3:5, 0], where[4:, 2] = where[0, :2], where[3, 0], where[4, 2]
-    tokens = token_statistics(states, Head(head), where, ids, group_size=3, temperature=0.7, scores=tuple(GROUP_SCORES))
+    tokens = token_statistics(states, Head(head), where, ids, group_size=3, temperature=0.7, scores=tuple(SCORES))
     mask = where >= 0
     log_probs, *values = full(states, head, where, ids, 0.7)
     expected = dict(zip(("logprob", "h1", "h2"), values, strict=True))
-    for name, (divergence, kind) in GROUP_SCORES.items():
+    for name, (divergence, kind) in SCORES.items():
         expected[name] = torch.zeros(mask.shape, dtype=torch.float64)
         for row, position in mask.nonzero().tolist():
             q = reference(kind, log_probs.exp(), mask, row, position)
@@ -73,8 +77,8 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkey
 
 
 def test_each_score_has_one_name_from_the_methods_file_to_the_token_sample():
-    named = {score_name(*group_score): name for name, group_score in GROUP_SCORES.items()}
-    assert named == {name: name for name in GROUP_SCORES}
+    named = {score_name(*group_score): name for name, group_score in SCORES.items()}
+    assert named == {name: name for name in SCORES}
     assert score_name("h1", "position") == "h1"
     columns = list(records.TOKENS)
     assert columns[columns.index("logprob") : columns.index("advantage")] == list(STATISTICS)
@@ -139,7 +143,7 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
     vocabulary = logits.shape[-1]
     where, ids = torch.arange(8).view(4, 2), torch.zeros(4, 2, dtype=torch.int64)
     states, head = torch.from_numpy(logits).view(8, vocabulary), torch.eye(vocabulary)
-    tokens = token_statistics(states, Head(head), where, ids, group_size=4, temperature=1.0, scores=tuple(GROUP_SCORES))
+    tokens = token_statistics(states, Head(head), where, ids, group_size=4, temperature=1.0, scores=tuple(SCORES))
     assert tokens.values.isfinite().all() and tokens.score("surprise").isfinite().all()
 
     log_p = logits.astype(np.float64) - logsumexp(logits.astype(np.float64), -1, keepdims=True)
@@ -147,12 +151,14 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
     for row, position in np.ndindex(4, 2):
         others = np.delete(log_p[:, position], row, 0)
         means = {
-            "position": logsumexp(log_p[:, position], 0) - math.log(4),
+            **dict.fromkeys(
+                ("position", "position-zeros", "position-uniform"), logsumexp(log_p[:, position], 0) - math.log(4)
+            ),
             "leave-one-out": logsumexp(others, 0) - math.log(3),
             "sequence": logsumexp(log_p[row], 0) - math.log(2),
             "group": logsumexp(log_p.reshape(8, -1), 0) - math.log(8),
         }
-        for name, (divergence, kind) in GROUP_SCORES.items():
+        for name, (divergence, kind) in SCORES.items():
             wanted = log_space(divergence, log_p[row, position], means[kind])
             units = vocabulary if divergence == "wasserstein" else 1
             assert float(tokens[name][row, position]) == pytest.approx(wanted, abs=least * units), name

@@ -24,7 +24,7 @@ from ict_core.problems import templated
 from ict_core.seeding import derive_seed, generator
 from ict_core.selection import Rule, TokenBatch
 from ict_core.shadow import Groups, GroupSampling, sample_groups
-from ict_core.store import records
+from ict_core.store import STATISTICS, records
 from ict_core.tools.inspection._cell import Inspected
 
 SHADES = {
@@ -100,7 +100,7 @@ def _rollout(groups: Groups, weights: dict[str, Tensor], row: int) -> dict[str, 
         "reward": None if reward.isnan() else reward.item(),
         "advantage": _short(groups.advantages[row].item()),
         "ids": groups.completion_ids[row][on].tolist(),
-        "columns": {name: [_short(x) for x in tokens[name][row][on].tolist()] for name in tokens.names},
+        "columns": {name: [_short(x) for x in tokens[name][row][on].tolist()] for name in STATISTICS},
         "kept": [of_rule[row].nonzero().flatten().tolist() for of_rule in weights.values()],
         "weights": [
             [] if of_rule.dtype == torch.bool else [_short(x) for x in of_rule[row][on].tolist()]
