@@ -27,7 +27,8 @@ _TINY = torch.finfo(torch.float32).tiny
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
 
 _SCORES = GROUP_SCORES | UNSAMPLED_SCORES
-_AT_POSITION = {  # references of one position, from the probabilities there and who is live
+# references of one position, from the probabilities there and who is live
+_AT_POSITION: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "position": position_mean,
     "leave-one-out": leave_one_out_mean,
     "position-zeros": functools.partial(whole_group_mean, uniform=False),
