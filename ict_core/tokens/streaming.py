@@ -5,7 +5,7 @@ The unit of work is a pair: a group and a position, with the live rollouts there
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
