@@ -4,7 +4,7 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import BATCHES, GAIN, LEVEL, seed_range
+from ict_core.statistics import BATCHES, GAIN, seed_range
 from ict_core.tables._frames import Table, TableSettings, in_order
 from ict_core.tables._layout import NONE, by_row, number, percent_interval
 from ict_core.tables._registry import TableDeclaration
@@ -45,7 +45,7 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
         }
     )
     caption = (
-        f"What each rule gains over the base model at every size of a batch, in points ± half its {100 * LEVEL:g} % "
+        f"What each rule gains over the base model at every size of a batch, in points ± half its 95 % "
         f"t-interval over {seed_range(numbers['seeds'])}, and what part that is of what `{baseline}` gains with the "
         f"same prompts and steps, a ratio with Fieller's limits; {NONE}: `{baseline}`'s gain is not told from 0. Every "
         "arm trains at a learning rate of its own."
