@@ -132,6 +132,7 @@ FACTORS = {
     "percent": "share kept, %",
     "reference": "reference distribution",
     "scope": "scope of the threshold",
+    "threshold": "threshold",
     "normaliser": "normaliser",
     "warmup_steps": "warm-up, steps",
     "group_size": "group size",

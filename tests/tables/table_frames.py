@@ -120,7 +120,7 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     measured["contamination"] = contamination(scores["benchmark"].unique())
     at_shared_rate = {SHARED_RATE + name: getattr(Analysis.empty(), name) for name in ("levels", "contrasts")}
     measured |= {"log": log, "ranks": rank_frame(found.runs, variants)}
-    measured |= {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in ("stability", "validity")}
+    measured |= {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in ("stability", "validity", "batches")}
     measured["tuning"] = pd.DataFrame(columns=list(TUNING))
     frames = {**vars(found), **at_shared_rate, **of_tokens, **measured}
     return {name: frames[name] for name in INPUTS}

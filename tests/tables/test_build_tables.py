@@ -25,7 +25,8 @@ def test_builds_every_table_in_every_form(study, tmp_path):
     assert [p.name for p in paths] == [f"{name}.{ending}" for name in TABLES for ending in ENDINGS]
     assert all("A miniature study." in p.read_text() for p in paths if p.suffix != ".csv")
     rows = {p.stem: len(pd.read_csv(p)) for p in paths if p.suffix == ".csv"}
-    empty = dict.fromkeys(("validity", "tuning", "rates", "stability", "bench"), 0)  # no gates, rates, seeds, controls
+    # it has no gates, rates, seeds, controls, batches
+    empty = dict.fromkeys(("validity", "tuning", "rates", "stability", "bench", "batches"), 0)
     assert {name: rows.pop(name) for name in empty} == empty
     assert min(rows.values()) >= len(synthetic.BENCHMARKS)
 
