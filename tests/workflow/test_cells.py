@@ -76,7 +76,7 @@ def test_a_study_is_finished_on_two_machines(first, tmp_path):
     assert result.returncode == 0 and "4 stored" in result.stdout, result.stdout
 
     page = copy.run("ict", "status", "smoke").stdout
-    assert f"{len(taken)} stored" in page and "1 x training of mini-xs" in page
+    assert f"{len(taken)} stored" in page
     assert jobs(copy) == [("generate", "ict-10"), ("grade", "ict-10"), ("pretrain", ""), ("train", "ict-10")]
     result = copy.snakemake("--configfile", STUDY)
     assert result.returncode == 0, result.stdout[-5000:]
