@@ -27,7 +27,7 @@ REGRADED = "stored=results/mini/regrade results=results/mini/regrade/evidence"
 KUBERNETES = "--kubernetes-persistent-volumes CLAIM:/shared --default-storage-prefix /shared/ict"
 DEFAULTS = "slurm_account=ACCOUNT slurm_partition=PARTITION nodes=1 cpus_per_gpu=8 mem_mb=8000 runtime=120"
 
-FIGURES = 17
+FIGURES = 18
 STORED = (
     "mini-ablations",
     "smollm2",
