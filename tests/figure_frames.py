@@ -13,7 +13,7 @@ from scipy.special import entr
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics import SOURCES_OF_VARIANCE, STABILITY, rank_frame
+from ict_core.statistics import BATCHES, SOURCES_OF_VARIANCE, STABILITY, rank_frame
 from ict_core.statistics._schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS
 from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
@@ -210,6 +210,7 @@ def frames(**study):
         "contrasts": contrasts(of_runs),
         "components": components(of_runs),
         "stability": stability(),
+        "batches": pd.DataFrame(columns=list(BATCHES)),  # the study varies none
         "ranks": rank_frame(of_runs, study.get("variants", synthetic.VARIANTS)),
         "shadow": rules,
         "overlap": overlap(**study),

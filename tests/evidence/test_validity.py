@@ -63,7 +63,7 @@ def test_a_claim_on_benchmarks_without_headroom_says_so():
 
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory):
-    """The stored default study, as if it had declared gates on the arms that it has, and 5 points of headroom."""
+    """The stored default study, as if it had declared another oracle and control."""
     folder = shutil.copytree(REPOSITORY / "results/reference/mini", tmp_path_factory.mktemp("gated") / "mini")
     settings = read_manifest(StudyFiles(folder).settings)
     declared = VALIDITY.changed(oracle="entropy-20", oracle_control="random-10", headroom_points=5.0)
@@ -79,8 +79,8 @@ def stored(gated):
 
 @pytest.fixture(scope="module")
 def made(stored):
-    """Its frame of validity, with two claims that were tested."""
-    of = run_frame(stored.frame("scores"), averaged=stored.averaged)
+    """Its frame of validity on one model, with two claims that were tested."""
+    of = run_frame(stored.frame("scores").query("model == 'mini-s'"), averaged=stored.averaged)
     tested = [claim(difference(), "a"), claim(difference(against=("entropy-20",)), "b"), claim(TOKENS, "c")]
     graded = Graded(stored.frame("scores"))
     nothing = pd.DataFrame(columns=["model", "variant", "seed", "quantity", "value"])
@@ -90,11 +90,12 @@ def made(stored):
 
 def test_the_settings_have_what_the_study_file_declares(stored):
     assert stored.settings.validity.headroom_points == 5 and stored.settings.validity.oracle == "entropy-20"
-    assert Stored(REPOSITORY / "results/reference/mini").settings.validity is None
+    assert Stored(REPOSITORY / "results/reference/mini").settings.validity.oracle == "oracle-decisions"
+    assert Stored(REPOSITORY / "results/reference/mini-ablations").settings.validity is None
 
 
 def test_headroom_is_that_of_the_base_models_and_decides_what_the_average_is_over(stored, made):
-    scores = stored.frame("scores").query("variant == 'base'")
+    scores = stored.frame("scores").query("variant == 'base' and model == 'mini-s'")
     wrong = (scores["n"] - scores["correct"]).to_numpy()
     none_right = np.prod([np.clip(wrong - i, 0, None) / (scores["n"].to_numpy() - i) for i in range(4)], axis=0)
     levels = scores.assign(value=1 - none_right).groupby("benchmark")["value"].mean()  # as many problems a base
@@ -104,31 +105,26 @@ def test_headroom_is_that_of_the_base_models_and_decides_what_the_average_is_ove
         row = rows.loc[f"{benchmark}, pass@4 of base"]
         assert row["value"] == pytest.approx(level) and row["seeds"] == 6
         assert row["outcome"] == ("in the average" if level <= 0.95 else "outside of the average")
-    assert set(levels[levels > 0.95].index) == {"mini-stem", "mini-science"}
-    assert stored.averaged == ["mini-word", "mini-symbolic", "mini-aime23", "mini-aime24", "mini-aime25"]
-    assert "mini-stem, mini-science" in stored.note
+    assert set(levels[levels > 0.95].index) == {"mini-stem"} == set(stored.settings.mirrors) - set(stored.averaged)
+    assert "no headroom: mini-stem." in stored.note
 
 
-def test_arms_at_the_edge_of_the_rates_that_they_tried_are_named(stored, made):
-    rows = made[0].query("gate == 'rate'")
-    assert rows[["of", "value", "outcome"]].to_numpy().tolist() == [
-        ["learning rate of ict-10", 1e-4, "the lowest tried"],
-        ["learning rate of random-10", 1e-4, "the lowest tried"],
-    ]
-
-
-def test_rates_with_the_base_models_rewards_beside_them_have_the_same_edges(gated, stored, tmp_path):
-    """A study of today records the base model's reward too, at rate 0, which is none of the rates tried."""
+@pytest.mark.parametrize(("base", "more"), [(0.0, ""), (1.0, "; gains at no rate")])  # below, above all rewards
+def test_arms_at_the_edge_of_the_rates_that_they_tried_are_named(gated, stored, tmp_path, base, more):
+    assert stored.frame("tuning").query("chosen")["rate"].min() > 0
     folder = shutil.copytree(gated, tmp_path / "mini")
     tuning = records.read_frame(StudyFiles(folder).frame("tuning"), records.TUNING)
-    base = tuning.drop_duplicates(["model", "variant", "seed"]).assign(rate=0.0, chosen=False)
-    base["reward"] = base["variant"].map({"ict-10": 1.0}).fillna(0.0)  # above and below all that was reached
-    records.write_frame(pd.concat([tuning, base]), StudyFiles(folder).frame("tuning"), records.TUNING)
+    ict = (tuning["variant"] == "ict-10") & (tuning["model"] == "mini-s")
+    tuning = tuning[~ict | tuning["chosen"] | (tuning["rate"] > 6e-4) | (tuning["rate"] == 0)]
+    tuning.loc[ict & (tuning["rate"] == 0), "reward"] = base
+    records.write_frame(tuning.reset_index(drop=True), StudyFiles(folder).frame("tuning"), records.TUNING)
     frame = validity_frame(Stored(folder), run_frame(stored.frame("scores"), averaged=stored.averaged), [], None)
-    assert frame.query("gate == 'rate'")[["of", "outcome"]].to_numpy().tolist() == [
-        ["learning rate of ict-10", "the lowest tried; gains at no rate"],
-        ["learning rate of random-10", "the lowest tried"],
-    ]
+    rows = frame.query("gate == 'rate'")[["model", "of", "value", "outcome"]].to_numpy().tolist()
+    assert rows == [["mini-s", "learning rate of ict-10", 4.7e-4, f"the lowest tried{more}"]]
+
+
+def test_rates_inside_the_grid_have_no_row(stored, made):
+    assert made[0].query("gate == 'rate'").empty
 
 
 def test_the_smallest_difference_found_is_that_of_the_family_after_its_correction(made):
@@ -156,6 +152,6 @@ def test_when_it_was_declared_is_the_first_row(stored, made, record, outcome, be
 
 
 def test_a_study_without_gates_has_an_empty_frame():
-    study = Stored(REPOSITORY / "results/reference/mini")
+    study = Stored(REPOSITORY / "results/reference/mini-ablations")
     assert validity_frame(study, run_frame(study.frame("scores")), [], None).empty
     assert study.averaged == list(study.settings.mirrors) and study.outside == ""

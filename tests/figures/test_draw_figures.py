@@ -23,6 +23,7 @@ WITHOUT_LINES = (
     "ablations",
     "stability",
     "bench",
+    "batches",
 )  # of the variants, in their colours
 BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
 

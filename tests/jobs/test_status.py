@@ -249,6 +249,6 @@ def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, 
     ):
         write(tmp_path / name)
     assert main(["status", "--results", str(tmp_path)]) == 0
-    assert "242 cells: 240 waiting, 2 trained" in capsys.readouterr().out.splitlines()
+    assert "114 cells: 112 waiting, 2 trained" in capsys.readouterr().out.splitlines()
     assert main(["status", "--results", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err

@@ -111,7 +111,7 @@ PRINTED = {  # by a command that is cheap, with words added or replaced so that 
     ),
     "ict explain results/mini/claims.json --cell gain-over-grpo": (
         ("results/mini", "results/reference/mini"),
-        "\nsound as far as it could be checked: 12 runs, test, estimate, low, high, p, ",
+        "\nsound as far as it could be checked: 24 runs, test, estimate, low, high, p, ",
     ),
     "ict verify --against results/reference/mini": (
         ("--against", "results/reference/mini --against"),
