@@ -104,7 +104,7 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "stability", "bench")]
+    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "stability", "bench", "batches")]
 )
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] if "variant" in f else f for n, f in frames.items()}
