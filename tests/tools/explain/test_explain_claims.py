@@ -51,7 +51,7 @@ def test_a_claim_by_hand():
     adjusted = re.search(r"\n  p_adjusted, recomputed from scores.parquet: (\S+), as printed\n", text)
     assert adjusted is not None and float(adjusted[1]) == pytest.approx(holm, rel=1e-8)
     assert text.splitlines()[-1].startswith(
-        "sound as far as it could be checked: 12 runs, test, estimate, low, high, p, p_adjusted, p_equivalence, "
+        "sound as far as it could be checked: 24 runs, test, estimate, low, high, p, p_adjusted, p_equivalence, "
         "p_equivalence_adjusted, seeds_needed, seeds_needed_seen, detectable, verdict as printed, 24 links hold; "
     )
 
@@ -129,7 +129,8 @@ def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, 
     other = tmp_path / "other.yaml"
     other.write_text("claims: [{id: a, family: f, statement: S., source: here, needs: a model}]")
     error = refused("--cell", "gain-over-grpo", "--claims", str(other))
-    assert f"{other}: no claim gain-over-grpo; allowed: a; {copy} was made by another ledger" in error
+    assert f"{other}: no claim gain-over-grpo; allowed: " in error
+    assert f"; {copy} was made by another ledger" in error
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"claims": 3}', '{"claims": [3]}', '{"claims": [{"id": "a"}]}'])

@@ -68,7 +68,7 @@ def distributions(groups) -> list[np.ndarray]:
 
 def test_statistics_are_those_of_the_whole_softmax(groups, distributions):
     tokens = groups.statistics
-    assert tokens.group_size == SIZE and tokens.names == STATISTICS
+    assert tokens.group_size == SIZE and tokens.names[: len(STATISTICS)] == STATISTICS
     lengths = [len(p) for p in distributions]
     assert groups.completion_mask.sum(-1).tolist() == lengths and len(set(lengths)) > 1
     for row, own in enumerate(distributions):

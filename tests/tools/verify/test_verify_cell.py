@@ -101,7 +101,7 @@ def test_the_commands_are_the_workflows_own_without_a_cache(monkeypatch, tmp_pat
     assert found == [
         (
             f"ict lease --gpus 0 -- ict train {study} {cell} --base results/mini/mini-s/base/seed-0/model "
-            f"{problems}/train.parquet --out {new}/train --rate results/mini/mini-s/ict-10/rate.json",
+            f"{problems}/train.parquet --out {new}/train",
             "1",
         ),
         (
