@@ -91,13 +91,15 @@ class Asked:
         return {name: load_benchmark(_BENCHMARKS / f"{name}.yaml", self.problems) for name in self.names}
 
     def check(self) -> None:
-        """A UserError, before anything is fetched, if a benchmark is not known."""
+        """A UserError, before anything is fetched, if a benchmark is not known or named twice."""
         from ict_core.config.mistakes import one_of
 
         known = sorted(path.stem for path in _BENCHMARKS.glob("*.yaml"))
         for name in self.names:
             if name not in known:
                 raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known)}")
+            if self.names.count(name) > 1:
+                raise UserError(f"--benchmarks: {name!r} is named more than once; allowed: each benchmark once")
 
 
 @command("eval", MODEL_GROUP)
@@ -119,17 +121,21 @@ def evaluate(
     if result.exists():
         raise UserError(f"{result}: is there already; give another --out, or remove the folder")
     with _work(folder, repr((str(Path(model).absolute()), asked, sampled))) as work:
-        stated = _model(work, model, name)
-        answers, facts = _answers(work, stated, asked, sampled)
+        stated, evaluation, sets = _model(work, model, name), sampled.evaluation(), asked.sets()
         from ict_core.evidence import benchmark_results, result_lines
         from ict_core.markdown import markdown_table
-        from ict_core.store import manifest, records, write_json
+        from ict_core.problems import benchmark_problems
+        from ict_core.store import manifest, records, remember_source, write_json
+
+        remember_source()
+        problems = benchmark_problems(sets, _SEED, asked.mirror)
+        answers, facts = _answers(work, name, stated, evaluation, problems)
 
         config = {
             "model": json.loads(stated.model_dump_json(exclude_none=True)),
             "model_sha256": facts["model_sha256"],
-            "evaluation": sampled.evaluation().dump(),
-            "benchmarks": {key: benchmark.dump() for key, benchmark in asked.sets().items()},
+            "evaluation": evaluation.dump(),
+            "benchmarks": {key: benchmark.dump() for key, benchmark in sets.items()},
             "numerics": sampled.numerics,
             "seed": _SEED,
         }
@@ -204,6 +210,8 @@ def _model(work: Path, model: str, name: str) -> "Fetched":
         _, remarks = model_file(model, name, work)
         for remark in remarks:
             print(f"* {remark}", file=sys.stderr)
+    if isinstance(load_model(path), ScratchModel):
+        raise UserError(f"{model}: is pretrained by a study; give the folder of its checkpoint, .../base/seed-0/model")
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     content.pop("hardware", None)
     content |= {"hardware": _HARDWARE} if torch.cuda.is_available() else {"dtype": "float32"}
@@ -211,31 +219,28 @@ def _model(work: Path, model: str, name: str) -> "Fetched":
     if content.get("kind") == "local" or path.read_bytes() != before:
         remove(work / _CHECKPOINT)
     stated = load_model(path)
-    if isinstance(stated, ScratchModel):
-        raise UserError(f"{model}: is pretrained by a study; give the folder of its checkpoint, .../base/seed-0/model")
+    assert not isinstance(stated, ScratchModel)
     return stated
 
 
-def _answers(work: Path, model: "Fetched", asked: Asked, sampled: Sampled) -> "tuple[pd.DataFrame, dict[str, Any]]":
+def _answers(
+    work: Path, name: str, model: "Fetched", evaluation: "Evaluation", problems: "pd.DataFrame"
+) -> "tuple[pd.DataFrame, dict[str, Any]]":
     """``records.ANSWERS``, every answer beside its problem and its grade; and by what engine and weights."""
     from ict_core.models import fetch_model
-    from ict_core.problems import benchmark_problems
-    from ict_core.store import records, remember_source
+    from ict_core.store import records
 
-    remember_source()
-    problems = benchmark_problems(asked.sets(), _SEED, asked.mirror)
     checkpoint, stated = work / _CHECKPOINT, model.model_dump(mode="json")
     if not checkpoint.exists():
-        fetch_model(model, "the model's file", work, {"model": stated}, checkpoint)
+        fetch_model(model, f"configs/models/{name}.yaml", work, {"model": stated}, checkpoint)
     prepare()
     from ict_core.evaluation import Questions, answers
     from ict_core.grading import grade_completions
 
-    evaluation = sampled.evaluation()
     questions = Questions.of(problems, evaluation, checkpoint)
     completions, facts = answers(checkpoint, model, evaluation, questions, _SEED, work / _CACHE)
     completions = completions[list(records.COMPLETIONS)]
-    grades = grade_completions(completions, problems, workers=sampled.threads, **GRADING)
+    grades = grade_completions(completions, problems, workers=evaluation.threads, **GRADING)
     key = ["benchmark", "problem"]
     graded = completions.merge(grades[[*key, "sample", "status", "extracted"]], on=[*key, "sample"])
     return graded.merge(problems[[*key, "prompt", "answer"]], on=key)[list(records.ANSWERS)], facts

@@ -117,6 +117,7 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
     ("option", "value", "message"),
     [
         ("--benchmarks", "mini-word,mini-wrod", "--benchmarks: 'mini-wrod' is not allowed; allowed: "),
+        ("--benchmarks", "mini-word,mini-word", "--benchmarks: 'mini-word' is named more than once"),
         ("--samples", "0", "'--samples': Input should be greater than or equal to 1"),
         ("--problems", "0", "'--problems': Input should be greater than or equal to 1"),
         ("--temperature", "0", "'--temperature': 0 is not allowed; allowed: above 0"),
