@@ -68,18 +68,16 @@ def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
     """
     files, seconds = StudyFiles(results), defaultdict[tuple[str, str], list[float]](list)
     cell = files.cell(cell_folder("*", "*", "*"))
-    for pattern in (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation, cell.grading):
-        for path in sorted(results.glob(pattern.relative_to(results).as_posix())):
-            try:
-                manifest = read_manifest(path)
-            except Damaged:
-                continue
-            model = path.relative_to(results).parts[0]
-            seconds[manifest["stage"], model].append(manifest["wall_seconds"])
-    for path in sorted(cells.glob("*/*/*/cell.json")) if cells else ():
-        record = read_manifest(path)
-        for job in record["jobs"].values():
-            seconds[job["stage"], record["cell"]["model"]].append(job["wall_seconds"])
+    patterns = (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation, cell.grading)
+    found = [(results, path) for p in patterns for path in sorted(results.glob(p.relative_to(results).as_posix()))]
+    found += [(cells, path) for path in sorted(cells.glob("*/*/*/cell.json"))] if cells else []
+    for folder, path in found:
+        try:
+            manifest = read_manifest(path)
+        except Damaged:
+            continue
+        for job in manifest["jobs"].values() if folder == cells else [manifest]:
+            seconds[job["stage"], path.relative_to(folder).parts[0]].append(job["wall_seconds"])
     if not seconds and (frame := files.frame("compute")).exists():
         jobs = records.read_frame(frame, records.COMPUTE)
         for rule, model, took in zip(jobs["stage"], jobs["model"], jobs["seconds"], strict=True):

@@ -92,6 +92,9 @@ def test_seconds_are_those_of_finished_jobs(unfinished):
 def test_the_jobs_of_cells_stored_on_their_own_count_too(unfinished, tmp_path):
     record = {"cell": {"model": "mini-s"}, "jobs": {"made": {"stage": "train", "wall_seconds": 20.0}}}
     write_manifest(tmp_path / "cells/mini-s/grpo/seed-9/cell.json", record)
+    damaged = tmp_path / "cells/mini-s/grpo/seed-8/cell.json"
+    write_manifest(damaged, record)
+    damaged.write_text(damaged.read_text().replace("20.0", "21.0"))
     assert finished_seconds(unfinished, tmp_path / "cells")["train", "mini-s"] == [30.0, 50.0, 20.0]
 
 
