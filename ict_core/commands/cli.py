@@ -38,8 +38,7 @@ def forkserver(
         elif kind == "pretrain":
             pretrain.preload()
         elif kind == "train":
-            recipes = (loaded.training_of(cell.model, cell.variant) for cell in loaded.trained_cells())
-            train.preload(tuple(sorted(set.intersection(*(set(train.unused(recipe)) for recipe in recipes)))))
+            train.preload(*(loaded.training_of(cell.model, cell.variant) for cell in loaded.trained_cells()))
         elif kind == "generate":
             generate.preload(loaded)
         else:

@@ -33,9 +33,10 @@ def unused(training: "Training") -> tuple[str, ...]:
     return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
 
 
-def preload(without: tuple[str, ...]) -> None:
-    """Import what a training needs."""
-    with process.loading(without=without):
+def preload(*recipes: "Training") -> None:
+    """Import what trainings by these recipes need."""
+    without = set.intersection(*(set(unused(recipe)) for recipe in recipes))
+    with process.loading(without=tuple(sorted(without))):
         from ict_core.training import train_run  # noqa: F401
 
 
@@ -56,7 +57,7 @@ def run(
     process.check_trackers(study.trackers)
     if study.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
-    preload(unused(study.training_of(chosen.model, chosen.variant)))
+    preload(study.training_of(chosen.model, chosen.variant))
     from ict_core.store import check_files, read_manifest, records, remember_source
     from ict_core.training import Tracking, TrainingRun, train_run
 

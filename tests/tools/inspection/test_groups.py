@@ -13,7 +13,7 @@ from ict_core.grading import GradingPool, Verdict
 from ict_core.problems.mini import evaluation_problems
 from ict_core.shadow import Groups, GroupSampling, sample_groups
 from ict_core.shadow._checkpoint import group_advantages
-from ict_core.store import STATISTICS
+from ict_core.store import STATISTICS, UNSAMPLED_SCORES
 
 GRADING = {"seconds": 5.0, "memory_mib": 1024}
 SIZE, TEMPERATURE, STOPS = 3, 0.8, list(range(30))
@@ -68,7 +68,7 @@ def distributions(groups) -> list[np.ndarray]:
 
 def test_statistics_are_those_of_the_whole_softmax(groups, distributions):
     tokens = groups.statistics
-    assert tokens.group_size == SIZE and tokens.names[: len(STATISTICS)] == STATISTICS
+    assert tokens.group_size == SIZE and tokens.names == (*STATISTICS, *UNSAMPLED_SCORES)
     lengths = [len(p) for p in distributions]
     assert groups.completion_mask.sum(-1).tolist() == lengths and len(set(lengths)) > 1
     for row, own in enumerate(distributions):
