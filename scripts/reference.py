@@ -27,9 +27,10 @@ MODULES = {  # of ict_core.config -> what its sections are of
 
 def commands_page() -> str:
     """Every subcommand of `ict` with its arguments."""
-    from ict_core.commands.cli import app
+    from ict_core.commands.cli import app, declare
     from ict_core.jobs.command import GROUPS
 
+    declare()
     whole: Any = typer.main.get_command(app)
     listed = {name: command for name, command in whole.commands.items() if not command.hidden}
     parts = [

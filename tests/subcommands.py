@@ -2,7 +2,8 @@
 
 import typer
 
-from ict_core.commands import cli  # noqa: F401  # declares them
+from ict_core.commands import cli
 from ict_core.jobs.command import app
 
+cli.declare()
 SUBCOMMANDS = typer.main.get_command(app).commands

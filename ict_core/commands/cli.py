@@ -1,5 +1,6 @@
 """The ``ict`` command: one subcommand a stage, and those that people use beside."""
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pkgutil import iter_modules
@@ -12,8 +13,14 @@ from ict_core.commands import evaluation, tools  # noqa: F401  # which declare s
 from ict_core.jobs.command import Given, MaybeStudyFile, app, command, prepare, study_to_run
 from ict_core.process import end_with_parent, numerics, serve
 
-for _stage in iter_modules(stages.__path__):
-    import_module(f"{stages.__name__}.{_stage.name}")
+STAGES = {module.name.replace("_", "-"): module.name for module in iter_modules(stages.__path__)}
+"""Of each stage's subcommand the module that declares it."""
+
+
+def declare(name: str | None = None) -> None:
+    """Import the stage of that subcommand, so that a job loads no other; of another name all, as they are listed."""
+    for module in [STAGES[name]] if name in STAGES else STAGES.values():
+        import_module(f"{stages.__name__}.{module}")
 
 
 @command("forkserver", writes="address", hidden=True)
@@ -27,8 +34,6 @@ def forkserver(
     prepare()
 
     def preload() -> None:
-        from ict_core.stages import generate, grade, pretrain, train
-
         if loaded is None:
             numerics.use("portable")
             from ict_core.evidence import study_frames  # noqa: F401
@@ -36,12 +41,20 @@ def forkserver(
             from ict_core.report import write_claims, write_report  # noqa: F401
             from ict_core.tables import build_tables  # noqa: F401
         elif kind == "pretrain":
+            from ict_core.stages import pretrain
+
             pretrain.preload()
         elif kind == "train":
+            from ict_core.stages import train
+
             train.preload(*(loaded.training_of(cell.model, cell.variant) for cell in loaded.trained_cells()))
         elif kind == "generate":
+            from ict_core.stages import generate
+
             generate.preload(loaded)
         else:
+            from ict_core.stages import grade
+
             grade.preload()
 
     def job(arguments: list[str]) -> int:
@@ -53,6 +66,9 @@ def forkserver(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit status, 2 where the arguments are not those of a subcommand."""
+    name = next(iter(sys.argv[1:] if arguments is None else arguments), None)
+    if name not in {declared.name for declared in app.registered_commands}:
+        declare(name)
     try:
         app(args=arguments, prog_name="ict")
     except SystemExit as end:  # as each ends
