@@ -1,7 +1,7 @@
 """How often cheaper tuning chooses another learning rate than the full one, by the stored rewards of a full one.
 
-    python benchmarks/tuning.py                     # of results/reference/mini-rates
-    python benchmarks/tuning.py --rates FOLDER      # of another, such as results/mini-rates/rates
+    python benchmarks/tuning.py                     # of the study mini-full-rates, once its rates are stored
+    python benchmarks/tuning.py --rates FOLDER      # of another, such as results/mini-full-rates/rates
     python benchmarks/tuning.py --quick             # of rewards that are made up
 
 A row a method: the rate that all trainings choose; those that the first half and the first quarter of their steps
@@ -85,7 +85,7 @@ def made_up() -> pd.DataFrame:
 
 def main() -> None:
     parser = report.parser(__doc__)
-    parser.add_argument("--rates", type=Path, default=report.REPOSITORY / "results/reference/mini-rates")
+    parser.add_argument("--rates", type=Path, default=report.REPOSITORY / "results/reference/mini-full-rates")
     options = report.parse(parser, rates=None)
     recipe = 3e-4
     if options.rates is None:
@@ -93,8 +93,14 @@ def main() -> None:
     else:
         files = StudyFiles(options.rates)
         if not files.rewards.is_file():
-            parser.error(f"--rates {options.rates}: no {files.rewards.name} there; run the rates of mini-rates")
+            parser.error(f"--rates {options.rates}: no {files.rewards.name} there; run the rates of mini-full-rates")
         logs, recipe = records.read_frame(files.rewards, records.REWARDS), read_manifest(files.rates)["learning_rate"]
+        trained = logs.groupby(["model", "variant", "rate"])["seed"].nunique()
+        if trained.nunique() > 1:
+            parser.error(
+                f"--rates {options.rates}: {files.rewards.name}: not every rate was trained on every seed; "
+                "allowed: the rates of a study without halving, such as mini-full-rates"
+            )
     lines, counts = [], []
     for (model, variant), of_arm in logs.groupby(["model", "variant"], sort=False):
         line, count = row(f"{model}/{variant}", of_arm, recipe)

@@ -71,6 +71,8 @@ def test_the_quick_form_prints_finite_figures_and_keeps_nothing(script):
 
 
 def test_rates_that_are_not_there_are_one_clear_error(tmp_path):
+    halved = python("benchmarks/tuning.py", "--rates", ROOT / "results/reference/mini-rates")
+    assert halved.returncode == 2 and "not every rate was trained on every seed" in halved.stderr
     done = python("benchmarks/tuning.py", "--rates", tmp_path)
     assert done.returncode == 2 and f"error: --rates {tmp_path}: " in done.stderr and "Traceback" not in done.stderr
 
