@@ -21,6 +21,7 @@ def declare(name: str | None = None) -> None:
     """Import the stage of that subcommand, so that a job loads no other; of another name all, as they are listed."""
     for module in [STAGES[name]] if name in STAGES else STAGES.values():
         import_module(f"{stages.__name__}.{module}")
+    app.registered_commands.sort(key=lambda declared: STAGES.get(declared.name or "", ""))  # in whatever order imported
 
 
 @command("forkserver", writes="address", hidden=True)
