@@ -25,6 +25,7 @@ from ._method_files import load_methods as load_methods
 from ._methods import Clip as Clip
 from ._methods import Control as Control
 from ._methods import Correction as Correction
+from ._methods import EntropyBonus as EntropyBonus
 from ._methods import Lora as Lora
 from ._methods import Method as Method
 from ._methods import Normaliser as Normaliser

@@ -156,12 +156,41 @@ class KlCov(Section):
     """No clip, and a penalty on the change of ln p where its covariance with A is largest (arXiv:2505.22617)."""
 
     kind: Literal["kl-cov"]
-    share: float = Field(gt=0, lt=1)  # of a micro-batch's response tokens
+    share: float = Field(gt=0, lt=1)  # of the response tokens of a micro-batch, or of the whole batch
     coefficient: float = Field(gt=0)
+    scope: Literal["batch"] | None = Field(default=None, exclude_if=is_absent)  # absent: each micro-batch by itself
 
 
 Surrogate = Annotated[Clip | Cispo | DppoTv | KlCov, Field(discriminator="kind")]
 """What stands in place of the recipe's clipped surrogate: the same where p has not changed since the rollouts."""
+
+
+class EntropyBonus(Section):
+    """The mean entropy of the response tokens as a part of the objective, as TRL has it; the coefficient is TRL's.
+
+    Fixed; or adaptive (Skywork-OR1, arXiv:2505.22312): after each step it rises by `delta` where the mean entropy is at
+    most `target`, else it falls, between 0 and 1, and it counts only after a step with so little entropy.
+    """
+
+    coefficient: float = Field(ge=0)  # a nat; of the adaptive one the first
+    # nats; absent: the coefficient is fixed
+    target: Annotated[float, Field(gt=0)] | None = Field(default=None, exclude_if=is_absent)
+    delta: Annotated[float, Field(gt=0, le=1)] | None = Field(default=None, exclude_if=is_absent)
+
+    def faults(self) -> Iterator[Fault]:
+        if (self.target is None) != (self.delta is None):
+            yield refused("delta", self.delta, "a number together with target, and neither without the other")
+        if self.target is None and self.coefficient == 0:
+            yield refused("coefficient", 0, "above 0, as it is fixed")
+
+    def arguments(self) -> dict[str, Any]:
+        """TRL's arguments for it."""
+        fixed = {"entropy_coef": self.coefficient}
+        if self.target is None:
+            return fixed
+        adaptive = {"entropy_target": self.target, "entropy_coef_delta": self.delta}
+        return {**fixed, **adaptive, "use_adaptive_entropy": True}
+
 
 Control = Literal[
     "permuted-sequence", "permuted-group", "permuted-batch",
@@ -170,7 +199,7 @@ Control = Literal[
 """What stands in place of a rule's weights, to tell what choosing tokens does from what weighing so many does."""
 
 Factor = Literal[
-    "advantage", "batch", "control", "surrogate",
+    "advantage", "batch", "control", "entropy_bonus", "surrogate",
     "group_size", "keep", "normaliser", "percent", "random_reward", "reference", "replica", "scope", "score", "tau_h",
     "threshold", "warmup_steps",
 ]  # fmt: skip
@@ -202,6 +231,7 @@ class Method(Section):
     warmup_steps: ClassVar[int | None]  # optimiser steps that train every token before the mask is on
     ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, if it is no parameter
     two_updates: ClassVar[bool] = False  # whether the rule is about a second update on the same rollouts
+    entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token; others have none
     known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which generated problems alone have
     normaliser: Normaliser
     group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step

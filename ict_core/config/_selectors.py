@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 
 from pydantic import Field
 
-from ict_core.config._methods import Method
+from ict_core.config._methods import EntropyBonus, Method
 from ict_core.config._section import is_absent
 from ict_core.config.mistakes import Fault, refused
 from ict_core.store import score_name
@@ -55,6 +55,7 @@ class Grpo(Method):
     """Every response token."""
 
     selector: Literal["grpo"]
+    entropy_bonus: EntropyBonus | None = Field(default=None, exclude_if=is_absent)  # type: ignore[misc]  # absent: none
     warmup_steps: ClassVar[int] = 0
 
 
@@ -287,3 +288,10 @@ class Steer(Method):
 
     def parameters(self) -> dict[str, Any]:
         return {"form": self.form, "lowest": self.lowest, "highest": self.highest}
+
+
+class CovarianceWeight(Method):
+    """Every token, with less weight the further its covariance of ln p and A lies from zero."""
+
+    selector: Literal["covariance-weight"]
+    warmup_steps: ClassVar[int] = 0

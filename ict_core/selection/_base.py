@@ -163,11 +163,15 @@ def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
     """The rules among variants, in their order.
 
     Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size,
-    reward, surrogate, advantage and replica do not say what a token weighs. A variant with a surrogate or an advantage
-    of its own names a rule last.
+    reward, surrogate, entropy bonus, advantage and replica do not say what a token weighs. A variant with a surrogate,
+    a bonus or an advantage of its own names a rule last.
     """
+
+    def named_last(named: tuple[str, Method]) -> bool:
+        return bool(named[1].surrogate or named[1].advantage or getattr(named[1], "entropy_bonus", None))
+
     rules: dict[Any, Rule] = {}
-    for variant, method in sorted(methods.items(), key=lambda named: bool(named[1].surrogate or named[1].advantage)):
+    for variant, method in sorted(methods.items(), key=named_last):
         rule = Rule.of(variant, method)
         key = (rule.selector, tuple(sorted(rule.parameters.items())), rule.control)
         rules.setdefault(key, rule)

@@ -128,6 +128,11 @@ class Choice:
         """Whether the rule is about a second update on the same rollouts."""
         return self.surrogate is not None or self._traits.two_updates
 
+    @property
+    def keeps_every_token(self) -> bool:
+        """Whether the rule is GRPO's."""
+        return isinstance(self.rule, Rule) and self.rule.selector == "grpo" and self.rule.control is None
+
     def decided(self, batch: Mapping[str, Tensor], tokenizer: Any) -> Tensor | None:
         """The tokens of a rollout batch that decide, (B, T) bool, for a rule that reads them; None for any other.
 
@@ -157,7 +162,8 @@ def _read(named: str | Path) -> Method:
     if path.suffix not in (".yaml", ".yml"):
         path = METHODS / f"{named}.yaml"
     method = load_method(path)
-    for key, instead in (("group_size", "GRPOConfig's num_generations"), ("random_reward", "a reward function")):
-        if getattr(method, key) is not None:
+    elsewhere = {"group_size": "GRPOConfig's num_generations", "random_reward": "a reward function"}
+    for key, instead in (elsewhere | {"entropy_bonus": "GRPOConfig's entropy_coef"}).items():
+        if getattr(method, key, None) is not None:
             raise UserError(f"{path}: {key}: {getattr(method, key)} is no part of a selection; state it by {instead}")
     return method

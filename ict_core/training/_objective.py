@@ -51,12 +51,15 @@ def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
     return torch.min(ratio * advantages, clipped * advantages), binds
 
 
-def surrogate(kind: Surrogate, logps: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def surrogate(
+    kind: Surrogate, logps: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, bound: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """What each token adds to the objective before its weight, (B, T), and where the rule binds, (B, T) bool.
 
     It is the clipped ratio of PPO, or what others put in its place. All have the same gradient, A grad ln p, where the
     policy is the one that sampled; they differ from the second update of a rollout batch on.
     ln pi_theta and ln pi_old of the sampled tokens are (B, T), A is (B, 1); ``mask`` are the response tokens.
+    ``bound``, (B, T), are those that KL-Cov penalises, where they were chosen over more than these rows.
     """
     log_ratio = logps - old
     if kind.kind == "clip":
@@ -69,11 +72,12 @@ def surrogate(kind: Surrogate, logps: Tensor, old: Tensor, advantages: Tensor, m
         kept = torch.where(advantages > 0, moved <= kind.high, moved >= -kind.low)
         ratio = log_ratio.detach().exp().clamp(max=_LARGEST_RATIO)
         return ratio * advantages * logps * kept, ~kept & mask
-    bound = _highest_covariance(logps.detach(), advantages, mask, kind.share)
+    if bound is None:
+        bound = highest_covariance(logps.detach(), advantages, mask, kind.share)
     return log_ratio.exp() * advantages - kind.coefficient * log_ratio.abs() * bound, bound
 
 
-def _highest_covariance(logps: Tensor, advantages: Tensor, mask: Tensor, share: float) -> Tensor:
+def highest_covariance(logps: Tensor, advantages: Tensor, mask: Tensor, share: float) -> Tensor:
     """The max(1, floor(share N)) of the N tokens with the largest (A - mean A) (ln p - mean ln p), (B, T) bool."""
     values, spread = logps.double(), advantages.double().expand_as(logps)
     cov = ((spread - spread[mask].mean()) * (values - values[mask].mean())).masked_fill(~mask, -torch.inf)

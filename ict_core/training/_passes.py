@@ -48,10 +48,14 @@ class DensePasses:
         """(B, T), the response tokens whose log-probabilities a loss over ``kept``, (B, T), is given: all of them."""
         return mask
 
-    def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
-        """ln p of the sampled response tokens, (B, T), with a gradient where ``wanted`` (B, T), and more than there."""
+    def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
+        """ln p of the sampled response tokens, (B, T), with a gradient where ``wanted`` (B, T), and more than there.
+
+        With ``entropy`` the Shannon entropies, nats, too: (2, B, T).
+        """
         input_ids, attention_mask = _with_prompts(batch)
-        logps: Tensor = self.trl_log_probs(model, input_ids, attention_mask, wanted.size(1))[0]
+        found = self.trl_log_probs(model, input_ids, attention_mask, wanted.size(1), compute_entropy=entropy)
+        logps: Tensor = torch.stack(found[:2]) if entropy else found[0]
         return logps
 
 

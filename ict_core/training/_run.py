@@ -171,6 +171,18 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     longest = 0  # tokens of a prompt, which vLLM alone is told
     if training.rollouts is not None:
         longest = max(map(len, tokenizer(run.problems["prompt"].tolist())["input_ids"]))
+    arguments = grpo_config(
+        training,
+        run.seed,
+        scratch,
+        processes=ranks,
+        gradient_checkpointing=hardware is not None and hardware.gradient_checkpointing,
+        max_prompt_tokens=longest,
+        tracking=run.tracking,
+    )
+    if (bonus := getattr(method, "entropy_bonus", None)) is not None:
+        for name, value in bonus.arguments().items():
+            setattr(arguments, name, value)
     trainer = _cell_trainer(
         training,
         longest + training.max_new_tokens,
@@ -178,15 +190,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         model=read_model(run.base, "float32"),
         processing_class=tokenizer,
         reward_funcs=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
-        args=grpo_config(
-            training,
-            run.seed,
-            scratch,
-            processes=ranks,
-            gradient_checkpointing=hardware is not None and hardware.gradient_checkpointing,
-            max_prompt_tokens=longest,
-            tracking=run.tracking,
-        ),
+        args=arguments,
         train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
         peft_config=adapters,
         passes=training.passes,

@@ -6,6 +6,7 @@ What begins with an underscore in TRL and transformers and is used nonetheless, 
                                           the whole rollout batch stands with its advantages; no hook is called there
     _calculate_rewards                    overridden: TRL hands on advantages alone, from which rewards cannot be told
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
+    _last_world_entropy                   set (training._entropy_bonus) as TRL's loss, which does not run here, sets it
     _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
                                           on the CPU, for which TRL's own transfer fails
     _attn_implementation                  read of a model's config (training.fast.packed_forward): it knows ``sdpa``
@@ -42,6 +43,8 @@ from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._choice import Choice
+from ict_core.training._covered import Covered
+from ict_core.training._entropy_bonus import coefficient, follow, has_bonus
 from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss, surrogate
 from ict_core.training._passes import Batch, DensePasses
 from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
@@ -112,6 +115,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         tokenizer: Any = self.processing_class
         check_arguments(config)
         self._choice.check(self.num_iterations)
+        self._entropy_bonus = has_bonus(config, self._choice.keeps_every_token)
+        self._entropies: list[Tensor] = []  # of this step's response tokens, a micro-batch each
         self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # the first of the last rollouts
         self._correction = correction_of(config, rollouts)
         # TRL would take log-probs of vLLM's tokens by dense passes of its own
@@ -130,6 +135,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._updates = self.num_iterations  # of each rollout batch
         self._weights: list[Tensor] = []  # of each update, all ranks' rows
         self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
+        self._covered: Covered | None = None
+        if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
+            share, pad = self._surrogate.share, self._pad_id
+            self._covered = Covered(self.accelerator, share, pad, lambda own: self._log_probs(self._policy(), own))
         self._at_once = rows_of_groups(self._group_size, rows)
         self._passes: DensePasses | PackedPasses
         self._packed: PackedPasses | None = None
@@ -202,6 +211,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             batch["ref_per_token_logps"] = self._reference_log_probs(batch)
         generated = time.perf_counter()
         self._select_tokens(batch, step)
+        if self._covered is not None:
+            self._covered.rollouts(batch)
         if self._correction is not None:
             columns |= self._correct_for_sampler(batch, self._correction)
         self.training_log.add(**columns)
@@ -245,6 +256,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             rule = self._choice.rule
             of_updates = [rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
         values = {"logprob": tokens.logprob}
+        if self._entropy_bonus:
+            values["mean length"] = normaliser("batch_tokens", mask, mask)
         for update, own in enumerate(of_updates):
             counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, counted)
             values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
@@ -316,7 +329,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     @property
     def _penalised(self) -> bool:
         """Whether the loss has a part that does not vanish where A = 0."""
-        return self._kl_coef != 0.0 or self._surrogate.kind == "kl-cov"
+        return self._kl_coef != 0.0 or self._surrogate.kind == "kl-cov" or self._entropy_bonus
 
     def _policy(self) -> torch.nn.Module:
         assert self.model is not None
@@ -344,13 +357,15 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         update = self.state.global_step % self._updates
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
         wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], kl=self._penalised)
-        logps = self._passes.log_probs(model, inputs, wanted)
+        bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
+        found = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
+        logps = found[0] if self._entropy_bonus else found
         # the policy that sampled is the one before the first update
         old = inputs["logprob"] if update else logps.detach()
         if "old_per_token_logps" in inputs:
             old = inputs["old_per_token_logps"]
         logps = torch.where(wanted, logps, old)
-        gain, clipped = surrogate(self._surrogate, logps, old, inputs["advantages"].unsqueeze(1), mask)
+        gain, clipped = surrogate(self._surrogate, logps, old, inputs["advantages"].unsqueeze(1), mask, bound)
         per_token = -gain
         if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
             per_token = per_token * inputs["importance_sampling_ratio"]
@@ -360,6 +375,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             per_token = per_token + self._kl_coef * k3(logps, reference)
             divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
         loss = selected_loss(per_token, weights * wanted, inputs[f"normaliser {update}"])
+        if self._entropy_bonus:  # TRL's, but for its mean: over the tokens of the batch, however it is split
+            loss = loss - coefficient(self) * selected_loss(found[1], mask, inputs["mean length"])
+            self._entropies.append(found[1].detach()[mask])
         self.training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
@@ -374,6 +392,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             mask = self._sample["completion_mask"].bool()
             self.training_log.after_update(tokens, mask, time.perf_counter() - started)
             self._sample = None
+        follow(self, self._entropies)
+        self._entropies = []
         self.training_log.finish_step(gathered_sums(self.accelerator, self.training_log.updates()))
         self._unlogged += 1
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pvariance
 from typing import NamedTuple
 
 import pytest
@@ -174,7 +174,16 @@ def steer(tokens: list[Token]) -> dict[Token, float]:
     return {t: math.exp(-rate * change(t)) for t in tokens}
 
 
+def cw_grpo(tokens: list[Token]) -> dict[Token, float]:
+    mean_p, mean_a = fmean(t.logprob for t in tokens), fmean(t.advantage for t in tokens)
+    c = {t: (t.logprob - mean_p) * (t.advantage - mean_a) for t in tokens}
+    variance = pvariance(c.values())
+    weights = {t: math.exp(-(c[t] ** 2) / (2 * variance)) if variance else 1.0 for t in tokens}
+    return {t: weight * len(tokens) / sum(weights.values()) for t, weight in weights.items()}
+
+
 ORACLES = {
+    "cw-grpo": cw_grpo,
     "gmts-20": gmts,
     "gmts-20-code": gmts_code,
     "psr": by_sign(1, 0),
@@ -258,6 +267,19 @@ def test_steer_weighs_the_largest_change_least():
 def test_a_certain_token_has_a_typical_surprisal():
     batch = batch_of([[0.0, 1.0, 1.0]], [[1.0, 0.99, 0.5]], [1.0], group_size=1)
     assert weights("rsi-s-middle", batch).tolist() == [[True, False, True]]
+
+
+def test_extreme_covariances_count_less_by_hand():
+    # ln p less its mean is 1, -1 and A less its mean 1, -1: c = 1, -1, -1, 1, so sigma = 1 and all weigh alike
+    batch = batch_of([[1.0] * 2] * 2, [[0.5, 0.5 / math.e**2]] * 2, [1.0, -1.0], group_size=2)
+    assert weights("cw-grpo", batch).flatten().tolist() == pytest.approx([1.0] * 4)
+    batch = batch_of([[1.0] * 4], [[math.exp(-4), 1.0, 1.0, 1.0]], [1.0], group_size=1)
+    assert weights("cw-grpo", batch).flatten().tolist() == [1.0] * 4  # one advantage: every c is 0
+    batch = batch_of([[1.0] * 4, [1.0] * 4], [[math.exp(-4), 1.0, 1.0, 1.0]] * 2, [1.0, -1.0], group_size=2)
+    # c = -3, 1, 1, 1 and the reverse: sigma^2 = (9 + 3) / 4 = 3
+    far, near_zero = math.exp(-9 / 6), math.exp(-1 / 6)
+    mean = (far + 3 * near_zero) / 4
+    assert weights("cw-grpo", batch)[0].tolist() == pytest.approx([far / mean, *[near_zero / mean] * 3])
 
 
 @pytest.mark.parametrize("variant", ["stare-o1", "stare-c2"])

@@ -15,7 +15,7 @@ from short_runs import MODEL, LengthPool
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
-from ict_core.config import Surrogate, Training, load_study
+from ict_core.config import EntropyBonus, Surrogate, Training, load_study
 from ict_core.errors import UserError
 from ict_core.problems.mini import decision_tokens, training_problems
 from ict_core.seeding import derive_seed
@@ -71,6 +71,7 @@ class Rule:
     control: str | None = None
     surrogate: Any = None
     advantage: str | None = None
+    entropy_bonus: EntropyBonus | None = None
 
     def parameters(self) -> dict[str, Any]:
         return dict(self.keywords)
@@ -131,14 +132,17 @@ class OfRewards(SeededGRPO):
         return batch
 
 
-def trl_trainer(checkpoint, problems, training, tmp_path, kind=SeededGRPO):
+def trl_trainer(checkpoint, problems, training, tmp_path, kind=SeededGRPO, **arguments):
     """TRL's own, by our recipe and with our reward."""
     torch.manual_seed(0)
+    args = grpo_config(training, 0, tmp_path / "trl")
+    for name, value in arguments.items():
+        setattr(args, name, value)
     return kind(
         model=AutoModelForCausalLM.from_pretrained(checkpoint, dtype="float32"),
         processing_class=AutoTokenizer.from_pretrained(checkpoint),
         reward_funcs=[verifier_reward(LengthPool())],
-        args=grpo_config(training, 0, tmp_path / "trl"),
+        args=args,
         train_dataset=Dataset.from_pandas(problems[["prompt", "answer", "answer_type"]], preserve_index=False),
     )
 
@@ -353,6 +357,36 @@ def test_two_updates_of_a_batch_are_trls_two_iterations(tiny_checkpoint, problem
     assert log.tokens()["step"].unique().tolist() == [0, 2] and log.tokens()["logprob_after"].notna().all()
 
 
+@pytest.mark.parametrize("passes", ["packed", "dense"])
+@pytest.mark.parametrize(
+    "stated", [{"coefficient": 0.3}, {"coefficient": 0.3, "target": 9.0, "delta": 0.2}], ids=["fixed", "adaptive"]
+)
+def test_an_entropy_bonus_is_trls(tiny_checkpoint, problems, passes, stated, tmp_path):
+    bonus, training = EntropyBonus.model_validate(stated), recipe(passes=passes, kl_coef=0.05)
+    method = replace(GRPO, entropy_bonus=bonus)
+    ours, log = run(tiny_checkpoint, problems, training, method, tmp_path)
+    trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path, **bonus.arguments())
+    sample_lean(trl.model)
+    trl.train()
+    plain, _ = run(tiny_checkpoint, problems, training, GRPO, tmp_path / "plain")
+    for name, weight in trl.model.state_dict().items():
+        torch.testing.assert_close(ours[name], weight, atol=5e-6, rtol=0)
+    assert max((ours[name] - plain[name]).abs().max() for name in ours) > 1e-4
+    _, split = run(tiny_checkpoint, problems, training.changed(micro_batch_sequences=4), method, tmp_path / "split")
+    assert split.steps()["grad_norm"].tolist() == pytest.approx(log.steps()["grad_norm"].tolist(), rel=1e-3)
+
+
+def test_an_adaptive_bonus_goes_on_where_its_training_was_stopped(tiny_checkpoint, problems, tmp_path):
+    bonus = EntropyBonus(coefficient=0.3, target=9.0, delta=0.2)
+    method, training = replace(GRPO, entropy_bonus=bonus), recipe(checkpoint_every=2, steps=4)
+    whole, _ = run(tiny_checkpoint, problems, training, method, tmp_path / "whole")
+    run(tiny_checkpoint, problems, training, method, tmp_path, stop_after=2)
+    training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, method, 0)
+    trainer, _ = build_trainer(training_run, LengthPool(), tmp_path / "again")
+    trainer.train(resume_from_checkpoint=str(tmp_path / "scratch/checkpoint-2"))
+    assert_equal_weights(trainer.model.state_dict(), whole)
+
+
 def test_lopti_trains_improbable_tokens_and_then_the_others(tiny_checkpoint, problems, tmp_path):
     training = recipe(steps=2, updates_per_rollout=2)
     rule = Rule("lopti", "response", keywords=(("eta", 0.003),))
@@ -381,6 +415,24 @@ def test_a_penalty_where_no_answer_is_better_is_the_same_by_both_passes(tiny_che
     for name, weight in made[0].items():
         # Adam makes much of the rounding of a gradient that is nearly zero
         torch.testing.assert_close(weight, made[1][name], atol=5e-6, rtol=0)
+
+
+@pytest.mark.parametrize("passes", ["packed", "dense"])
+def test_kl_cov_over_the_batch_chooses_the_same_tokens_in_any_micro_batches(
+    tiny_checkpoint, problems, passes, tmp_path
+):
+    def steps(rows: int, **scope: str) -> pd.DataFrame:
+        stated = {"kind": "kl-cov", "share": 1e-4, "coefficient": 50.0, **scope}  # one token of those it looks at
+        rule = Rule("grpo", "response", surrogate=TypeAdapter(Surrogate).validate_python(stated))
+        training = recipe(steps=2, updates_per_rollout=2, passes=passes, micro_batch_sequences=rows)
+        return run(tiny_checkpoint, problems, training, rule, tmp_path / f"{rows} {scope}")[1].steps()
+
+    whole, split, apart, together = steps(16, scope="batch"), steps(4, scope="batch"), steps(4), steps(16)
+    chosen = [(log["clip_share"] * whole["tokens"][0]).tolist() for log in (whole, split, apart)]
+    assert chosen == [pytest.approx([1, 1]), pytest.approx([1, 1]), pytest.approx([4, 4])]
+    for other in (split, together):
+        assert whole["grad_norm"].tolist() == pytest.approx(other["grad_norm"].tolist(), rel=1e-3)
+    assert apart["grad_norm"][1] != pytest.approx(whole["grad_norm"][1], rel=1e-3)
 
 
 def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):

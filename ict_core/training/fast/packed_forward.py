@@ -68,7 +68,8 @@ def add_packed_forward(model: Any, temperature: float) -> None:
     """Teach a causal model ``model(packed=...)``; without ``packed`` its forward pass is what it was.
 
     ``model(packed=layout)`` returns the final hidden states, (N, D); ``model(packed=layout, state=..., token=...)`` the
-    log-probabilities of tokens (M,) predicted by states (M,), at the temperature. Both go through the model's own
+    log-probabilities of tokens (M,) predicted by states (M,), at the temperature, and with ``entropy=True`` their
+    entropies. Both go through the model's own
     ``forward``, so that wrappers which gather sharded weights or reduce gradients see them. What the two give for
     some tokens is compared once, here.
 
@@ -146,7 +147,14 @@ def _teach(model: Any, temperature: float) -> None:
     dense = model.forward
 
     @functools.wraps(dense)
-    def forward(*args: Any, packed: Packed | None = None, state: Any = None, token: Any = None, **kwargs: Any) -> Any:
+    def forward(
+        *args: Any,
+        packed: Packed | None = None,
+        state: Any = None,
+        token: Any = None,
+        entropy: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         if packed is None:
             return dense(*args, **kwargs)
         embeddings = model.get_input_embeddings()
@@ -164,23 +172,31 @@ def _teach(model: Any, temperature: float) -> None:
             attention_mask=mask,
             use_cache=False,
         ).last_hidden_state.squeeze(0)
-        return states if state is None else token_log_probs(model, packed, states[state], token, temperature)
+        return states if state is None else token_log_probs(model, packed, states[state], token, temperature, entropy)
 
     model.forward = forward
 
 
-def token_log_probs(model: Any, packed: Packed, states: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held."""
+def token_log_probs(
+    model: Any, packed: Packed, states: Tensor, tokens: Tensor, temperature: float, entropy: bool = False
+) -> Tensor:
+    """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held.
+
+    With ``entropy`` Shannon's of each state, nats, too: (2, M).
+    """
     weight, scale, softcap = lm_head(model)
-    arguments = (states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, softcap, scale, ())
+    outputs = ("entropy",) if entropy else ()
+    arguments = (states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, softcap, scale, outputs)
     if _tied(model):
-        return _TiedHead.apply(*arguments, packed.head_gradient)[0]
-    return _head(states).apply(*arguments)[0]
+        found = _TiedHead.apply(*arguments, packed.head_gradient)
+    else:
+        found = _head(states, outputs).apply(*arguments)
+    return torch.stack(found[:2]) if entropy else found[0]
 
 
-def _head(states: Tensor) -> Any:
-    """The function that gives log-probabilities of tokens by the head."""
-    return LogProbs if fits(states) else ChunkedLogProbFunction
+def _head(states: Tensor, outputs: tuple[str, ...]) -> Any:
+    """The function that gives log-probabilities of tokens by the head, and what else is asked for."""
+    return LogProbs if fits(states) and not outputs else ChunkedLogProbFunction
 
 
 def _tied(model: Any) -> bool:
@@ -198,7 +214,7 @@ class _TiedHead(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Any:
-        ctx.left, ctx.head = arguments[-1], _head(arguments[0])
+        ctx.left, ctx.head = arguments[-1], _head(arguments[0], arguments[-2])
         return ctx.head.forward(ctx, *arguments[:-1])
 
     @staticmethod

@@ -58,7 +58,7 @@ class PackedPasses:
             rows = kept.any(1) if kl else kept.any(1) & (advantages != 0)
         return (kept if self.levers.sparse else mask) & rows[:, None]
 
-    def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor) -> Tensor:
+    def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
         """See :class:`ict_core.training._passes.DensePasses`; zero where not wanted."""
         if not wanted.any():
             wanted = wanted.clone()
@@ -69,14 +69,15 @@ class PackedPasses:
             (states, layout), self._held = self._held, None
             with self.accelerator.autocast():
                 plain = self.accelerator.unwrap_model(model)
-                logps = token_log_probs(plain, layout, states[layout.where[at]], tokens, self.temperature)
+                logps = token_log_probs(plain, layout, states[layout.where[at]], tokens, self.temperature, entropy)
         else:
             whole = batch["completion_mask"].bool() & wanted.any(1, keepdim=True)
             read = wanted if self.levers.cut or not whole.any() else whole
             layout = self._layout(batch, read, None)
             with self.accelerator.autocast():
-                logps = model(packed=layout, state=layout.where[at], token=tokens)
-        return torch.zeros(wanted.shape, dtype=logps.dtype, device=logps.device).index_put(at, logps)
+                logps = model(packed=layout, state=layout.where[at], token=tokens, entropy=entropy)
+        zeros = torch.zeros(wanted.shape, dtype=logps.dtype, device=logps.device)
+        return torch.stack([zeros.index_put(at, own) for own in logps]) if entropy else zeros.index_put(at, logps)
 
     def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
         prompt_ids, prompt_mask = batch["prompt_ids"], batch["prompt_mask"]

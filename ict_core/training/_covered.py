@@ -1,0 +1,42 @@
+"""KL-Cov over the whole batch: its tokens are chosen once an update, whatever the micro-batches (verl #7829, #7830)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from ict_core.training._objective import highest_covariance
+from ict_core.training._passes import Batch
+from ict_core.training._ranks import own_rows, whole_batch
+
+
+@dataclass
+class Covered:
+    """The tokens of a rollout batch with the largest covariance of ln p and A, over all ranks."""
+
+    accelerator: Accelerator
+    share: float  # of the response tokens, at least one
+    pad_id: int
+    log_probs: Callable[[Batch], Tensor]  # of the response tokens, (B, T), by the policy as it is
+
+    def rollouts(self, batch: Batch) -> None:
+        """Take up this rank's part of a rollout batch, and number its rows."""
+        batch["row"] = torch.arange(len(batch["advantages"]), device=batch["advantages"].device)
+        self._own, self._update = dict(batch), -1
+
+    def chosen(self, rows: Tensor, update: int) -> Tensor:
+        """(n, T) bool, of n rows; chosen anew before each update, by the policy then.
+
+        Before the first that is the one that sampled; from the second on it takes a pass without a gradient.
+        """
+        if update != self._update:
+            own, mask = self._own, self._own["completion_mask"]
+            logps = self.log_probs(own) if update else own["logprob"]
+            logps = self.accelerator.gather(self.accelerator.pad_across_processes(logps, 1))
+            whole = whole_batch(self.accelerator, own, self.pad_id)
+            advantages, tokens = whole["advantages"].unsqueeze(1), whole["completion_mask"].bool()
+            bound = highest_covariance(logps, advantages, tokens, self.share)
+            self._bound, self._update = own_rows(self.accelerator, bound, mask), update
+        return self._bound[rows]
