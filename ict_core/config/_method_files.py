@@ -57,8 +57,8 @@ def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ())
 
 
 def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: tuple[Path, ...]) -> Any:
-    """All keys of a variant that states `of` and one other; None where a problem was noted."""
-    of, own = content["of"], [key for key in content if key != "of"]
+    """All keys of a variant that states `of`, one other and perhaps its source; None where a problem was noted."""
+    of, own = content["of"], [key for key in content if key not in ("of", "source")]
     base = _beside(file).get(str(of))
     if len(own) != 1:
         mistakes.refuse(file, "of", of, f"with one other key, by which it differs; here are {', '.join(own) or 'none'}")
@@ -72,7 +72,8 @@ def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: t
         allowed = f"at most {_MOST} steps to a file without `of`, and {base.stem!r} is one more"
         mistakes.refuse(variants[0], "of", variants[1].stem, allowed)
     elif varied := read_method(base, mistakes, (*variants, file)):
-        return varied.settings() | {own[0]: content[own[0]], "ablation": {"of": of, "factor": own[0]}}
+        stated = {own[0]: content[own[0]], "source": content.get("source", varied.source)}
+        return varied.settings() | stated | {"ablation": {"of": of, "factor": own[0]}}
     return None
 
 

@@ -192,6 +192,9 @@ class EntropyBonus(Section):
         return {**fixed, **adaptive, "use_adaptive_entropy": True}
 
 
+Source = Literal["code", "paper", "summary", "ours"]
+"""What a rule was written from: code that was read, its paper, what others say of either, or nothing published."""
+
 Control = Literal[
     "permuted-sequence", "permuted-group", "permuted-batch",
     "permuted-group-same-sign", "permuted-batch-same-sign", "mean-one",
@@ -228,6 +231,7 @@ class Method(Section):
     """What every variant states, whatever its selector."""
 
     selector: str  # narrowed to a literal by each section of a selector
+    source: Source | None = Field(default=None, exclude=True)  # of the rule, which nothing but a bench's table shows
     warmup_steps: ClassVar[int | None]  # optimiser steps that train every token before the mask is on
     ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, if it is no parameter
     two_updates: ClassVar[bool] = False  # whether the rule is about a second update on the same rollouts

@@ -389,7 +389,14 @@ class Study:
             "tuning": self.tuning and self.tuning.dump(),
             **({"rates_of": self.rates_of.stated()} if self.rates_of else {}),
             "shown": self.shared_methods(),
+            **self._sources(),
         }
+
+    def _sources(self) -> dict[str, Any]:
+        """Of a bench of published rules, those with a control, what each variant was written from; else nothing."""
+        controlled = {m.source for m in self.methods.values() if m.control}
+        stated = {variant: method.source for variant, method in self.methods.items() if method.source}
+        return {"sources": stated} if controlled - {None, "ours"} else {}
 
 
 def trials(model: str, variant: str, tried: Iterable[Trial]) -> list[Cell]:

@@ -23,6 +23,7 @@ def run(stored: StoredFolder, results: Results, paper: Given) -> None:
         recipe_rate=s.recipe_rate,
         kept=s.kept,
         averaged=study.averaged,
+        sources=s.whole.get("sources"),
     )
     frames = {name: study.frame(name) for name in INPUTS}
     build_tables(frames, settings, study.note, StudyFiles(results).tables, study.mixed)

@@ -104,6 +104,7 @@ class TableSettings:
     recipe_rate: float  # the learning rate of the recipe
     kept: Mapping[str, float]  # variant -> the percent of the tokens that it keeps by its own parameter, if it has one
     averaged: Sequence[str] | None = None  # the benchmarks that the average is over; None: all
+    sources: Mapping[str, str] | None = None  # what each rule was written from; None: the study does not say
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:

@@ -27,7 +27,11 @@ TABLE = TableDeclaration(
 BASELINE, RANDOM, SIGN, MEAN = "baseline", "random", "same sign", "mean one"
 _KEY = ["model", "variant"]
 _OWN_ADVANTAGE = "method.advantage"
-_NOT_OF_THE_WEIGHTS = ("entropy_bonus", "normaliser", "surrogate")  # factors: a variant by one keeps the tokens of what it varies
+_NOT_OF_THE_WEIGHTS = (
+    "entropy_bonus",
+    "normaliser",
+    "surrogate",
+)  # factors: a variant by one keeps the tokens of what it varies
 _COLUMNS = [
     *_KEY,
     *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "p_equivalence_adjusted", "verdict"),
@@ -130,6 +134,11 @@ def bench_table(
     orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, MEAN]}
     numbers = in_order(numbers, model=list(frames["levels"]["model"]), **orders)[_COLUMNS]
     caption = f"{_caption(numbers, baseline, settings)}{_detectable(contrasts, pairs, settings)}"
+    if settings.sources is not None:
+        numbers = numbers.assign(source=[settings.sources.get(rule, NONE) for rule in numbers["variant"]])
+        caption += (
+            " Source: what the rule was written from, code, its paper, a summary of either, or nothing published."
+        )
     return Table("bench", numbers, _shown(numbers, baseline), caption, keys=1)
 
 
@@ -174,8 +183,9 @@ def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
             + [found.get(key, NONE) for key in heads]
             + [ranks, percent(first["effective_share"]), percent(first["positive_share"])]
             + [number(100 * first["h1_change"], 0, signed=True)]
+            + [first[column] for column in numbers.columns if column == "source"]
         )
-    last = ["rank", "effective share", "A > 0", "ΔH1 (%)"]
+    last = ["rank", "effective share", "A > 0", "ΔH1 (%)", *(["source"] if "source" in numbers else [])]
     return pd.DataFrame(rows, columns=["model", "rule", "own rate", BENCH_METRIC, OVER_BASE, *heads.values(), *last])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.config import Cell, Tuning, compare, load_method, load_study
+from ict_core.config import Cell, Tuning, compare, load_method, load_methods, load_study
 from ict_core.config._selectors import TopScore
 from ict_core.errors import UserError
 from ict_core.store import StudyFiles
@@ -49,6 +49,18 @@ def test_every_file_of_the_project_is_used_and_names_its_origin():
     for path in (PROJECT / "methods").glob("*.yaml"):
         comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
         assert any("arXiv:" in line for line in comments)
+
+
+def test_every_rule_of_the_project_says_what_it_was_written_from():
+    methods = load_methods(PROJECT / "methods")
+    assert [name for name, method in methods.items() if method.source is None] == []
+    assert (methods["gmts-20"].source, methods["gmts-20-code"].source) == ("paper", "code")
+    # as what they vary, but where a file says otherwise
+    assert (methods["kl-cov"].source, methods["cispo"].source) == ("code", "summary")
+    assert "source" not in methods["cispo"].dump() and "source" not in methods["cispo"].settings()
+    of_bench, other = (load_study(PROJECT / f"studies/{name}.yaml") for name in ("rules-more", "mini"))
+    assert of_bench.stage_config("evidence")["sources"]["cw-grpo"] == "summary"
+    assert "sources" not in other.stage_config("evidence")
 
 
 def test_the_paper_study_is_the_whole_grid():

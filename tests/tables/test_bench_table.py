@@ -1,5 +1,7 @@
 """The table of a bench of rules."""
 
+from dataclasses import replace
+
 import pandas as pd
 import table_frames as made
 from statsmodels.stats.power import TTestPower
@@ -79,6 +81,16 @@ def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
     ]
     assert "Rank of 3" in table.caption and "±2.0 points" in table.caption
     assert "tests would find" not in table.caption  # no spread is known
+
+
+def test_a_study_that_states_them_has_a_column_of_the_rules_sources():
+    settings = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARMS)
+    stated = replace(settings, sources={"grpo": "code", "stare": "code"})
+    table = bench_table(**FRAMES, settings=stated)
+    assert table.shown["source"].tolist() == ["—", "code"]
+    plain = bench_table(**FRAMES, settings=settings)
+    assert table.numbers["source"].isin(["—", "code"]).all() and "source" not in plain.numbers
+    pd.testing.assert_frame_equal(table.shown.drop(columns="source"), plain.shown)
 
 
 def test_the_smallest_gain_that_would_be_found_stands_in_the_caption():

@@ -28,7 +28,7 @@ def test_a_manifest_gives_back_every_variants_training(name, tmp_path):
         study = study.with_rate(cell, 1e-4) if study.is_tuned(cell) else study
         found = inspected(write_cell(folder, study.resolve(cell)))
         assert found.name == f"{name}/mini-s/{variant}/seed-1"
-        assert found.rules == {variant: method.model_copy(update={"ablation": None})}
+        assert found.rules == {variant: method.model_copy(update={"ablation": None, "source": None})}
         recipe = study.training_of("mini-s", variant).model_copy(update={"checkpoint_every": None})  # changes nothing
         assert found.training == recipe
         assert (found.grading, found.known_forks, found.template) == (study.grading.dump(), True, None)
