@@ -48,6 +48,7 @@ from ._manifests import write_json as write_json
 from ._manifests import write_manifest as write_manifest
 from ._token_scores import GROUP_SCORES as GROUP_SCORES
 from ._token_scores import POLICY_STATISTICS as POLICY_STATISTICS
+from ._token_scores import READING_REFERENCES as READING_REFERENCES
 from ._token_scores import STATISTICS as STATISTICS
 from ._token_scores import UNSAMPLED_SCORES as UNSAMPLED_SCORES
 from ._token_scores import score_name as score_name

@@ -185,9 +185,9 @@ class StudyFiles:
         """The files of the study of the untrained models' tokens; what stands for a seed in its frames is a prompt."""
         return StudyFiles(self.results / "token_study")
 
-    def rollouts(self, model: str) -> Path:
-        """``records.ROLLOUTS`` of a base model, for the study of its tokens."""
-        return self.results / cell_folder(model, BASE_VARIANT, 0) / "rollouts.parquet"
+    def rollouts(self, model: str, variant: str = BASE_VARIANT, seed: int | str = 0) -> Path:
+        """``records.ROLLOUTS`` of a base model, or of a trained one, for the study of its tokens."""
+        return self.results / cell_folder(model, variant, seed) / "rollouts.parquet"
 
     def rollout_tokens(self, model: str) -> Path:
         """``records.TOKENS`` of these rollouts."""
@@ -196,6 +196,18 @@ class StudyFiles:
     def rollout_gradients(self, model: str) -> Path:
         """``records.GRADIENT_SHARES`` of some of their prompts."""
         return self.rollouts(model).with_name("rollout_gradients.parquet")
+
+    def readings(self, model: str, variant: str, seed: int | str) -> Path:
+        """``records.READINGS`` of the distributions at the tokens of these."""
+        return self.rollouts(model, variant, seed).with_name("readings.parquet")
+
+    @property
+    def reading_pages(self) -> list[Path]:
+        """What shows the readings of all of them: `records.STUDY_READINGS`, a manifest, a table and a figure."""
+        files = StudyFiles(self.results / "readings")
+        table = [files.table("readings", kind) for kind in TABLE_KINDS]
+        figure = [files.figure("readings", kind) for kind in FIGURE_KINDS]
+        return [files.results / "readings.parquet", files.manifest, *table, *figure]
 
     @property
     def token_pages(self) -> list[Path]:

@@ -40,6 +40,18 @@ UNSAMPLED_SCORES = {
 have ended add zeros, or the uniform distribution (``tokens._distributions.whole_group_mean``).
 """
 
+READING_REFERENCES = (
+    *("position", "zeros", "padded", "sequence", "group"),
+    *("pairwise", "previous", "top", "unigram", "uniform"),
+)
+"""What P_avg may be at a token of a group of G rollouts (`shadow._readings`).
+
+``position``, ``sequence``, ``group``: as above. ``zeros``, ``padded``: the sum over the live rollouts divided by G, an
+ended one being zero or uniform. ``pairwise``: none, the score is the mean over the other live rollouts; their mean
+stands for it. ``previous``: the rollout's own distribution one token before; at its first token the same one.
+``top``: as position, of distributions cut to their likeliest tokens. ``unigram``: the frequencies of all tokens drawn.
+"""
+
 POLICY_STATISTICS = ("logprob", "h1", "h2")
 """Of the token's distribution alone: ln p of the sampled token, Shannon entropy, second-order Renyi entropy; nats."""
 

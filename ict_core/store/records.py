@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from ict_core.errors import Damaged, UserError
 from ict_core.store._files import appearing
-from ict_core.store._token_scores import POLICY_STATISTICS, STATISTICS
+from ict_core.store._token_scores import POLICY_STATISTICS, READING_REFERENCES, STATISTICS
 
 STATUSES_GRADED = ("correct", "wrong", "no_answer")
 STATUSES_UNGRADED = ("timeout", "memory", "error")
@@ -108,6 +108,25 @@ SOLUTIONS = _texts("problem prompt completion")
 
 ROLLOUTS = _PROBLEM | _whole("sample") | _texts("ids status")
 """Answers of an untrained model to be read token by token; ``status``: one of :data:`STATUSES`."""
+
+READING_TOKENS = (
+    _whole("group rollout position")
+    | _floats("temperature p purity h1")
+    | _floats(" ".join(f"score_{r} reference_p_{r} reference_purity_{r}" for r in READING_REFERENCES))
+)
+"""A token under every reference (`shadow.token_readings`): u, P_avg(a) of the token drawn, and sum P_avg^2."""
+
+READINGS = (
+    _texts("set reference scope quantity cut")
+    | _floats("temperature kept_share median_h1")
+    | _whole("tokens prompts elbow_prompts")
+    | _floats(" ".join(f"{f} {f}_low {f}_high" for f in ("probability", "high_share", "elbow")))
+    | _flags("probability_fits high_share_fits elbow_fits meets")
+)
+"""A row a reading of the paper (`shadow.crossing`): its figures of the kept tokens, and which lie in their ranges.
+``set``: of the prompts. ``elbow_prompts``: those that have an elbow."""
+
+STUDY_READINGS = _texts("model variant") | READINGS
 
 GRADIENT_SHARES = _PROBLEM | GRADIENTS
 TOKEN_TEXTS = _texts("model rule kind text") | _whole("tokens prompts") | _floats("share low high lift")
