@@ -167,6 +167,12 @@ class Study:
         """The base model of the lowest number: what is asked of a model's untrained state is asked of it."""
         return next(base for base in self.all_bases() if base.model == model)
 
+    def cells_read(self) -> list[Cell]:
+        """Whose tokens `snakemake readings` reads: each model untrained (seed 0), and as `token_study.trained` says."""
+        asked = self.token_study.trained or ()
+        first = {cell[:2]: cell for cell in reversed(self.cells()) if cell.variant in asked}
+        return [*(Cell(model, BASE_VARIANT, 0) for model in self.models), *reversed(first.values())]
+
     def all_bases(self) -> list[Cell]:
         """The untrained models that any training begins with."""
         return self.base_cells([*self.trained_cells(), *self.later_cells()])

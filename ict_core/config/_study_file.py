@@ -109,6 +109,11 @@ class TokenStudy(Section):
         default=False,
         description="read the prompts with right and wrong answers alone; on others no token has an advantage",
     )
+    trained: tuple[Name, ...] | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="variants whose model of the first seed `snakemake readings` reads too (absent: of none)",
+    )
 
 
 class Block(Section):
@@ -180,9 +185,10 @@ class StudyFile(Section):
         if validity and validity.baseline not in variants:
             hint = one_of(variants)
             yield Fault("evidence.validity.baseline", f"{validity.baseline!r} is not in the grid; {hint}")
-        for index, variant in enumerate(self.shown or ()):
-            if variant not in variants:
-                yield Fault(f"shown[{index}]", f"{variant!r} is not in the grid; {one_of(variants)}")
+        for key, named in (("shown", self.shown or ()), ("token_study.trained", self.token_study.trained or ())):
+            for index, variant in enumerate(named):
+                if variant not in variants:
+                    yield Fault(f"{key}[{index}]", f"{variant!r} is not in the grid; {one_of(variants)}")
 
     def names(self) -> Iterator[tuple[str, str, str]]:
         """Every other file that it names: its folder in `configs`, the key that names it, the name."""

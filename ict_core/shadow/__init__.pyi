@@ -13,9 +13,7 @@ from ._policy import prompts_of as prompts_of
 from ._policy import with_advantage as with_advantage
 from ._prompts import Prompts as Prompts
 from ._readings import FIGURES as FIGURES
-from ._readings import QUANTITIES as QUANTITIES
 from ._readings import TEMPERATURES as TEMPERATURES
-from ._readings import Ranges as Ranges
 from ._readings import crossing as crossing
 from ._readings import token_readings as token_readings
 from ._score import score_study as score_study

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from ict_core.config import Study
 from ict_core.errors import UserError
-from ict_core.models import read_model, read_tokenizer
+from ict_core.models import lm_head, read_model, read_tokenizer
 from ict_core.problems import templated
 from ict_core.process import Progress
 from ict_core.shadow._checkpoint import group_advantages
 from ict_core.shadow._gradients import gradient_shares
-from ict_core.shadow._rollouts import Rollouts, read_groups, token_rows
+from ict_core.shadow._rollouts import Rollouts, predicting_states, read_groups, token_rows
 from ict_core.store import records, remove
 from ict_core.training import add_packed_forward
 
@@ -47,6 +47,11 @@ class Policy:
         if reading.packed:
             add_packed_forward(self.model, reading.temperature)
 
+    @property
+    def vocabulary(self) -> int:
+        """V, of its distributions."""
+        return len(lm_head(self.model).weight)
+
     def rollouts(self, prompt: str, ids: Sequence[Sequence[int]]) -> Rollouts:
         """Those of one prompt, which stands in its template already, from the tokens that were sampled."""
         return Rollouts.of(self.tokenizer, [prompt] * len(ids), [torch.tensor(some) for some in ids])
@@ -56,6 +61,13 @@ class Policy:
         """`records.TOKENS` of one prompt's rollouts, every score among them."""
         read = read_groups(self.model, rollouts, len(rewards), self.reading.temperature, self.reading.packed)
         return token_rows(rollouts, read.statistics, rewards, advantages)
+
+    @torch.no_grad()
+    def logits(self, rollouts: Rollouts) -> Tensor:
+        """(B, T, V) at every response token, float32 on the CPU, all held at once; outside the response any."""
+        states, where = predicting_states(self.model, rollouts, self.reading.packed)
+        logits: Tensor = lm_head(self.model).logits(states).float().cpu()
+        return logits[where.clamp(min=0).cpu()]
 
     def gradients(self, rollouts: Rollouts, advantages: Tensor, weights: Sequence[Tensor]) -> list[tuple[float, float]]:
         """:func:`gradient_shares` of rules' weights, (B, T) each."""

@@ -16,18 +16,14 @@ from ict_core.tokens import SMALLEST_DIVERGENCE, jensen_shannon, leave_one_out_m
 
 KEPT = Fraction(1, 10)
 TEMPERATURES = (0.6, 1.0)  # at which the policy may be read
-TOP = 20  # tokens of a restricted distribution, as many as vLLM gives by default
+TOP = 20  # tokens of a restricted distribution, the most that vLLM gives unless it is told otherwise
 QUANTITIES = {"p(a)": "p", "P_avg(a)": "reference_p", "beta": "purity", "beta of P_avg": "reference_purity"}
 """What may be the printed probability of a token a, and its column in `records.READING_TOKENS`."""
 CUTS = ("median", "mean", "80 % quantile", "median of the kept")
 """Of H1, of all tokens unless it says otherwise; by the last half of the kept tokens are high by construction."""
 SCOPES = {"sequence": ["group", "rollout"], "group": ["group"], "batch": []}
 """Among whose tokens a score is high: the columns that they have in common."""
-FIGURES = {
-    "probability": "probability_of_kept",
-    "high_share": "high_entropy_share_of_kept",
-    "elbow": "elbow",
-}
+FIGURES = {"probability": "probability_of_kept", "high_share": "high_entropy_share_of_kept", "elbow": "elbow"}
 """The three figures, and the ledger's names of them."""
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -47,7 +43,7 @@ def token_readings(probs: Tensor, ids: Tensor, mask: Tensor, unigram: Tensor) ->
     probs = probs * mask.unsqueeze(-1)
     over_time = probs.sum(1) / mask.sum(1, keepdim=True)
     whole = probs.sum((0, 1)) / mask.sum()
-    frames = []
+    parts = []
     for position in range(int(mask.sum(1).max())):
         rollouts = mask[:, position].nonzero().squeeze(-1)
         p, drawn = probs[rollouts, position], ids[rollouts, position, None]
@@ -58,9 +54,10 @@ def token_readings(probs: Tensor, ids: Tensor, mask: Tensor, unigram: Tensor) ->
             own[f"score_{name}"] = score.masked_fill(score < SMALLEST_DIVERGENCE, 0.0)
             own[f"reference_p_{name}"] = q.gather(1, drawn).squeeze(1)
             own[f"reference_purity_{name}"] = q.square().sum(1)
-        columns = {name: values.double().numpy() for name, values in own.items()}
-        frames.append(pd.DataFrame({"rollout": rollouts.numpy(), "position": position, **columns}))
-    return pd.concat(frames).sort_values(["rollout", "position"], ignore_index=True)
+        own |= {"rollout": rollouts, "position": torch.full_like(rollouts, position)}
+        parts.append(torch.stack([values.double() for values in own.values()], 1))
+    frame = pd.DataFrame(torch.cat(parts).numpy(), columns=list(own)).astype({"rollout": int, "position": int})
+    return frame.sort_values(["rollout", "position"], ignore_index=True)
 
 
 def _references(p: Tensor, size: int, means: Mapping[str, Tensor]) -> Iterator[tuple[str, tuple[Tensor, Tensor]]]:

@@ -7,6 +7,7 @@ from ._layout import p_value as p_value
 from ._layout import percent as percent
 from ._layout import percent_interval as percent_interval
 from ._layout import value_text as value_text
+from ._readings import readings_table as readings_table
 from ._registry import INPUTS as INPUTS
 from ._registry import TABLES as TABLES
 from ._registry import Origin as Origin

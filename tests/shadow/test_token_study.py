@@ -196,6 +196,58 @@ def test_the_page_shows_every_rule_and_stands_alone(made):
     assert all(path.stat().st_size > 0 for path in files.token_pages)
 
 
+CLAIMS = ROOT / "configs" / "claims.yaml"
+
+
+def test_every_reading_is_of_the_distributions_at_the_tokens_that_were_sampled(made):
+    given = ("checkpoint", "problems", "rollouts")
+    made.run("readings", *given, model=MODEL, claims=CLAIMS, out=made.files.readings(MODEL, "base", 0))
+    cells = records.read_frame(made.files.readings(MODEL, "base", 0), records.READINGS)
+    assert cells["set"].value_counts().to_dict() == {"first": 960, "second": 960} and (cells["prompts"] == 7).all()
+    tokens = records.read_frame(made.paths["tokens"], records.TOKENS)
+    paper = cells.query("reference == 'position' and scope == 'sequence' and temperature == 1 and cut == 'median'")
+    for number, name in enumerate(("first", "second")):
+        own = tokens[tokens["group"] % 2 == number]
+        kept = pd.concat(
+            rollout.sort_values("js", ascending=False, kind="stable").head(-(-len(rollout) // 10))
+            for _, rollout in own.groupby(["group", "rollout"])
+        )
+        values = paper[paper["set"] == name].set_index("quantity")["probability"]
+        wanted = {"p(a)": np.exp(kept["logprob"]), "beta": np.exp(-kept["h2"])}
+        for quantity, of_kept in wanted.items():
+            assert values[quantity] == pytest.approx(of_kept.groupby(kept["group"]).mean().mean(), abs=1e-3)
+        above = np.heaviside(kept["h1"] - own["h1"].median(), 0.5).groupby(kept["group"]).mean().mean()
+        assert paper.loc[paper["set"] == name, "high_share"].tolist() == pytest.approx([above] * 4, abs=0.02)
+    assert not made.paths["rollouts"].with_name("readings.parquet.parts").exists()
+    made.run("readings-pages", results=made.results, claims=CLAIMS)
+    assert all(path.stat().st_size > 0 for path in made.files.reading_pages)
+    whole = records.read_frame(made.files.reading_pages[0], records.STUDY_READINGS)
+    pd.testing.assert_frame_equal(whole[list(cells)], cells)
+
+
+def test_readings_without_a_range_a_second_prompt_or_such_a_variant_are_refused(made, capsys, tmp_path):
+    def refused(study: Path, rollouts: Path = made.paths["rollouts"], claims: Path = CLAIMS) -> str:
+        given = {"study": study, "model": MODEL, "rollouts": rollouts, "claims": claims, "out": tmp_path / "x"}
+        given |= {name: made.paths[name] for name in ("checkpoint", "problems")}
+        assert main(["readings", *(f"--{name}={value}" for name, value in given.items())]) == 2
+        return capsys.readouterr().err
+
+    def changed(name: str, key: str) -> Path:
+        text = made.study.read_text().replace("study: smoke", f"study: {name}")
+        study = made.study.with_name(f"{name}.yaml")
+        study.write_text(text.replace("gradient_prompts: 3", f"gradient_prompts: 3, {key}"))
+        return study
+
+    lacking = tmp_path / "claims.yaml"
+    lacking.write_text(CLAIMS.read_text().replace("quantity: elbow,", "quantity: h1_change,"))
+    assert "`within` of elbow" in refused(made.study, claims=lacking)
+    assert "token_study.trained[0]: 'stapo' is not in the grid" in refused(changed("other-variant", "trained: [stapo]"))
+    frame, one = records.read_frame(made.paths["rollouts"], records.ROLLOUTS), tmp_path / "one.parquet"
+    right = (frame["problem"] == frame["problem"].iloc[0]) & (frame["sample"] == 0)
+    records.write_frame(frame.assign(status=right.map({True: "correct", False: "wrong"})), one, records.ROLLOUTS)
+    assert "1 prompt to read" in refused(changed("one", "with_advantage: true"), rollouts=one)
+
+
 def test_groups_of_different_sizes_are_refused(made, capsys, tmp_path):
     text = made.study.read_text().replace("  samples: 4\n", "  samples: 4\n  samples_of: {mini-word: 5}\n")
     other = made.study.with_name("other.yaml")

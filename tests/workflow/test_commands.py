@@ -84,6 +84,10 @@ PLANNED = {  # where nothing has run
     f"snakemake --cores all token_study {TOKENS}": TOKEN_STUDY,
     "snakemake --cores all token_study --configfile configs/studies/smollm2-rules.yaml": TOKEN_STUDY
     + Counter(fetch_model=-1, fetch_model_to_start=1, solutions=1, supervised_start=1),
+    "snakemake --cores all readings --configfile configs/studies/readings.yaml": Counter(data=1, pretrain=2, train=4)
+    + Counter(rollouts=6, readings_of_model=6, readings=1),
+    "snakemake --cores all readings --configfile configs/studies/smollm2-readings.yaml": Counter(data=1, rollouts=1)
+    + Counter(fetch_model_to_start=1, solutions=1, supervised_start=1, readings_of_model=1, readings=1),
     "snakemake --cores all --configfile configs/studies/smollm2.yaml": EVIDENCE
     + Counter(data=1, solutions=1, fetch_model_to_start=1, supervised_start=1, within_reach=1)
     + Counter(train=7, generate=1 + 7, grade=1 + 7),

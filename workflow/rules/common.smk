@@ -258,6 +258,11 @@ def trained(wildcards):
     return FILES.cell(cell_of(wildcards).folder).train
 
 
+def model_read(wildcards):
+    """The output that holds the model whose tokens are read: of the untrained ones the first."""
+    return (first_base if wildcards.variant == BASE_VARIANT else trained)(wildcards)
+
+
 def model_folder(wildcards, input):
     """Where, in that output, the model is."""
     path = Path(input.trained)

@@ -12,12 +12,12 @@ MEASURED_TOKENS += [
 
 rule rollouts:
     input:
-        base=first_base,
+        trained=model_read,
         problems=FILES.eval_problems,
     output:
-        FILES.rollouts("{model}"),
+        FILES.rollouts("{model}", "{variant}", "{seed}"),
     log:
-        FILES.log_of("rollouts", "{model}"),
+        FILES.log_of("rollouts", OF_CELL),
     conda:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
@@ -27,6 +27,7 @@ rule rollouts:
         runtime=needs("generate", "runtime"),
     params:
         study=STUDY_FILE,
+        checkpoint=model_folder,
         cache=COMPLETIONS_CACHE.as_posix(),
         config=lambda w: [
             settings("generate", Cell(w.model, BASE_VARIANT, 0)),
@@ -35,7 +36,7 @@ rule rollouts:
         code=fingerprint("stages.rollouts"),
     shell:
         "ict lease --gpus {resources.gpu:q} --"
-        " ict rollouts --study {params.study:q} --model {wildcards.model:q} --checkpoint {input.base:q}"
+        " ict rollouts --study {params.study:q} --model {wildcards.model:q} --checkpoint {params.checkpoint:q}"
         " --problems {input.problems:q} --cache {params.cache:q} --out {output:q} &> {log:q}"
 
 
@@ -136,3 +137,51 @@ rule token_pages:
 rule token_study:
     input:
         TOKENS.token_pages,
+
+
+# The readings of the paper on the tokens of untrained models, and of those trained ones that the study names.
+rule readings_of_model:
+    input:
+        trained=model_read,
+        problems=FILES.eval_problems,
+        rollouts=FILES.rollouts("{model}", "{variant}", "{seed}"),
+        claims=own("configs/claims.yaml"),
+    output:
+        FILES.readings("{model}", "{variant}", "{seed}"),
+    log:
+        FILES.log_of("readings", OF_CELL),
+    conda:
+        "../../environment.yml"
+    threads: STUDY.evaluation.threads
+    resources:
+        gpu=needs("generate", "gpu"),
+        mem_mb=needs("generate", "mem_mb"),
+        runtime=needs("generate", "runtime"),
+    params:
+        study=STUDY_FILE,
+        checkpoint=model_folder,
+        config=lambda w: settings("read_tokens"),
+        code=fingerprint("stages.readings"),
+    shell:
+        "ict lease --gpus {resources.gpu:q} --"
+        " ict readings --study {params.study:q} --model {wildcards.model:q} --checkpoint {params.checkpoint:q}"
+        " --problems {input.problems:q} --rollouts {input.rollouts:q} --claims {input.claims:q} --out {output:q} &> {log:q}"
+
+
+rule readings:
+    input:
+        [FILES.readings(*cell) for cell in STUDY.cells_read()],
+        claims=own("configs/claims.yaml"),
+    output:
+        FILES.reading_pages,
+    log:
+        FILES.log_of("readings_pages"),
+    conda:
+        "../../environment.yml"
+    params:
+        study=STUDY_FILE,
+        results=results_folder,
+        config=lambda w: [settings("read_tokens"), settings("evidence")],
+        code=fingerprint("stages.readings_pages"),
+    shell:
+        "ict readings-pages --study {params.study:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"

@@ -1,0 +1,42 @@
+"""The readings of the paper: the kept tokens' “probability” and share above the cut, a point a reading."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from ict_core.figures._panels import PANEL_HEIGHT, TEXT_WIDTH
+
+COLOURS = {"p(a)": "#0072B2", "P_avg(a)": "#D55E00", "beta": "#009E73", "beta of P_avg": "#CC79A7"}
+SETS = ("first", "second")
+
+
+def draw(readings: pd.DataFrame, ranges: Mapping[str, tuple[float, float]]) -> Figure:
+    """A row a model and a panel a set of prompts of `records.STUDY_READINGS`; filled where the elbow is in its range.
+
+    The grey field is where both figures are in theirs, `ranges` by the figure's name.
+    """
+    models = list(readings.groupby(["model", "variant"], sort=False))
+    size = (TEXT_WIDTH, PANEL_HEIGHT * len(models) + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(models), len(SETS), squeeze=False, sharex=True, sharey=True)
+    (left, right), (bottom, top) = (tuple(100 * end for end in ranges[f]) for f in ("probability", "high_share"))
+    for row, ((model, variant), cells) in zip(axes, models, strict=True):
+        for axis, name in zip(row, SETS, strict=True):
+            axis.add_patch(Rectangle((left, bottom), right - left, top - bottom, color="#D9D9D9", zorder=0.5))
+            points = cells[(cells["set"] == name) & (cells["cut"] != "median of the kept")]
+            for (quantity, fits), some in points.groupby(["quantity", "elbow_fits"]):
+                colour = COLOURS[str(quantity)]
+                face = colour if fits else "none"
+                x, y = 100 * some["probability"], 100 * some["high_share"]
+                axis.plot(x, y, "o", color=colour, markersize=2.5, mfc=face, mew=0.5, clip_on=False)
+            axis.set_title(f"{model} {variant}, {name} set")
+            axis.set(xlim=(0, 100), ylim=(0, 100))
+        row[0].set_ylabel("Kept above the cut (%)")
+    for axis in axes[-1]:
+        axis.set_xlabel("“Probability” of kept (%)")
+    marks = [Line2D([], [], color=colour, marker="o", linestyle="None", markersize=3.5) for colour in COLOURS.values()]
+    figure.legend(marks, list(COLOURS), loc="outside lower center", ncols=len(marks), handlelength=1.0)
+    return figure
