@@ -74,6 +74,7 @@ class Claim(Section):
     id: ClaimId
     family: Name  # the claims that answer one question: a correction runs over them
     after: ClaimId | None = None  # an earlier claim of the family, without whose p below ALPHA this one decides nothing
+    bound_with: ClaimId | None = None  # one that a bound ties to it: where entropies are small both cannot hold
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
     paper: str | None = None  # the paper's own figure, in words; absent where it gives none
@@ -101,6 +102,10 @@ class ClaimsFile(Section):
 
     def faults(self) -> Iterator[Fault]:
         seen: dict[str, str] = {}  # families by id
+        ids = [claim.id for claim in self.claims]
+        for index, claim in enumerate(self.claims):
+            if claim.bound_with is not None and claim.bound_with not in ids:
+                yield refused(f"claims[{index}].bound_with", claim.bound_with, f"one of {', '.join(ids)}")
         for index, claim in enumerate(self.claims):
             if claim.id in seen:
                 yield refused(f"claims[{index}].id", claim.id, "each id once")

@@ -72,6 +72,7 @@ def test_declared_pairs_are_the_plain_differences_of_the_average():
         ("direction: higher", "direction: up", ["claims[0].test.direction", "'up'", "'higher', 'lower' or 'equal'"]),
         ("    statement: A gain.\n", "", ["claims[0].statement", "missing"]),
         ("    source", "    sauce: x\n    source", ["claims[0].sauce"]),
+        ("    source", "    bound_with: loss\n    source", ["claims[0].bound_with: 'loss'", "one of gain"]),
         ("    test: {", "    # {", ["claims[0].needs: null"]),
     ],
 )

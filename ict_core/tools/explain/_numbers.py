@@ -214,6 +214,9 @@ def trace(
     if not again["models"] and not row["models"]:
         return _ORIGIN, [], []
     origin = _ORIGIN
+    if claim.bound_with is not None:
+        made = f"{origin.made}; a bound of docs/methods.md ties it to {claim.bound_with}"
+        origin = replace(origin, made=made)
     if isinstance(claim.test, evidence.Measure):
         origin = replace(origin, source=evidence.QUANTITIES[claim.test.quantity].frame)
     made = evidence.describe(claim)

@@ -56,6 +56,13 @@ def test_a_claim_by_hand():
     )
 
 
+def test_claims_that_a_bound_ties_name_each_other():
+    pair = ("probability-of-kept", "half-high-half-low-entropy")
+    for name, other in (pair, pair[::-1]):
+        assert f" ties it to {other}\n" in explain(CLAIMS, name)[0]
+    assert " ties it to " not in explain(CLAIMS, "elbow-near-ten")[0]
+
+
 @pytest.mark.parametrize(
     ("name", "arms", "source"),
     [
