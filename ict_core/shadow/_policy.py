@@ -47,11 +47,6 @@ class Policy:
         if reading.packed:
             add_packed_forward(self.model, reading.temperature)
 
-    @property
-    def vocabulary(self) -> int:
-        """V, of its distributions."""
-        return len(lm_head(self.model).weight)
-
     def rollouts(self, prompt: str, ids: Sequence[Sequence[int]]) -> Rollouts:
         """Those of one prompt, which stands in its template already, from the tokens that were sampled."""
         return Rollouts.of(self.tokenizer, [prompt] * len(ids), [torch.tensor(some) for some in ids])

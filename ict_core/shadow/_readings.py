@@ -21,7 +21,7 @@ QUANTITIES = {"p(a)": "p", "P_avg(a)": "reference_p", "beta": "purity", "beta of
 """What may be the printed probability of a token a, and its column in `records.READING_TOKENS`."""
 CUTS = ("median", "mean", "80 % quantile", "median of the kept")
 """Of H1, of all tokens unless it says otherwise; by the last half of the kept tokens are high by construction."""
-SCOPES = {"sequence": ["group", "rollout"], "group": ["group"], "batch": []}
+SCOPES = {"sequence": ["group", "rollout"], "group": ["group"], "batch": ["temperature"]}
 """Among whose tokens a score is high: the columns that they have in common."""
 FIGURES = {"probability": "probability_of_kept", "high_share": "high_entropy_share_of_kept", "elbow": "elbow"}
 """The three figures, and the ledger's names of them."""
@@ -113,7 +113,7 @@ def crossing(tokens: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:
 def _cells(rows: pd.DataFrame, reference: str, scope: str) -> pd.DataFrame:
     """The readings of one reference and scope: a row a quantity and cut."""
     score, h1 = rows[f"score_{reference}"].to_numpy(), rows["h1"].to_numpy()
-    keys = rows.groupby(SCOPES[scope]).ngroup().to_numpy() if SCOPES[scope] else np.zeros(len(rows), dtype=int)
+    keys = rows.groupby(SCOPES[scope]).ngroup().to_numpy().astype(np.int64)
     kept = kept_tokens(score, keys)
     limits = (np.median(h1), h1.mean(), np.quantile(h1, 0.8), np.median(h1[kept]))
     columns = {
@@ -123,16 +123,17 @@ def _cells(rows: pd.DataFrame, reference: str, scope: str) -> pd.DataFrame:
     columns |= {cut: np.heaviside(h1 - limit, 0.5) for cut, limit in zip(CUTS, limits, strict=True)}
     lists = rows["rollout"].to_numpy() * (scope == "sequence")
     places = rows.groupby("group").indices
-    elbows = {group: elbow(mean_sorted_curve(score[at], lists[at])) for group, at in places.items()}
+    elbows = [elbow(mean_sorted_curve(score[at], lists[at])) for at in places.values()]
     by_prompt = pd.DataFrame(columns)[kept].groupby(rows["group"][kept]).mean().reindex(list(places))
-    by_prompt = by_prompt.assign(elbow=list(elbows.values()))
+    by_prompt = by_prompt.assign(elbow=elbows)
     means = over_seeds(by_prompt.melt(var_name="figure"), ["figure"]).set_index("figure")
     cells = pd.DataFrame([(q, cut) for q in QUANTITIES for cut in CUTS], columns=["quantity", "cut"])
-    named = {"probability": cells["quantity"], "high_share": cells["cut"], "elbow": ["elbow"] * len(cells)}
-    for figure, names in named.items():
-        cells[[figure, f"{figure}_low", f"{figure}_high"]] = means.loc[list(names), ["mean", "low", "high"]].to_numpy()
-    counted = {"tokens": len(rows), "prompts": rows["group"].nunique(), "elbow_prompts": means.loc["elbow", "seeds"]}
-    return cells.assign(kept_share=kept.mean(), median_h1=limits[0], **counted)
+    for figure, name in {"probability": "quantity", "high_share": "cut", "elbow": "elbow"}.items():
+        of_cell = means.reindex(cells[name] if name in cells else [name] * len(cells))
+        for end, column in {"": "mean", "_low": "low", "_high": "high"}.items():
+            cells[figure + end] = of_cell[column].to_numpy()
+    cells["elbow_prompts"] = int(means["seeds"]["elbow"])
+    return cells.assign(kept_share=kept.mean(), median_h1=limits[0], tokens=len(rows), prompts=len(places))
 
 
 def kept_tokens(score: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np.bool_]:

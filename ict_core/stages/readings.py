@@ -49,6 +49,7 @@ def run(
     def read(prompt: "Prompt") -> "pd.DataFrame":
         group = policy.rollouts(prompt.prompt, prompt.ids)
         logits, at = policy.logits(group), (group.completion_ids, group.completion_mask)
+        unigram = drawn.bincount(minlength=logits.size(-1)) / len(drawn)
         frames = [
             token_readings(torch.softmax(logits / t, -1), *at, unigram).assign(temperature=t) for t in TEMPERATURES
         ]
@@ -58,7 +59,6 @@ def run(
     for number, kind in enumerate(SETS):
         some = prompts[number :: len(SETS)]
         drawn = torch.tensor([token for prompt in some for ids in prompt.ids for token in ids])
-        unigram = drawn.bincount(minlength=policy.vocabulary) / len(drawn)
         tokens = in_parts(folder / kind, some, read, records.READING_TOKENS, "prompt")
         found.append(crossing(tokens, ranges).assign(set=kind))
         print(f"{kind} set: {found[-1]['tokens'].max()} tokens of {len(some)} prompts")
@@ -71,8 +71,8 @@ def ranges_of(claims: Path) -> dict[str, tuple[float, float]]:
     from ict_core.evidence import Measure, read_claims
     from ict_core.shadow import FIGURES
 
-    tests = [claim.test for claim in read_claims(claims) if isinstance(claim.test, Measure) and claim.test.within]
-    ranges = {test.quantity: test.within for test in tests}
+    tests = [claim.test for claim in read_claims(claims) if isinstance(claim.test, Measure)]
+    ranges = {test.quantity: test.within for test in tests if test.within is not None}
     if missing := [quantity for quantity in FIGURES.values() if quantity not in ranges]:
         raise UserError(f"{claims}: no claim states `within` of {', '.join(missing)}; allowed: one of each")
     return {figure: ranges[quantity] for figure, quantity in FIGURES.items()}

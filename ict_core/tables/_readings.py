@@ -1,5 +1,7 @@
 """The table of the readings of the paper: which give all three figures that it prints of the kept tokens."""
 
+from typing import Any
+
 import pandas as pd
 
 from ict_core.tables._frames import Table
@@ -15,7 +17,7 @@ def readings_table(readings: pd.DataFrame) -> Table:
     keys = ["model", "variant", *_READING]
     first, second = (readings[readings["set"] == name].set_index(keys) for name in ("first", "second"))
     found = first[first["meets"]].join(second.add_suffix("_again")).reset_index()
-    columns = {key: found[key] for key in ("model", "variant", "reference", "scope", "quantity", "cut")}
+    columns: dict[str, Any] = {key: found[key] for key in ("model", "variant", "reference", "scope", "quantity", "cut")}
     columns["temperature"] = found["temperature"].map("{:g}".format)
     for figure, title in _FIGURES.items():
         columns[title] = by_row(found, [figure, f"{figure}_low", f"{figure}_high"], percent_interval)

@@ -219,7 +219,8 @@ def test_tokens_are_those_that_the_paper_s_rule_keeps():
     batch = TokenBatch(TokenStatistics.from_columns({"logprob": score, "js": score}, 3), torch.zeros(6), mask)
     rows = pd.DataFrame({"group": torch.arange(6).repeat_interleave(mask.sum(1)) // 3})
     rows["rollout"] = torch.arange(6).repeat_interleave(mask.sum(1)) % 3
+    rows["temperature"] = 1.0
     for scope, columns in SCOPES.items():
         wanted = SELECTORS["top-score"](batch, torch.Generator(), score="js", scope=scope, fraction=KEPT, keep="top")
-        keys = rows.groupby(columns).ngroup().to_numpy() if columns else np.zeros(len(rows), dtype=int)
+        keys = rows.groupby(columns).ngroup().to_numpy()
         assert kept_tokens(score[mask].numpy(), keys).tolist() == wanted[mask].tolist()
