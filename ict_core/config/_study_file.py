@@ -112,7 +112,7 @@ class TokenStudy(Section):
     trained: tuple[Name, ...] | None = Field(
         default=None,
         exclude_if=is_absent,
-        description="variants whose model of the first seed `snakemake readings` reads too (absent: of none)",
+        description="variants whose model of the first seed the target `readings` reads too (absent: of none)",
     )
 
 
