@@ -22,7 +22,7 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive site lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive logs site lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -114,6 +114,13 @@ fuzz: env  ## hostile answers through the grader for MINUTES=5, with new random 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
 	@$(named) "configs/studies/$$STUDY.yaml"
 	$(WITH) python tests/workflow/killing.py --study "$$STUDY" --kills 30 --reference "results/uninterrupted/$$STUDY"
+
+logs: env  ## let today's lm-evaluation-harness, lighteval and Inspect write logs, and compare these
+	set -e; for tool in lm_eval=lm-eval lighteval=lighteval inspect=inspect-ai; do \
+	    $(PYTHON) -m venv --clear .venv-logs/$${tool%=*}; \
+	    .venv-logs/$${tool%=*}/bin/pip install --quiet torch==2.13.0 transformers accelerate $${tool#*=}; \
+	    .venv-logs/$${tool%=*}/bin/python tests/comparison/make_logs.py $${tool%=*} .venv-logs/made/$${tool%=*}; done
+	LOGS=.venv-logs/made $(BIN)/python -m pytest -q tests/comparison/test_logs.py
 
 site: .venv-docs/.installed  ## the documentation as a site in site/, with a search and a reference
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet

@@ -1,3 +1,4 @@
+from .comparison import compare as compare
 from .errors import UserError as UserError
 from .selection import Rule as Rule
 from .selection import TokenBatch as TokenBatch

@@ -32,6 +32,7 @@ from ._headroom import with_headroom as with_headroom
 from ._intervals import LEVEL as LEVEL
 from ._intervals import Estimate as Estimate
 from ._intervals import Floats as Floats
+from ._intervals import over_clusters as over_clusters
 from ._intervals import over_problems as over_problems
 from ._intervals import over_runs as over_runs
 from ._intervals import over_seeds as over_seeds
@@ -42,6 +43,7 @@ from ._intervals import two_way_level as two_way_level
 from ._intervals import wilson as wilson
 from ._matching import matched_difference as matched_difference
 from ._metrics import Graded as Graded
+from ._metrics import metric_values as metric_values
 from ._metrics import pass_at_k as pass_at_k
 from ._metrics import samples_needed as samples_needed
 from ._pairing import both_ways as both_ways

@@ -277,6 +277,33 @@ def over_problems(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
     return mean_of_means(_checked(blocks, 1), level)
 
 
+def over_clusters(
+    blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]], level: float = LEVEL
+) -> Estimate:
+    """:func:`over_problems`, shape (), where problems of one cluster are not independent: translations, a family.
+
+    The variance of a benchmark's mean over P problems in C clusters is C / (C - 1) times the sum of its clusters'
+    squared sums of deviations, over P^2 (Liang and Zeger 1986; Miller 2024, arXiv:2411.00640, section 2.2), with C - 1
+    degrees of freedom; with clusters of one problem it is the variance that :func:`over_problems` takes.
+
+    Args:
+        blocks: of each benchmark, shape (problems,).
+        clusters: of each benchmark the cluster of every problem, shape (problems,).
+    """
+    arrays = _checked(blocks, 1)
+    mean = float(np.mean([array.mean() for array in arrays]))
+    parts, free = np.full((2, len(arrays)), np.nan)
+    for place, (array, names) in enumerate(zip(arrays, clusters, strict=True)):
+        _, members = np.unique(names, return_inverse=True)
+        sums = np.bincount(members, array - array.mean())
+        free[place] = sums.size - 1
+        if free[place]:
+            parts[place] = sums.size / free[place] * np.square(sums).sum() / (array.size * len(arrays)) ** 2
+    scale = max(float(np.abs(array).max()) for array in arrays)
+    variance = parts.sum()
+    return student(mean, variance, satterthwaite(variance, (parts**2 / np.maximum(free, 1)).sum()), level, scale)
+
+
 def wilson(values: ArrayLike, level: float = LEVEL) -> Estimate:
     """Wilson's (1927) interval of a share, where each problem was sampled once and is right or wrong.
 

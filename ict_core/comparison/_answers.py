@@ -1,0 +1,92 @@
+"""Answers of models to problems, as counts of samples: what every comparison starts from."""
+
+import pandas as pd
+
+from ict_core.errors import UserError
+
+ANSWERS = ("model", "run", "benchmark", "problem", "cluster", "sampled", "n", "correct")
+"""Of one run of a model on one problem: samples drawn, those that were graded, and of these the right ones.
+
+Runs of the same number are a pair. Problems of one cluster (translations, a family) are not independent of one another;
+a problem that is alone has its own name there.
+"""
+NEEDED = ("model", "problem", "correct")
+_PROBLEM = ["benchmark", "problem"]
+_KEY = ["model", "run", *_PROBLEM]
+
+
+def counted(answers: pd.DataFrame) -> pd.DataFrame:
+    """A frame of `ANSWERS`, a row a (model, run, benchmark, problem), runs as integers, from samples or counts.
+
+    Columns that are missing are filled: one run, one benchmark, no clusters. `correct` of a sample is 0 or 1, and
+    nothing where it was not graded.
+
+    Raises:
+        UserError: a needed column is missing, a value is not allowed, a run of a model lacks a problem that another
+            run has, or a problem has no graded sample or several clusters.
+    """
+    if missing := [name for name in NEEDED if name not in answers]:
+        raise UserError(f"answers: no column {', '.join(missing)}; allowed: {', '.join(ANSWERS)}")
+    if answers.empty:
+        raise UserError("answers: no rows; allowed: at least one of each model")
+    filled = answers.assign(
+        **{name: other for name, other in (("run", 0), ("benchmark", "all")) if name not in answers}
+    )
+    if "cluster" not in filled:
+        filled = filled.assign(cluster=filled["problem"])
+    if (empty := filled[[*_KEY, "cluster"]].isna().any(axis=1)).any():
+        raise UserError(f"answers: row {int(empty.to_numpy().argmax())} has no {' or '.join([*_KEY, 'cluster'])}")
+    filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster"], str))
+    counts = _of_counts(filled) if "n" in filled else _of_samples(filled)
+    clusters = counts.drop_duplicates([*_PROBLEM, "cluster"])
+    if (several := clusters.duplicated(_PROBLEM)).any():
+        row = clusters[several].iloc[0]
+        raise UserError(f"answers: problem {row['problem']} of {row['benchmark']} has several clusters; allowed: one")
+    _check_complete(counts)
+    if (ungraded := counts["n"] < 1).any():
+        raise UserError(f"answers: {_name(counts[ungraded].iloc[0])}: no sample was graded; allowed: at least one")
+    if not pd.api.types.is_integer_dtype(counts["run"]):  # names of runs, such as times
+        counts = counts.assign(run=pd.factorize(counts["run"].astype(str), sort=True)[0])
+    return counts[list(ANSWERS)]
+
+
+def _of_samples(answers: pd.DataFrame) -> pd.DataFrame:
+    values = answers["correct"]
+    odd = ~(values.isna() | values.isin([0, 1]))
+    if odd.any():
+        row = answers[odd].iloc[0]
+        raise UserError(f"answers: {_name(row)}: correct is {row['correct']}; allowed: 0, 1, or nothing if not graded")
+    groups = answers.assign(correct=pd.to_numeric(values)).groupby([*_KEY, "cluster"], sort=False)["correct"]
+    return groups.agg(sampled="size", n="count", correct="sum").astype(int).reset_index()
+
+
+def _of_counts(answers: pd.DataFrame) -> pd.DataFrame:
+    counts = answers if "sampled" in answers else answers.assign(sampled=answers["n"])
+    for name in ("n", "correct", "sampled"):
+        if not pd.api.types.is_integer_dtype(counts[name]):
+            raise UserError(f"answers: {name} is of type {counts[name].dtype}; allowed: whole numbers")
+    odd = ~((counts["correct"] >= 0) & (counts["correct"] <= counts["n"]) & (counts["n"] <= counts["sampled"]))
+    if odd.any():
+        row = counts[odd].iloc[0]
+        found = ", ".join(f"{name} {row[name]}" for name in ("correct", "n", "sampled"))
+        raise UserError(f"answers: {_name(row)}: {found}; allowed: 0 <= correct <= n <= sampled")
+    if (twice := counts.duplicated(_KEY)).any():
+        raise UserError(f"answers: {_name(counts[twice].iloc[0])} is there twice; allowed: once")
+    return counts
+
+
+def _check_complete(counts: pd.DataFrame) -> None:
+    there = counts.groupby(_KEY, sort=False).size().unstack(_PROBLEM)
+    lacks = there.isna()
+    if lacks.any(axis=None):
+        model, run = lacks.index[int(lacks.any(axis=1).to_numpy().argmax())]
+        missing = [f"{problem} of {benchmark}" for benchmark, problem in lacks.columns[lacks.loc[(model, run)]]]
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise UserError(
+            f"answers: {model}, run {run}: no answer to problem {', '.join(missing[:3])}{more}, which others answered;"
+            " allowed: every run answers the same problems"
+        )
+
+
+def _name(row: pd.Series) -> str:
+    return f"{row['model']}, run {row['run']}, problem {row['problem']} of {row['benchmark']}"

@@ -1,0 +1,228 @@
+"""Answers from the logs of other harnesses and from plain tables.
+
+lm-evaluation-harness (`--log_samples`), lighteval (`--save-details`) and Inspect write one file for each task of a run.
+Their files are read as data: nothing of these packages is imported, and nothing in a file is run.
+"""
+
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ict_core.errors import UserError
+
+TABLES = (".csv", ".parquet")
+_HARNESS = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
+_LIGHTEVAL = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.parquet")
+_INSPECT = {"C": 1, "I": 0, "N": 0, True: 1, False: 0}  # correct, incorrect, no answer
+_ZSTANDARD = 93  # of the ZIP format (APPNOTE 6.3.7)
+_KINDS = (
+    "samples_*.jsonl of lm-evaluation-harness, details_*.parquet of lighteval, *.eval or *.json of Inspect, or a table"
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is read where a log has several of it."""
+
+    metric: str | None = None  # a score of 0 or 1
+    filter: str | None = None  # of lm-evaluation-harness, as `strict-match`
+    cluster: str | None = None  # a field of the problem, or a table's column, that names its cluster
+
+
+def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
+    """Samples of all runs, columns as `compare` takes them.
+
+    Args:
+        runs: each the path of a file, or of a folder with files of one harness at any depth; or NAME=PATH, which says
+            what the model is called. Logs of one model at different times are its runs, numbered by time.
+
+    Raises:
+        UserError: a path without such a file, a file of another form, or a score that is not 0 or 1.
+    """
+    rows: list[dict[str, Any]] = []
+    tables: list[pd.DataFrame] = []
+    for run in runs:
+        name, path = ("", run) if Path(run).exists() or "=" not in run else run.split("=", 1)
+        for file in _files(Path(path)):
+            if (read := _reader(file)) is None:
+                table = _read_table(file, wanted)
+                tables.append(table.assign(model=name) if name else table)
+            else:
+                rows += [row | {"model": name or row["model"]} for row in read(file, wanted)]
+    if tables and rows:
+        raise UserError(f"{' '.join(runs)}: logs and tables together; allowed: logs, or tables")
+    return pd.concat(tables, ignore_index=True) if tables else _numbered(pd.DataFrame(rows))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise UserError(f"{path}: there is no such file or folder; allowed: {_KINDS}")
+    if path.is_file():
+        return [path]
+    found = sorted(file for file in path.rglob("*") if file.suffix in (".eval", ".json", ".jsonl", ".parquet"))
+    if not (logs := [file for file in found if _reader(file) is not None]):
+        raise UserError(f"{path}: no log in this folder; allowed: {_KINDS}")
+    return logs
+
+
+def _reader(file: Path) -> Callable[[Path, Wanted], Iterable[dict[str, Any]]] | None:
+    """How a log is read; None of another file."""
+    if _HARNESS.fullmatch(file.name):
+        return _read_harness
+    if _LIGHTEVAL.fullmatch(file.name):
+        return _read_lighteval
+    if file.suffix == ".eval" or (file.suffix == ".json" and _is_inspect(file)):
+        return _read_inspect
+    return None
+
+
+def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
+    """With each model's logs of a task numbered from 0 by their times: tasks may have been run one by one."""
+    number = rows.groupby(["model", "benchmark"])["time"].rank(method="dense").astype(int) - 1
+    return rows.assign(run=number).drop(columns="time")
+
+
+def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
+    if file.suffix not in TABLES:
+        raise UserError(f"{file}: not a log that is known; allowed: {_KINDS} ({', '.join(TABLES)})")
+    try:
+        table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
+    except (ValueError, OSError) as error:  # pandas' and Arrow's of a file of another form are among these
+        raise UserError(f"{file}: cannot be read as {file.suffix[1:]}: {error}") from None
+    if wanted.cluster is not None:
+        if wanted.cluster not in table:
+            raise UserError(f"{file}: no column {wanted.cluster}; allowed: {', '.join(map(str, table.columns))}")
+        table = table.assign(cluster=table[wanted.cluster])
+    return table
+
+
+def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: Any, cluster: Any) -> dict[str, Any]:
+    if correct is not None and correct not in (0, 1):
+        raise UserError(
+            f"{file}: problem {problem}: the score is {correct!r}; allowed: 0 or 1; choose another --metric"
+        )
+    row = {"model": model, "time": time, "benchmark": task, "problem": str(problem)}
+    return row | {
+        "correct": None if correct is None else int(correct),
+        "cluster": str(problem if cluster is None else cluster),
+    }
+
+
+def _chosen(file: Path, what: str, there: Iterable[str], wanted: str | None) -> str:
+    """The one that is wanted, or the only one."""
+    names = sorted(there)
+    if wanted in names:
+        return wanted
+    if wanted is None and len(names) == 1:
+        return names[0]
+    fault = f"no {what} {wanted}" if wanted is not None else f"several {what}s" if names else f"no {what}"
+    raise UserError(f"{file}: {fault}; choose by --{what} one of: {', '.join(names) or 'none is there'}")
+
+
+def _field(file: Path, fields: Any, name: str | None) -> Any:
+    """A field of a problem that names its cluster; None where none is wanted."""
+    if name is None:
+        return None
+    if not isinstance(fields, dict) or fields.get(name) is None:
+        allowed = ", ".join(fields) if isinstance(fields, dict) else "none"
+        raise UserError(f"{file}: a problem has no field {name}; allowed: {allowed}")
+    return fields[name]
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise UserError(f"{file}, line {number}: not JSON: {error}") from None
+            if not isinstance(row, dict) or "doc_id" not in row:
+                raise UserError(f"{file}, line {number}: no sample of lm-evaluation-harness, which has a doc_id")
+            yield row
+
+
+def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    """Model: the folder's name, which is that of the model without slashes. Problem: the task's `doc_id`."""
+    match = _HARNESS.fullmatch(file.name)
+    assert match is not None  # as of every file that is read here
+    rows = list(_lines(file))
+    chosen = _chosen(file, "filter", {str(row.get("filter", "none")) for row in rows}, wanted.filter)
+    for row in rows:
+        if str(row.get("filter", "none")) != chosen:
+            continue
+        metric = _chosen(file, "metric", row.get("metrics") or [], wanted.metric)
+        cluster = _field(file, row.get("doc"), wanted.cluster)
+        yield _row(file, file.parent.name, match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
+
+
+def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    """Model: the folders between `details` and the time. Problem: its place in the file, which has no other name."""
+    match = _LIGHTEVAL.fullmatch(file.name)
+    assert match is not None
+    parts = file.parent.parts
+    above = parts[parts.index("details") + 1 : -1] if "details" in parts else parts[-2:-1]
+    try:
+        rows = pd.read_parquet(file).to_dict("records")
+    except (ValueError, OSError) as error:
+        raise UserError(f"{file}: cannot be read as Parquet: {error}") from None
+    for place, row in enumerate(rows):
+        if not isinstance(scores := row.get("metric"), dict):
+            raise UserError(f"{file}: no column metric with scores by name, as lighteval writes it")
+        metric = _chosen(file, "metric", scores, wanted.metric)
+        cluster = _field(file, row.get("doc"), wanted.cluster)
+        yield _row(file, "/".join(above), match["time"], match["task"], place, scores[metric], cluster)
+
+
+def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    """Every epoch is a sample. A sample that ended in an error, or has no score, was not graded."""
+    header, samples = _inspect_parts(file)
+    try:
+        facts = header["eval"]
+        model, time, task = facts["model"], f"{facts['created']} {facts['run_id']}", facts["task"]
+        for sample in samples:
+            scores = sample.get("scores") or {}
+            graded = bool(scores) and not sample.get("error")
+            value = scores[_chosen(file, "metric", scores, wanted.metric)]["value"] if graded else None
+            cluster = _field(file, sample.get("metadata"), wanted.cluster)
+            correct = _INSPECT.get(value, value) if isinstance(value, str | bool) else value
+            yield _row(file, model, time, task, sample["id"], correct, cluster)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{file}: no log of Inspect: {type(error).__name__}: {error}") from None
+
+
+def _is_inspect(file: Path) -> bool:
+    """Whether a JSON file begins as a log of Inspect does."""
+    with file.open("rb") as content:
+        return re.match(rb'\s*\{\s*"version":\s*\d+,\s*"status":', content.read(200)) is not None
+
+
+def _inspect_parts(file: Path) -> tuple[Any, Any]:
+    """The header of a log, and its samples or their summaries."""
+    try:
+        if file.suffix == ".json":
+            log = json.loads(file.read_bytes())
+            return log, log["samples"]
+        with zipfile.ZipFile(file) as archive:
+            return tuple(json.loads(_member(file, archive.getinfo(f"{name}.json"))) for name in ("header", "summaries"))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError(f"{file}: cannot be read as a finished log of Inspect: {error}") from None
+
+
+def _member(file: Path, member: zipfile.ZipInfo) -> bytes:
+    """The content of a file in an archive; Inspect compresses by Zstandard, which Python's zipfile has from 3.14 on."""
+    if member.compress_type != _ZSTANDARD:
+        with zipfile.ZipFile(file) as archive:
+            return archive.read(member)
+    with file.open("rb") as content:
+        content.seek(member.header_offset)
+        head = content.read(30)  # of a local file, before its name and extra field, whose lengths are at its end
+        content.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
+        packed = content.read(member.compress_size)
+    return pa.Codec("zstd").decompress(packed, member.file_size, asbytes=True)

@@ -1,0 +1,143 @@
+"""Comparisons against a study's own tables, hand-computed cases, scipy, and a brute-force posterior."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from ict_core import compare
+from ict_core.comparison import as_json, as_page, as_text, credible_interval
+from ict_core.errors import UserError
+from ict_core.statistics import AVERAGE, over_clusters, over_problems
+
+STORED = Path(__file__).parents[2] / "results" / "reference" / "mini"
+
+
+def answers(**right: str) -> pd.DataFrame:
+    """One sample a problem of each model, from texts of 0 and 1."""
+    rows = [(model, place, int(c)) for model, text in right.items() for place, c in enumerate(text)]
+    return pd.DataFrame(rows, columns=["model", "problem", "correct"])
+
+
+def test_a_study_of_its_own_scores_is_what_its_tables_say():
+    scores = pd.read_parquet(STORED / "scores.parquet").query("model == 'mini-m' and benchmark != 'mini-stem'")
+    told = pd.read_csv(STORED / "tables" / "contrasts.csv")
+    told = told.query(f"model == 'mini-m' and baseline == 'grpo' and benchmark == '{AVERAGE}'")
+    own = scores.assign(model=scores["variant"], run=scores["seed"]).query("model != 'base'")
+    found = compare(own, baseline="grpo")
+    rows = found.differences.query(f"benchmark == '{AVERAGE}'").set_index(["model", "metric"])
+    for row in told.query("metric in ('pass@1', 'pass@4') and variant != 'stapo'").itertuples():
+        mine = rows.loc[(row.variant, row.metric)]
+        assert (mine["over"], mine["units"]) == ("runs", 6)
+        for name in ("difference", "low", "high", "detectable"):
+            assert mine[name] == pytest.approx(getattr(row, name), abs=1e-9), (row.variant, name)
+        assert mine["p"] == pytest.approx(row.p, abs=1e-9)
+    assert rows.loc[("stapo", "pass@1"), "verdict"] == "identical"
+
+
+def test_two_single_runs_are_a_paired_t_test_over_problems():
+    found = compare(answers(small="0010110010", large="0111111010"))
+    row = found.differences.iloc[0]
+    gap = np.array([0, 1, 0, 1, 0, 0, 1, 0, 0, 0])  # by hand
+    wanted = stats.ttest_rel(gap, np.zeros(10))
+    low, high = wanted.confidence_interval()
+    assert (row["over"], row["units"], row["difference"]) == ("problems", 10, pytest.approx(0.3))
+    assert (row["p"], row["low"], row["high"]) == pytest.approx((wanted.pvalue, low, high))
+    sided = max(stats.ttest_1samp(gap, b, alternative=a).pvalue for b, a in ((-0.02, "greater"), (0.02, "less")))
+    assert row["p_equivalence_adjusted"] == pytest.approx(sided)
+    assert any("One run alone" in note for note in found.notes)
+
+
+def test_clusters_are_liang_and_zegers():
+    gap, clusters = np.array([1.0, 1, 0, 0, 0, -1]), np.array(["a", "a", "b", "b", "c", "c"])
+    found = over_clusters([gap], [clusters])
+    sums = np.array([2, 0, -1]) - 2 * gap.mean()  # deviations by cluster, by hand
+    assert found.se == pytest.approx(np.sqrt(3 / 2 * (sums**2).sum()) / 6) and found.df == 2
+    alone, by_problem = over_clusters([gap], [np.arange(6)]), over_problems([gap])
+    for name in ("mean", "se", "df", "low", "high"):
+        assert float(getattr(alone, name)) == pytest.approx(float(getattr(by_problem, name)))
+    frame = answers(one="000111", two="110110").assign(cluster=list(clusters) * 2)
+    row = compare(frame).differences.iloc[0]
+    assert (row["over"], row["units"]) == ("clusters", 3)
+    assert row["p"] == pytest.approx(2 * stats.t.sf(gap.mean() / found.se, 2))
+
+
+def test_holm_counts_every_model_and_the_margin_is_in_points():
+    frame = answers(base="0010110010" * 6, same="0010110010" * 6, better="0111111010" * 6, other="1010110010" * 6)
+    found = compare(frame, margin_points=40)
+    rows = found.differences.set_index("model")
+    p = rows["p"]
+    assert rows.loc["better", "p_adjusted"] == pytest.approx(3 * p["better"])  # a test that cannot be made counts
+    assert rows.loc["other", "p_adjusted"] == pytest.approx(2 * p["other"])
+    assert rows["verdict"].to_dict() == {"same": "identical", "better": "better", "other": "better"}
+    none = compare(frame.query("model != 'better'"), baseline="other", margin_points=40).differences
+    assert set(none["model"]) == {"base", "same"} and (none["verdict"] == "worse").all()
+
+
+def test_as_many_problems_as_are_needed_find_the_margin():
+    rng = np.random.default_rng(5)
+    one, two = (rng.random((400, 2)) < [0.5, 0.52]).T.astype(int)
+    needed = compare(answers(one="".join(map(str, one)), two="".join(map(str, two))), margin_points=5).differences
+    spread = (two - one).std(ddof=1)
+    power = stats.nct.sf(stats.t.ppf(0.975, n := needed["needed"].iloc[0] - 1), n, 0.05 / spread * np.sqrt(n + 1))
+    assert power == pytest.approx(0.8, abs=2e-3)
+
+
+def test_a_posterior_is_beta_for_single_samples_and_brute_force_agrees_for_more():
+    assert credible_interval([1] * 10, [1] * 7 + [0] * 3) == pytest.approx(stats.beta.ppf([0.025, 0.975], 8, 4))
+    n, right = np.array([4, 4, 4, 8, 4]), np.array([4, 0, 3, 2, 4])
+    rng = np.random.default_rng(0)
+    theta, d = rng.beta(1, 1, 400_000), rng.gamma(1, 1, 400_000)
+    logs = sum(stats.betabinom.logpmf(k, m, d * theta, d * (1 - theta)) for m, k in zip(n, right, strict=True))
+    order, weight = np.argsort(theta), np.exp(logs)
+    below = np.cumsum(weight[order]) / weight.sum()
+    wanted = theta[order][np.searchsorted(below, [0.025, 0.975])]
+    assert credible_interval(n, right) == pytest.approx(wanted, abs=0.01)
+
+
+def test_runs_without_a_common_number_are_compared_over_problems():
+    frame = pd.concat([answers(a="0101", b="0111").assign(run=r) for r in (0, 1)])
+    frame.loc[frame["model"] == "b", "run"] += 2
+    assert compare(frame).differences["over"].tolist() == ["problems"]
+
+
+BAD = {
+    "no column correct": answers(a="01", b="01").drop(columns="correct"),
+    "correct is 2": answers(a="02", b="01"),
+    "a, run 0: no answer to problem 1 of all": answers(a="0", b="01"),
+    "of a alone": answers(a="01"),
+    "several clusters": answers(a="01", b="01").assign(cluster=["x", "y", "z", "y"]),
+    "no sample was graded": answers(a="01", b="01").assign(correct=[None, 1, 0, 1]),
+    "n is of type float64": answers(a="01", b="01").assign(n=1.0),
+    "correct 1, n 0, sampled 0": answers(a="01", b="01").assign(n=0),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_answers_are_named(fault):
+    with pytest.raises(UserError, match=fault):
+        compare(BAD[fault])
+
+
+def test_an_unknown_baseline_and_a_margin_out_of_range_are_refused():
+    frame = answers(a="01", b="11")
+    for options, fault in (
+        ({"baseline": "c"}, "allowed: a, b"),
+        ({"margin_points": 0.0}, "above 0"),
+        ({"power": 1.0}, "power"),
+    ):
+        with pytest.raises(UserError, match=fault):
+            compare(frame, **options)
+
+
+def test_text_json_and_page_have_every_number_and_the_page_stands_alone():
+    frame = pd.concat([answers(a="0101" * 9, **{"b<i>": "0111" * 9}).assign(benchmark=name) for name in ("x", "y")])
+    found = compare(frame)
+    text, told, page = as_text(found), json.loads(as_json(found)), as_page(found)
+    assert "+25.0" in text and "72 problems" in text and found.notes[0] in text
+    assert [row["benchmark"] for row in told["differences"]] == ["x", "y", AVERAGE]
+    assert told["levels"][0]["bayes_low"] < 0.5 < told["levels"][0]["bayes_high"]
+    assert "<i>" not in page and "data:image/png" in page and "http" not in page

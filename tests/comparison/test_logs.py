@@ -1,0 +1,141 @@
+"""Logs that the tools themselves wrote (`make_logs.py`), tables, and files that are none."""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from ict_core.commands.cli import main
+from ict_core.comparison import Wanted, compare, read_runs
+from ict_core.errors import UserError
+
+LOGS = Path(os.environ.get("LOGS", Path(__file__).parent / "logs"))  # or those that `make logs` had written anew
+HARNESS, INSPECT, LIGHTEVAL = (LOGS / name for name in ("lm_eval", "inspect", "lighteval"))
+
+
+def accuracy(*runs: object, **wanted: str) -> dict[str, float]:
+    return read_runs([str(run) for run in runs], Wanted(**wanted)).groupby("model")["correct"].mean().to_dict()
+
+
+def harness_lines(model: str) -> list[dict]:
+    (file,) = (HARNESS / model).iterdir()
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("metric", ["acc", "acc_norm"])
+def test_samples_of_lm_evaluation_harness_are_its_own_scores(metric):
+    wanted = {name: np.mean([row[metric] for row in harness_lines(name)]) for name in ("one", "two")}
+    assert accuracy(HARNESS, metric=metric) == pytest.approx(wanted)
+
+
+def test_a_comparison_of_its_samples_is_scipys_paired_test():
+    ours, theirs = ([row["acc"] for row in harness_lines(name)] for name in ("two", "one"))
+    found = compare(read_runs([str(HARNESS)], Wanted(metric="acc"))).differences.iloc[0]
+    assert (found["units"], found["benchmark"]) == (24, "sums")
+    assert found["p"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    by_family = compare(read_runs([str(HARNESS)], Wanted(metric="acc", cluster="family"))).differences.iloc[0]
+    assert (by_family["over"], by_family["units"]) == ("clusters", 6)
+
+
+def test_logs_of_inspect_in_both_forms_are_the_answers_that_were_mocked():
+    frame = read_runs([str(INSPECT)], Wanted())
+    assert frame.groupby(["model", "problem"])["correct"].agg(["size", "sum"]).reset_index().to_numpy().tolist() == [
+        *(["mockllm/one", str(place), 2, right] for place, right in ((2, 1), (3, 1), (4, 1), (5, 1))),
+        *(["mockllm/two", str(place), 2, right] for place, right in ((2, 2), (3, 2), (4, 1), (5, 2))),
+    ]
+
+
+def test_details_of_lighteval_are_its_own_scores():
+    (file, *_) = sorted(LIGHTEVAL.rglob("*.parquet"))
+    wanted = np.mean([row["acc"] for row in pd.read_parquet(file)["metric"]])
+    assert accuracy(f"one={file}") == {"one": pytest.approx(wanted)}
+    assert len(accuracy(LIGHTEVAL)) == 2
+
+
+def test_two_logs_of_one_model_are_its_runs_also_if_a_task_was_run_alone(tmp_path):
+    for time in ("2026-01-01T00-00-00.0", "2026-01-02T00-00-00.0"):
+        for task in ("sums", "products"):
+            day = time if task == "sums" else time.replace("T00", "T09")
+            lines = [json.dumps(row) for row in harness_lines("one")]
+            (tmp_path / f"samples_{task}_{day}.jsonl").write_text("\n".join(lines))
+    frame = read_runs([f"m={tmp_path}"], Wanted(metric="acc"))
+    assert frame.groupby(["run", "benchmark"]).size().to_dict() == {
+        (r, t): 24 for r in (0, 1) for t in ("products", "sums")
+    }
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tables_name_model_run_problem_correct_and_a_cluster(tmp_path, suffix):
+    table = pd.DataFrame({"model": ["a", "a", "b", "b"], "problem": [1, 2, 1, 2], "correct": [0, 1, 1, 1]})
+    table = table.assign(run="first", language=["en", "de"] * 2)
+    file = tmp_path / f"answers.{suffix}"
+    table.to_csv(file, index=False) if suffix == "csv" else table.to_parquet(file)
+    found = compare(read_runs([str(file)], Wanted(cluster="language")))
+    assert found.differences["difference"].tolist() == [0.5]
+    with pytest.raises(UserError, match="no column family; allowed: model, problem, correct, run, language"):
+        read_runs([str(file)], Wanted(cluster="family"))
+
+
+def broken(folder: Path, name: str, content: bytes) -> Path:
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+BAD = {
+    "no such file": lambda folder: folder / "absent",
+    "no log in this folder": lambda folder: folder,
+    "not a log that is known": lambda folder: broken(folder, "notes.txt", b"hello"),
+    "cannot be read as csv": lambda folder: broken(folder, "x.csv", b""),
+    "cannot be read as parquet": lambda folder: broken(folder, "x.parquet", b"PAR1"),
+    "line 1: not JSON": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"{"),
+    "line 1: no sample": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"[]"),
+    "cannot be read as a finished log": lambda folder: broken(folder, "x.eval", b"PK"),
+    "no log of Inspect": lambda folder: broken(
+        folder, "x.json", b'{"version": 2, "status": "success", "eval": {}, "samples": []}'
+    ),
+    "no column metric": lambda folder: broken(
+        folder, "details_t_2026-01-01T00-00-00.0.parquet", pd.DataFrame({"doc": [1]}).to_parquet()
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_what_is_no_log_is_named(fault, tmp_path):
+    file = BAD[fault](tmp_path)
+    with pytest.raises(UserError, match=fault) as error:
+        read_runs([str(file)], Wanted())
+    assert str(tmp_path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [({"acc": 0.5}, "0.5; allowed: 0 or 1"), ({"metrics": []}, "no metric"), ({"filter": "strict"}, "several filters")],
+)
+def test_scores_that_are_none_or_several_are_refused(tmp_path, change, fault):
+    rows = [harness_lines("one")[0] | change, harness_lines("one")[1]]
+    file = broken(tmp_path, "samples_t_2026-01-01T00-00-00.0.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    with pytest.raises(UserError, match=fault):
+        read_runs([str(file)], Wanted(metric=None if "metrics" in change else "acc"))
+
+
+def test_a_log_that_inspect_did_not_finish_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.eval", "w") as archive:
+        archive.writestr("_journal/start.json", "{}")
+    with pytest.raises(UserError, match="finished log"):
+        read_runs([str(tmp_path / "x.eval")], Wanted())
+
+
+def test_the_command_compares_writes_a_page_and_says_what_it_lacks(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["compare", str(HARNESS), "--metric", "acc", "--baseline", "two", "--json", "--page", str(page)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["baseline"] for row in told["differences"]] == ["two"] and page.read_text().startswith(
+        "<!doctype html>"
+    )
+    assert main(["compare", str(HARNESS)]) == 2
+    assert "--metric" in capsys.readouterr().err
