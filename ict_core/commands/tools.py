@@ -334,6 +334,19 @@ def explain(
     return int(not sound)
 
 
+@command("site", STUDY_GROUP, portable=True)
+def site(
+    study: Annotated[str, Argument(help="its name: results/STUDY, or else the stored results/reference/STUDY")],
+    out: Annotated[Path, Argument(help="a folder that does not exist yet")],
+) -> None:
+    """Put a study's pages into one folder of static files: answer, claims, tables, figures, tokens."""
+    from ict_core.tools.site import write_site
+
+    run = study_folder(study)
+    made = write_site(study, run if (run / "answer.md").exists() else stored_folder(study), out)
+    print(f"{len(made)} pages; open {out / 'index.html'}")
+
+
 @command("verify", STUDY_GROUP)
 def verify(
     cell: Annotated[

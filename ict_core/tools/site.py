@@ -1,0 +1,67 @@
+"""A study's pages as one folder of static files, for any web server or none."""
+
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from ict_core.errors import UserError
+from ict_core.report import page
+from ict_core.store import appearing, write_text
+
+_BAR = '<p><a href="{to}">{text}</a></p>'
+_TEXTS = {"answer.md": "Answer, and whether the study can tell", "claims.md": "Claims", "report.md": "Report"}
+
+
+def write_site(name: str, results: Path, out: Path) -> list[str]:
+    """Write the pages that a study left into the folder `out`, which must not exist, and an index that links them.
+
+    Nothing is drawn anew: texts become pages, figures and tables are put together on one page each, and pages that are
+    HTML already (overview, tokens) are copied. No page loads anything from elsewhere. Returns the files.
+
+    Raises:
+        UserError: `out` exists, or `results` has no page.
+    """
+    if out.exists():
+        raise UserError(f"{out}: exists already; allowed: a folder that does not")
+    pages = list(_pages(results))
+    if not pages:
+        raise UserError(f"{results}: no page of {name} is there; run the study, or make figures STUDY={name}")
+    with appearing(out) as folder:
+        for file, _, html in pages:
+            target = folder / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_text(
+                target, _with_bar(html, "../" * (len(Path(file).parts) - 1) + "index.html", f"All pages of {name}")
+            )
+        links = "".join(_BAR.format(to=escape(quote(file)), text=escape(title)) for file, title, _ in pages)
+        write_text(folder / "index.html", page(name, f"# The study {name}").replace("</body>", f"{links}</body>"))
+    return ["index.html", *(file for file, _, _ in pages)]
+
+
+def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
+    """File, title and HTML of every page."""
+    for name, title in _TEXTS.items():
+        if (file := results / name).exists():
+            yield file.with_suffix(".html").name, title, page(title, f"# {title}\n\n{_plain(file.read_text('utf-8'))}")
+    for folder, kind, title in (("tables", "md", "Tables"), ("figures", "png", "Figures")):
+        if files := sorted((results / folder).glob(f"*.{kind}")):
+            images = {file.name: file.read_bytes() for file in files} if kind == "png" else {}
+            parts = [f"![{file.stem}]({file.name})" if images else file.read_text("utf-8") for file in files]
+            text = "\n\n".join(f"## {file.stem}\n\n{part}" for file, part in zip(files, parts, strict=True))
+            yield f"{folder}.html", title, page(title, f"# {title}\n\n{text}", images)
+    for file in sorted(results.rglob("*.html")):
+        place = file.relative_to(results).as_posix()
+        if place not in ("answer.html", "claims.html", "report.html", "tables.html", "figures.html", "index.html"):
+            yield place, "Overview" if place == "overview.html" else f"Page {place}", file.read_text("utf-8")
+
+
+def _plain(markdown: str) -> str:
+    """Without the names of files in links, which are not here."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown)
+
+
+def _with_bar(html: str, to: str, text: str) -> str:
+    """With a link at the start of the body."""
+    return re.sub(r"<body[^>]*>", lambda found: found[0] + _BAR.format(to=escape(to), text=escape(text)), html, count=1)
