@@ -116,10 +116,11 @@ survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare wi
 	$(WITH) python tests/workflow/killing.py --study "$$STUDY" --kills 30 --reference "results/uninterrupted/$$STUDY"
 
 logs: env  ## let today's lm-evaluation-harness, lighteval and Inspect write logs, and compare these
-	set -e; for tool in lm_eval=lm-eval lighteval=lighteval inspect=inspect-ai; do \
-	    $(PYTHON) -m venv --clear .venv-logs/$${tool%=*}; \
-	    .venv-logs/$${tool%=*}/bin/pip install --quiet torch==2.13.0 transformers accelerate $${tool#*=}; \
-	    .venv-logs/$${tool%=*}/bin/python tests/comparison/make_logs.py $${tool%=*} .venv-logs/made/$${tool%=*}; done
+	set -e; for tool in lm_eval='lm-eval transformers accelerate' inspect=inspect-ai \
+	    lighteval='lighteval==0.13.0 transformers<5 huggingface_hub<1 datasets<4.5 xxhash<3.6'; do \
+	    $(PYTHON) -m venv --clear .venv-logs/$${tool%%=*}; \
+	    .venv-logs/$${tool%%=*}/bin/pip install --quiet torch==2.13.0 $${tool#*=}; \
+	    .venv-logs/$${tool%%=*}/bin/python tests/comparison/make_logs.py $${tool%%=*} .venv-logs/made/$${tool%%=*}; done
 	LOGS=.venv-logs/made $(BIN)/python -m pytest -q tests/comparison/test_logs.py
 
 site: .venv-docs/.installed  ## the documentation as a site in site/, with a search and a reference

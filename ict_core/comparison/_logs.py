@@ -163,7 +163,7 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 
 def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Model: the folders between `details` and the time. Problem: its place in the file, which has no other name."""
+    """Model: the folders between `details` and the time. Problem: the `id` of its `doc`; rows are in another order."""
     match = _LIGHTEVAL.fullmatch(file.name)
     assert match is not None
     parts = file.parent.parts
@@ -172,12 +172,15 @@ def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
         rows = pd.read_parquet(file).to_dict("records")
     except (ValueError, OSError) as error:
         raise UserError(f"{file}: cannot be read as Parquet: {error}") from None
-    for place, row in enumerate(rows):
-        if not isinstance(scores := row.get("metric"), dict):
-            raise UserError(f"{file}: no column metric with scores by name, as lighteval writes it")
+    for row in rows:
+        doc, scores = row.get("doc"), row.get("metric")
+        if not isinstance(scores, dict) or not isinstance(doc, dict) or doc.get("id") is None:
+            raise UserError(
+                f"{file}: no columns metric, with scores by name, and doc, with an id, as lighteval writes them"
+            )
         metric = _chosen(file, "metric", scores, wanted.metric)
-        cluster = _field(file, row.get("doc"), wanted.cluster)
-        yield _row(file, "/".join(above), match["time"], match["task"], place, scores[metric], cluster)
+        cluster = _field(file, doc, wanted.cluster)
+        yield _row(file, "/".join(above), match["time"], match["task"], doc["id"], scores[metric], cluster)
 
 
 def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:

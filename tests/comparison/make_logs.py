@@ -4,6 +4,7 @@ Each in an environment of its own (`pip install lm-eval`, `lighteval`, `inspect-
 models with random weights, or mocked ones, answer 24 sums of four choices, in six families.
 """
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -54,8 +55,10 @@ def lm_eval(work: Path, out: Path) -> None:
 
 def lighteval(work: Path, out: Path) -> None:
     """`lighteval accelerate --save-details`, the same as a custom task."""
-    (work / "sums").mkdir()
-    (work / "sums" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    package = Path(importlib.util.find_spec("lighteval").origin).parent  # all tasks are read, and one would download
+    (package / "tasks/tasks/tinyBenchmarks.pkl").touch()
+    (work / "rows").mkdir()
+    (work / "rows" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SUMS))
     (work / "task.py").write_text(
         "from lighteval.metrics.metrics import Metrics\n"
         "from lighteval.tasks.lighteval_task import LightevalTaskConfig\n"
@@ -63,7 +66,7 @@ def lighteval(work: Path, out: Path) -> None:
         "def prompt(line, task_name=None):\n"
         '    return Doc(task_name=task_name, query=line["question"], choices=line["choices"],\n'
         '               gold_index=line["gold"])\n\n\n'
-        f'TASKS_TABLE = [LightevalTaskConfig(name="sums", prompt_function=prompt, hf_repo="{work}/sums",\n'
+        f'TASKS_TABLE = [LightevalTaskConfig(name="sums", prompt_function=prompt, hf_repo="{work}/rows",\n'
         '    hf_subset="default", hf_avail_splits=["test"], evaluation_splits=["test"], few_shots_split=None,\n'
         "    few_shots_select=None, metrics=[Metrics.loglikelihood_acc])]\n"
     )

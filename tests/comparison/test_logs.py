@@ -57,6 +57,13 @@ def test_details_of_lighteval_are_its_own_scores():
     assert len(accuracy(LIGHTEVAL)) == 2
 
 
+def test_problems_of_lighteval_are_paired_by_their_ids_as_each_log_has_an_order_of_its_own():
+    frame = read_runs([str(LIGHTEVAL)], Wanted(cluster="query"))
+    queries = frame.groupby("problem")["cluster"].unique()
+    assert len(queries) == 24 and all(len(texts) == 1 for texts in queries)
+    assert frame["problem"].tolist()[:24] != sorted(frame["problem"].tolist()[:24], key=int)
+
+
 def test_two_logs_of_one_model_are_its_runs_also_if_a_task_was_run_alone(tmp_path):
     for time in ("2026-01-01T00-00-00.0", "2026-01-02T00-00-00.0"):
         for task in ("sums", "products"):
@@ -98,7 +105,7 @@ BAD = {
     "no log of Inspect": lambda folder: broken(
         folder, "x.json", b'{"version": 2, "status": "success", "eval": {}, "samples": []}'
     ),
-    "no column metric": lambda folder: broken(
+    "no columns metric": lambda folder: broken(
         folder, "details_t_2026-01-01T00-00-00.0.parquet", pd.DataFrame({"doc": [1]}).to_parquet()
     ),
 }
