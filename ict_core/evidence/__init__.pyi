@@ -57,6 +57,7 @@ from ._measures import single_logit_frames as single_logit_frames
 from ._measures import token_frames as token_frames
 from ._outcomes import LocalOutcome as LocalOutcome
 from ._outcomes import StoredOutcome as StoredOutcome
+from ._run_faults import run_faults as run_faults
 from ._stability import drawable as drawable
 from ._stability import of_seeds as of_seeds
 from ._stability import stability as stability
