@@ -35,7 +35,7 @@ def test_a_run_that_learns_has_no_fault():
 @pytest.mark.parametrize(
     ("changes", "word", "value", "step"),
     [  # a window of 4 steps: the mean is on the other side from the third or second step after the change on
-        ({"reward": half(0.4, 0.3), "h1": half(1, 0.8)}, "reward lower", 0.1, 18),
+        ({"reward": half(0.4, 0.32), "h1": half(1, 0.8)}, "reward lower", 0.08, 18),
         ({"reward": half(0.4, 0.4), "zero_advantage_share": half(0.5, 1), "h1": half(1, 0.8)}, "advantage", 1.0, 18),
         ({"reward": half(0.3, 0.4), "h1": half(1, 0.01)}, "entropy", 0.01, 19),
         ({"h1": half(1, 2)}, "entropy", 2.0, 17),
