@@ -17,7 +17,7 @@ from ict_core.evidence import Stored
 from ict_core.markdown import markdown_table
 from ict_core.report._claims import estimate_text
 from ict_core.statistics import ALPHA, detectable, seeds_needed
-from ict_core.statistics._permutation import sign_flip_floor
+from ict_core.statistics._deciding import sign_flip_floor
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"

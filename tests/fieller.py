@@ -3,11 +3,11 @@
 from scipy import optimize, stats
 
 
-def inverted(ours, theirs, level=0.95):
-    """The ratios at which scipy's t-test of ours - r theirs has p = 1 - level, on either side of the estimate."""
+def inverted(ours, theirs):
+    """The ratios at which scipy's t-test of ours - r theirs has p = 0.05, on either side of the estimate."""
     ratio = ours.mean() / theirs.mean()
 
     def excess(r):
-        return stats.ttest_1samp(ours - r * theirs, 0).pvalue - (1 - level)
+        return stats.ttest_1samp(ours - r * theirs, 0).pvalue - 0.05
 
     return optimize.brentq(excess, ratio - 5, ratio), optimize.brentq(excess, ratio, ratio + 5)

@@ -1,10 +1,10 @@
-from ._analysis import Analysis as Analysis
 from ._analysis import analyse as analyse
 from ._arms import run_frame as run_frame
 from ._contrasts import Comparisons as Comparisons
 from ._deciding import BETTER as BETTER
 from ._deciding import CONTRADICTED as CONTRADICTED
 from ._deciding import EQUIVALENT as EQUIVALENT
+from ._deciding import EXACT_PAIRS as EXACT_PAIRS
 from ._deciding import IDENTICAL as IDENTICAL
 from ._deciding import NONE_SEEN as NONE_SEEN
 from ._deciding import NOT_CONFIRMED as NOT_CONFIRMED
@@ -21,6 +21,7 @@ from ._deciding import holm as holm
 from ._deciding import holm_of_distinct as holm_of_distinct
 from ._deciding import p_of_strata as p_of_strata
 from ._deciding import seeds_needed as seeds_needed
+from ._deciding import sign_flip as sign_flip
 from ._deciding import two_one_sided as two_one_sided
 from ._design import Design as Design
 from ._design import check_scores as check_scores
@@ -51,12 +52,9 @@ from ._pairing import by_base as by_base
 from ._pairing import limits_by as limits_by
 from ._pairing import paired_differences as paired_differences
 from ._pairing import seed_range as seed_range
-from ._pairing import series_name as series_name
 from ._pairing import shared_seeds as shared_seeds
 from ._pairing import shares_kept as shares_kept
 from ._pairing import shown_variants as shown_variants
-from ._permutation import EXACT_PAIRS as EXACT_PAIRS
-from ._permutation import sign_flip as sign_flip
 from ._ranks import rank_frame as rank_frame
 from ._ranks import rank_intervals as rank_intervals
 from ._schemas import ALPHA as ALPHA

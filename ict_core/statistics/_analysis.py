@@ -1,7 +1,7 @@
 """The statistics stage: from a study's scores to the frames that tables, figures and claims read."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import pandas as pd
 
@@ -11,22 +11,7 @@ from ict_core.statistics._contrasts import Comparisons, contrast_frame
 from ict_core.statistics._levels import component_frame, level_frame, sampling_of
 from ict_core.statistics._metrics import metrics_of
 from ict_core.statistics._pairing import shown_variants
-from ict_core.statistics._schemas import BASE, STATISTICS
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """The frames that are made from scores; `STATISTICS` has their schemas under the same names."""
-
-    runs: pd.DataFrame
-    levels: pd.DataFrame
-    contrasts: pd.DataFrame
-    components: pd.DataFrame
-
-    @classmethod
-    def empty(cls) -> "Analysis":
-        """Of no run."""
-        return cls(**{field.name: pd.DataFrame(columns=list(STATISTICS[field.name])) for field in fields(cls)})
+from ict_core.statistics._schemas import BASE
 
 
 def analyse(
@@ -36,8 +21,10 @@ def analyse(
     reruns: Mapping[str, str] | None = None,
     seeds_per_base: int | None = None,
     averaged: Collection[str] | None = None,
-) -> Analysis:
-    """All statistics of a study, from a frame of `records.SCORES`.
+) -> dict[str, pd.DataFrame]:
+    """All statistics of a study, from a frame of `records.SCORES`: the frames runs, levels, contrasts, components.
+
+    `STATISTICS` has their schemas under the same names.
 
     Args:
         variants: the study's trained variants, in the order in which they are shown; each was run by some model.
@@ -71,9 +58,9 @@ def analyse(
     }
     one_sample = frozenset(key for key, matrix in counts.items() if (matrix.n == 1).all())
     sampling = {metric: sampling_of(counts, metric) for metric in metrics}
-    return Analysis(
-        runs=frame_of_arms(arms),
-        levels=level_frame(over_bases, variants_by_model, one_sample),
-        contrasts=contrast_frame(over_bases, variants_by_model, comparisons),
-        components=component_frame(arms, sampling, variants_by_model, reruns or {}, seeds_per_base),
-    )
+    return {
+        "runs": frame_of_arms(arms),
+        "levels": level_frame(over_bases, variants_by_model, one_sample),
+        "contrasts": contrast_frame(over_bases, variants_by_model, comparisons),
+        "components": component_frame(arms, sampling, variants_by_model, reruns or {}, seeds_per_base),
+    }

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.statistics._metrics import metric_values, metrics_of, samples_needed
+from ict_core.statistics._metrics import covers, metric_values, metrics_of, samples_needed
 from ict_core.statistics._pairing import cell_name, shared_seeds
-from ict_core.statistics._schemas import AVERAGE, BASE, CELL, RUNS
+from ict_core.statistics._schemas import AVERAGE, BASE, RUNS
 from ict_core.store import base_number, cell_folder
 
 _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
@@ -21,51 +21,37 @@ class Counts:
     """What a model's runs under one variant got right on one benchmark."""
 
     seeds: tuple[int, ...]  # of the runs, ascending
-    problems: tuple[str, ...]  # in the order in which the scores first show them, of all variants of the model
-    n: NDArray[np.int64]  # samples graded, shape (seeds, problems)
+    n: NDArray[np.int64]  # samples graded, shape (seeds, problems), problems in the order of the scores
     correct: NDArray[np.int64]  # samples correct, shape (seeds, problems)
-
-
-def _check_complete(model: str, lacks: pd.DataFrame) -> None:
-    """Every cell of a model has every problem that another has: no True in a table of cells and problems."""
-    if not lacks.any(axis=None):
-        return
-    first = int(lacks.any(axis=1).to_numpy().argmax())
-    variant, seed = (lacks.index.get_level_values(name)[first] for name in ("variant", "seed"))
-    columns = lacks.columns[lacks.iloc[first]].to_frame()
-    absent = [f"{problem} of {benchmark}" for benchmark, problem in columns.to_numpy()]
-    more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
-    fault = f"lacks problem {', '.join(absent[:3])}{more}, which other cells of its model have; evaluate it again"
-    raise UserError(f"scores: {cell_folder(model, variant, seed)} {fault}")
 
 
 def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
     """The counts of every (model, variant, benchmark), keys in the order in which the scores first show the values.
 
-    Of a frame of `records.SCORES`, rows in any order. No rows, or a cell that lacks a problem that another cell of its
-    model has (named), or has one twice, are a UserError.
+    Of a frame of `records.SCORES`, rows in any order, each problem of a cell once. No rows, or a cell that lacks a
+    problem that another cell of its model has (named), are a UserError.
     """
     if scores.empty:
         raise UserError("scores: no rows; evaluate at least one cell")
-    twice = scores.duplicated([*CELL, "benchmark", "problem"], keep=False)
-    if twice.any():
-        row = scores[twice].iloc[0]
-        raise UserError(f"scores: {cell_name(row)} has problem {row['problem']} of {row['benchmark']} more than once")
     ordered = scores.assign(**{name: pd.Categorical(scores[name], scores[name].unique()) for name in _ORDERED})
     counts = {}
     for model, rows in ordered.groupby("model", sort=False, observed=True):
         by_cell = rows.set_index(["variant", "seed", "benchmark", "problem"])[["n", "correct"]]
         n, correct = (by_cell[name].unstack(["benchmark", "problem"]) for name in by_cell)
-        _check_complete(str(model), n.isna())
+        lacking = n.isna()
+        if lacking.any(axis=None):
+            row, column = np.argwhere(lacking.to_numpy())[0]
+            (variant, seed), (benchmark, problem) = lacking.index[row], lacking.columns[column]
+            raise UserError(
+                f"scores: {cell_folder(str(model), variant, seed)} lacks problem {problem} of {benchmark}, which other "
+                "cells of its model have; evaluate it again"
+            )
         for variant in n.index.unique("variant"):
             for benchmark in n.columns.unique("benchmark"):
-                part = n.loc[variant, benchmark]
-                counts[str(model), str(variant), str(benchmark)] = Counts(
-                    tuple(map(int, part.index)),
-                    tuple(part.columns),
-                    part.to_numpy(np.int64),
-                    correct.loc[variant, benchmark].to_numpy(np.int64),
-                )
+                graded, right = n.loc[variant, benchmark], correct.loc[variant, benchmark]
+                seeds = tuple(map(int, graded.index))
+                matrix = Counts(seeds, graded.to_numpy(np.int64), right.to_numpy(np.int64))
+                counts[str(model), str(variant), str(benchmark)] = matrix
     return counts
 
 
@@ -99,11 +85,14 @@ class Arm:
         }
         return replace(self, seeds=tuple(map(int, bases)), blocks=blocks)
 
+    def only(self, seeds: tuple[int, ...]) -> "Arm":
+        """The runs of these seeds."""
+        rows = [self.seeds.index(seed) for seed in seeds]
+        return replace(self, seeds=seeds, blocks={name: block[rows] for name, block in self.blocks.items()})
+
     def names_of(self, benchmark: str) -> list[str]:
         """The benchmarks that a benchmark's mean is over: itself, or those of the average."""
-        if benchmark != AVERAGE:
-            return [benchmark]
-        return [name for name in self.blocks if self.averaged is None or name in self.averaged]
+        return [name for name in self.blocks if covers(benchmark, name, self.averaged)]
 
     def of(self, benchmark: str) -> list[NDArray[np.float64]]:
         """The blocks of :meth:`names_of`."""
@@ -141,7 +130,7 @@ def arms_of(
 def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
     """Both arms with the runs of the seeds that both have: a study may give an ablation fewer seeds than its method.
 
-    That no cell is missing is seen to where the cells are collected; without a common seed there is a UserError.
+    Without a common seed there is a UserError.
     """
     shared = tuple(shared_seeds(ours.seeds, theirs.seeds))
     if not shared:
@@ -149,12 +138,7 @@ def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
             f"a paired test needs common seeds: {ours.name} has {list(ours.seeds)}, {theirs.name} "
             f"{list(theirs.seeds)}; give them the same seeds"
         )
-
-    def only(arm: Arm) -> Arm:
-        rows = [arm.seeds.index(seed) for seed in shared]
-        return replace(arm, seeds=shared, blocks={name: block[rows] for name, block in arm.blocks.items()})
-
-    return only(ours), only(theirs)
+    return ours.only(shared), theirs.only(shared)
 
 
 def difference(ours: Arm, theirs: Arm) -> Arm:
@@ -170,13 +154,13 @@ def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
     """
     metric = max(metrics, key=samples_needed)
     for short, fault in (
-        (scores["sampled"] < samples_needed(metric), f"{{sampled}} samples are too few for {metric}; draw more"),
-        (scores["n"] < 1, "none of {sampled} samples could be graded; mend the grading"),
+        (scores["sampled"] < samples_needed(metric), f"samples are too few for {metric}; draw more"),
+        (scores["n"] < 1, "samples, of which none could be graded; mend the grading"),
     ):
         if short.any():
             row = scores[short].iloc[0]
-            reason = fault.format(sampled=row["sampled"])
-            raise UserError(f"scores: {cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {reason}")
+            place = f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}"
+            raise UserError(f"scores: {place}: {row['sampled']} {fault}")
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:

@@ -13,9 +13,7 @@ from ict_core.errors import UserError
 from ict_core.statistics import _deciding as deciding
 from ict_core.statistics._arms import Arms, VariantsByModel, common_seeds, difference
 from ict_core.statistics._intervals import ROUNDING, Floats, over_runs, two_way, without_spread
-from ict_core.statistics._permutation import sign_flip_floor
 from ict_core.statistics._schemas import (
-    ALPHA,
     AVERAGE,
     BASE,
     CONTRASTS,
@@ -52,12 +50,6 @@ class Comparisons:
         met = {frozenset(pair) for pair in pairs}
         return pairs + [(v, other) for v, other in self.varied if {v, other} <= ran and {v, other} not in met]
 
-    def family(self, variant: str, baseline: str, benchmark: str, metric: str) -> str:
-        """The family, one of `statistics.FAMILIES`, in which a contrast's p is corrected."""
-        if benchmark != AVERAGE:
-            return SINGLE_BENCHMARK
-        return DECLARED if (variant, baseline, metric) in self.declared else EXPLORATORY
-
 
 def correlation(ours: Floats, theirs: Floats) -> float:
     """Pearson's correlation of two arms' runs, each of shape (seeds,): what the pairing bought.
@@ -78,17 +70,21 @@ def _runs(
     rows = []
     for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
         ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
-        gap, case = difference(ours, theirs), {"model": model, "variant": variant, "baseline": baseline}
+        gap = difference(ours, theirs)
         for benchmark in gap.benchmarks:
             runs = gap.runs(benchmark)
             by_seeds, by_both = over_runs(runs).of_difference(), two_way(gap.of(benchmark)).of_difference()
+            declared = comparisons.declared.get((variant, baseline, metric)) if benchmark == AVERAGE else None
+            undeclared = EXPLORATORY if benchmark == AVERAGE else SINGLE_BENCHMARK
             rows.append(
-                case
-                | {
+                {
+                    "model": model,
+                    "variant": variant,
+                    "baseline": baseline,
                     "benchmark": benchmark,
                     "metric": metric,
-                    "family": (family := comparisons.family(variant, baseline, benchmark, metric)),
-                    "question": comparisons.declared[variant, baseline, metric] if family == DECLARED else "",
+                    "family": undeclared if declared is None else DECLARED,
+                    "question": declared or "",
                     "seeds": runs.size,
                     "difference": float(by_seeds.mean),
                     "low": float(by_seeds.low),
@@ -98,7 +94,7 @@ def _runs(
                     "sd": float(runs.std(ddof=1)) if runs.size > 1 else float("nan"),
                     "correlation": correlation(ours.runs(benchmark), theirs.runs(benchmark)),
                     "p_t": float(by_seeds.p),
-                    "p_floor": sign_flip_floor(runs.size),
+                    "p_floor": deciding.sign_flip_floor(runs.size),
                     "runs": runs,
                     "se": float(by_seeds.se),
                     "identical": bool((np.abs(runs) <= ROUNDING).all()),
@@ -107,21 +103,13 @@ def _runs(
     return rows
 
 
-def _by_seeds(frame: pd.DataFrame, power: float) -> tuple[Floats, Floats]:
-    """p of each contrast's sign-flip test (NaN for one seed) and its `detectable`, rows of as many seeds together."""
-    p, smallest = np.full((2, len(frame)), np.nan)
-    seeds, sd = frame["seeds"].to_numpy(), _spread(frame)
-    for count in np.unique(seeds):
-        rows = np.flatnonzero(seeds == count)
-        smallest[rows] = deciding.detectable(sd[rows], int(count), power, ALPHA)
-        if count > 1:
-            p[rows] = deciding.p_of_sign_flip(np.stack(frame["runs"].iloc[rows].to_list()))
-    return p, smallest
-
-
-def _spread(frame: pd.DataFrame) -> Floats:
-    """The standard deviations; NaN where the differences are equal, as these say nothing about their spread."""
-    return frame["sd"].where(frame["se"].notna()).to_numpy(np.float64)
+def _sign_flips(frame: pd.DataFrame) -> Floats:
+    """p of each contrast's sign-flip test (NaN for one seed), contrasts of as many seeds together."""
+    p = np.full(len(frame), np.nan)
+    for seeds in set(frame["seeds"]) - {1}:
+        rows = np.flatnonzero(frame["seeds"] == seeds)
+        p[rows] = deciding.sign_flip(np.stack(frame["runs"].iloc[rows].to_list()))
+    return p
 
 
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
@@ -137,9 +125,8 @@ def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
     """The p of all contrasts, shape (rows,), corrected within their families, the declared ones within a question."""
     adjusted = np.full(len(frame), np.nan)
     tests = [(model, runs.tobytes()) for model, runs in zip(frame["model"], frame["runs"], strict=True)]
-    for family, question in dict.fromkeys(zip(frame["family"], frame["question"], strict=True)):
-        rows = np.flatnonzero((frame["family"] == family) & (frame["question"] == question))
-        if family == DECLARED:
+    for rows in frame.groupby(["family", "question"]).indices.values():
+        if frame["family"].iloc[rows[0]] == DECLARED:
             adjusted[rows] = deciding.holm_of_distinct(p[rows], [tests[row] for row in rows])
         else:
             adjusted[rows] = deciding.benjamini_hochberg(p[rows])
@@ -172,18 +159,19 @@ def contrast_frame(
     if not rows:
         return pd.DataFrame(columns=list(CONTRASTS))
     frame = pd.DataFrame(rows)
-    p_sign_flip, smallest = _by_seeds(frame, power)
-    p = deciding.deciding_p(frame["seeds"], frame["p_t"], p_sign_flip)
-    within = deciding.two_one_sided(frame["difference"], frame["se"], frame["seeds"] - 1, -margin, margin)
+    seeds, spread = frame["seeds"], frame["sd"].where(frame["se"].notna())  # equal differences tell no spread
+    test, p_sign_flip = deciding.deciding_test(seeds), _sign_flips(frame)
+    p = np.where(test == deciding.SIGN_FLIP, p_sign_flip, frame["p_t"])
+    within = deciding.two_one_sided(frame["difference"], frame["se"], seeds - 1, -margin, margin)
     frame = frame.assign(
-        test=deciding.deciding_test(frame["seeds"]),
+        test=test,
         p=p,
         p_sign_flip=p_sign_flip,
         p_adjusted=_adjusted(frame, p),
         p_equivalence=within,
         p_equivalence_adjusted=_adjusted(frame, within),
-        detectable=smallest,
-        seeds_needed=deciding.seeds_needed(margin, _spread(frame), power, ALPHA),
-        seeds_needed_seen=deciding.seeds_needed(frame["difference"], _spread(frame), power, ALPHA),
+        detectable=[float(deciding.detectable(sd, n, power)) for sd, n in zip(spread, seeds, strict=True)],
+        seeds_needed=deciding.seeds_needed(margin, spread, power),
+        seeds_needed_seen=deciding.seeds_needed(frame["difference"], spread, power),
     )
     return frame.assign(verdict=_verdicts(frame))[list(CONTRASTS)]

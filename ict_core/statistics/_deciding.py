@@ -8,7 +8,7 @@ Of the power, `sd` is the standard deviation of one paired difference. Over `str
 estimates are pooled, it is such that the standard error of the mean is sd / sqrt(seeds).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -18,8 +18,7 @@ from scipy import optimize, special, stats
 from ict_core.errors import UserError
 from ict_core.seeding import generator
 from ict_core.statistics._intervals import Floats
-from ict_core.statistics._permutation import sign_flip
-from ict_core.statistics._schemas import ALPHA, SIGN_FLIP_FROM
+from ict_core.statistics._schemas import ALPHA, ROUNDING, SIGN_FLIP_FROM
 
 PAIRED_T, SIGN_FLIP = "paired t", "sign-flip"
 
@@ -36,20 +35,57 @@ PREDICTED = {"higher": BETTER, "lower": WORSE, "equal": EQUIVALENT}
 """What a claim that names this direction predicts that a test finds."""
 
 
+EXACT_PAIRS = 16  # sign-flips of up to so many pairs are counted: 65,536
+DRAWN = 100_000  # flips drawn where they are not counted
+_HELD = 2**22  # numbers held at once
+
+
+def sign_flip_floor(pairs: int) -> float:
+    """The smallest p of a sign-flip test of so many pairs: 2 / 2^n, or that of the drawn flips."""
+    return 2.0 / 2**pairs if pairs <= EXACT_PAIRS else 1 / (DRAWN + 1)
+
+
+def sign_flip(differences: ArrayLike) -> Floats:
+    """Two-sided sign-flip test of a mean of 0 (Fisher 1935): every paired difference could have had the other sign.
+
+    Exact for up to :data:`EXACT_PAIRS` pairs, p is then a multiple of 2 / 2^n; otherwise from :data:`DRAWN` random
+    flips, which depend on nothing but the number of pairs. From shape (..., pairs) to (...); 1 where the differences
+    are all 0. No value, or one that is not finite, is a ValueError.
+
+    `scipy.stats.permutation_test` flips. It is given signs in the place of values, so that one product makes the
+    statistics of many samples at once, and whether a statistic is as extreme as the observed one in the place of the
+    statistic: its own tolerance for ties is relative, and none where the observed statistic is 0.
+    """
+    array = np.asarray(differences, dtype=np.float64)
+    if array.ndim == 0 or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"a sign-flip test needs at least one finite value, not {differences!r}")
+    *shape, pairs = array.shape
+    if pairs == 1:  # the flip is as far from 0; scipy refuses a sample of one value
+        return np.ones(shape)
+    exact = pairs <= EXACT_PAIRS
+    samples = array.reshape(-1, pairs)
+    rounding = ROUNDING * np.maximum(1.0, np.abs(samples).max(axis=1))
+    least = np.abs(samples.mean(axis=1)) - rounding  # so far from 0 a mean is as extreme as the observed one
+
+    def as_extreme(signs: Floats, axis: int) -> NDArray[np.bool_]:
+        return np.abs(signs @ samples.T) / pairs >= least
+
+    flipped = stats.permutation_test(
+        (np.ones(pairs),),
+        as_extreme,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**EXACT_PAIRS if exact else DRAWN,  # all, where there are no more
+        batch=max(1, _HELD // len(samples)),
+        alternative="greater",
+        rng=None if exact else generator(0, "sign-flips", pairs),
+    )
+    return np.asarray(flipped.pvalue).reshape(shape)
+
+
 def deciding_test(seeds: ArrayLike) -> NDArray[np.str_]:
     """The name of the test that decides with so many seeds, shape as given."""
     return np.where(np.asarray(seeds) >= SIGN_FLIP_FROM, SIGN_FLIP, PAIRED_T)
-
-
-def p_of_sign_flip(differences: ArrayLike) -> Floats:
-    """:func:`sign_flip`, whose random flips, where they are needed, depend on nothing but the number of pairs."""
-    values = np.asarray(differences, dtype=np.float64)
-    return sign_flip(values, generator(0, "sign-flips", values.shape[-1]))
-
-
-def deciding_p(seeds: ArrayLike, p_t: ArrayLike, p_sign_flip: ArrayLike) -> Floats:
-    """The p of the test that decides with so many seeds; shapes broadcast."""
-    return np.where(deciding_test(seeds) == SIGN_FLIP, p_sign_flip, p_t)
 
 
 def p_of_strata(strata: Sequence[Floats], p_t: float) -> float:
@@ -61,7 +97,7 @@ def p_of_strata(strata: Sequence[Floats], p_t: float) -> float:
         return p_t
     runs = sum(map(len, strata))
     weighed = [values * (runs / (len(strata) * len(values))) for values in strata]  # their mean is that of the strata
-    return float(p_of_sign_flip(np.concatenate(weighed)))
+    return float(sign_flip(np.concatenate(weighed)))
 
 
 def two_one_sided(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, low: float, high: float) -> Floats:
@@ -78,35 +114,19 @@ def two_one_sided(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, low: float,
     return np.asarray(np.maximum(above_low, below_high))
 
 
-def _adjusted(p: ArrayLike, adjust: Callable[[Floats], Floats]) -> Floats:
-    """Adjusted p values, shape (tests,). A test that could not be made (NaN) stays NaN but counts as one with p = 1.
-
-    So a missing test does not make the others easier: the family was declared before the data.
-    """
-    raw = np.asarray(p, dtype=np.float64)
-    absent = np.isnan(raw)
-    if ((raw < 0) | (raw > 1)).any():
-        raise ValueError(f"p values must lie in [0, 1]: {raw[~absent].min()} to {raw[~absent].max()}")
-    if raw.size == 0:
-        return raw
-    return np.where(absent, np.nan, adjust(np.where(absent, 1.0, raw)))
-
-
-def _step_down(p: Floats) -> Floats:
-    """Holm's adjusted values; statsmodels' `multipletests` gives the same, and collects garbage at every call."""
-    order = np.argsort(p)
-    steps = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
-
-
 def holm(p: ArrayLike) -> Floats:
     """Holm's (1979) step-down adjusted p values, which bound the chance of any false rejection in the family.
 
-    Of the whole family, shape (tests,); NaN where there is no test. A p outside [0, 1] is a ValueError.
+    Of the whole family, shape (tests,). A test that could not be made (NaN) stays NaN but counts as one with p = 1, so
+    that it does not make the others easier: the family was declared before the data. statsmodels' `multipletests` gives
+    the same, and collects garbage at every call.
     """
-    return _adjusted(p, _step_down)
+    raw = np.asarray(p, dtype=np.float64)
+    order = np.argsort(raw)  # NaN is last
+    steps = np.maximum.accumulate(raw[order] * np.arange(raw.size, 0, -1))
+    adjusted = np.empty_like(raw)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
 
 
 def holm_of_distinct(p: Sequence[float] | Floats, tests: Sequence[Hashable]) -> Floats:
@@ -121,9 +141,11 @@ def holm_of_distinct(p: Sequence[float] | Floats, tests: Sequence[Hashable]) -> 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
     """Benjamini and Hochberg's (1995) step-up adjusted p values, which bound the expected share of false rejections.
 
-    The bound holds for tests that are independent or positively dependent; otherwise as :func:`holm`.
+    The bound holds for tests that are independent or positively dependent; NaN as of :func:`holm`.
     """
-    return _adjusted(p, stats.false_discovery_control)
+    raw = np.asarray(p, dtype=np.float64)
+    absent = np.isnan(raw)
+    return np.where(absent, np.nan, stats.false_discovery_control(np.where(absent, 1.0, raw)))
 
 
 def finding(

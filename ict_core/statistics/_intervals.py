@@ -56,19 +56,11 @@ class Estimate:
         return replace(self, low=np.maximum(self.low, -1.0), high=np.minimum(self.high, 1.0))
 
 
-def check_level(level: float) -> None:
-    """Raise a ValueError unless 0 < level < 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"an interval's level must lie in (0, 1), not {level}")
-
-
 def student(mean: ArrayLike, variance: ArrayLike, df: ArrayLike, level: float = LEVEL, scale: float = 1.0) -> Estimate:
     """Student's limits of means, shape (...), from their variances (NaN where there is none) and degrees of freedom.
 
-    A standard error below `ROUNDING` times `scale`, the size of the values, is rounding and counts as none. Here and
-    below a level outside (0, 1) is a ValueError.
+    A standard error below `ROUNDING` times `scale`, the size of the values, is rounding and counts as none.
     """
-    check_level(level)
     centre, spread, degrees = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (mean, variance, df)))
     valid = spread > (ROUNDING * max(1.0, scale)) ** 2
     se = np.sqrt(np.where(valid, spread, np.nan))
@@ -91,7 +83,7 @@ def satterthwaite(variance: Floats, squares: Floats) -> Floats:
     return np.asarray(np.divide(variance**2, squares, out=np.full(np.shape(variance), np.nan), where=squares > 0))
 
 
-def over_runs(values: ArrayLike, level: float = LEVEL) -> Estimate:
+def over_runs(values: ArrayLike) -> Estimate:
     """The means of independent values, one a training run, shape (..., runs): for new runs on *these* problems.
 
     For a comparison the values are the paired differences, one a seed. None, or one not finite, is a ValueError.
@@ -101,9 +93,9 @@ def over_runs(values: ArrayLike, level: float = LEVEL) -> Estimate:
         raise ValueError(f"an interval needs at least one finite value, not {values!r}")
     runs, mean = sample.shape[-1], sample.mean(axis=-1)
     if runs == 1:
-        return student(mean, np.nan, np.nan, level)
+        return student(mean, np.nan, np.nan)
     variance = np.where(without_spread(sample), np.nan, sample.var(axis=-1, ddof=1) / runs)
-    return student(mean, variance, runs - 1, level)
+    return student(mean, variance, runs - 1)
 
 
 def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -117,26 +109,25 @@ def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return mean.rename("mean").to_frame().assign(low=interval.low, high=interval.high, seeds=seeds).reset_index()
 
 
-def ratio_of_means(ours: ArrayLike, theirs: ArrayLike, level: float = LEVEL) -> Estimate:
+def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
     """The mean of ours over the mean of theirs, one pair a training run, shape (runs,), with Fieller's (1954) limits.
 
     They are the ratios r at which the paired t-test of ours - r theirs, whose mean is 0 at the true ratio, is not
-    significant: exact for pairs of a normal distribution, however few. A ratio's own distribution is skewed and its
-    variance does not exist, and a bootstrap of six runs draws too narrow limits (docs/statistics.md). There are none
-    (NaN) where the mean of theirs does not differ from 0 at this level, as any ratio may then be true, with one run, or
-    where ours - r theirs is the same in all. The standard error is the delta method's. Arrays that do not fit, or a
-    value that is not finite, are a ValueError.
+    significant: exact for pairs of a normal distribution, however few (docs/statistics.md). There are none (NaN) where
+    the mean of theirs does not differ from 0, as any ratio may then be true, with one run, or where ours - r theirs is
+    the same in all. The standard error is the delta method's. Arrays that do not fit, or a value that is not finite,
+    are a ValueError.
     """
     x, y = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or x.size == 0 or not np.isfinite([x, y]).all():
         raise ValueError(f"a ratio needs a finite value of both arms for each run, not {ours!r} and {theirs!r}")
     runs, means = x.size, (x.mean(), y.mean())
     ratio = np.float64(means[0] / means[1]) if means[1] else np.float64(np.nan)
-    none = student(ratio, np.nan, np.nan, level)
+    none = student(ratio, np.nan, np.nan)
     if runs == 1 or np.isnan(ratio) or without_spread(x - ratio * y):
         return none
     (v_ours, covariance), (_, v_theirs) = np.cov(x, y, ddof=1) / runs
-    t2 = special.stdtrit(runs - 1, (1 + level) / 2) ** 2
+    t2 = special.stdtrit(runs - 1, (1 + LEVEL) / 2) ** 2
     a, b, c = means[1] ** 2 - t2 * v_theirs, means[0] * means[1] - t2 * covariance, means[0] ** 2 - t2 * v_ours
     if a <= 0:
         return none
@@ -191,20 +182,6 @@ class VarianceParts:
     sizes: tuple[int, NDArray[np.int64]]  # runs, and problems of each benchmark, shape (B,)
 
 
-def _checked(blocks: Sequence[Floats], axes: int) -> list[Floats]:
-    """The blocks as finite float arrays, each with `axes` axes or more and the same shape but for the last."""
-    arrays = [np.asarray(block, dtype=np.float64) for block in blocks]
-    if not arrays:
-        raise ValueError("an interval needs the values of at least one benchmark")
-    for i, array in enumerate(arrays):
-        if array.ndim < axes or array.size == 0 or array.shape[:-1] != arrays[0].shape[:-1]:
-            fault = f"values of shape {array.shape} do not fit shape {arrays[0].shape} of the first"
-            raise ValueError(f"benchmark {i}: {fault}")
-        if not np.isfinite(array).all():
-            raise ValueError(f"benchmark {i}: a value is not finite")
-    return arrays
-
-
 def _variance(values: Floats, divisor: int) -> Floats:
     """The sample variance along the last axis over `divisor`; NaN for a single value."""
     if values.shape[-1] == 1:
@@ -213,24 +190,23 @@ def _variance(values: Floats, divisor: int) -> Floats:
 
 
 def variance_parts(blocks: Sequence[Floats]) -> VarianceParts:
-    """Split the variance of the mean over runs, problems and benchmarks; arguments and errors as of :func:`two_way`."""
-    arrays = _checked(blocks, 2)
-    weight, runs = 1 / len(arrays) ** 2, arrays[0].shape[-2]
-    run_means = [array.mean(axis=-1) for array in arrays]
+    """Split the variance of the mean over runs, problems and benchmarks, from blocks as of :func:`two_way`."""
+    weight, runs = 1 / len(blocks) ** 2, blocks[0].shape[-2]
+    run_means = [block.mean(axis=-1) for block in blocks]
     problems, residual = [], []
-    for array, run_mean in zip(arrays, run_means, strict=True):
-        size, problem_mean = array.shape[-1], array.mean(axis=-2)
+    for block, run_mean in zip(blocks, run_means, strict=True):
+        size, problem_mean = block.shape[-1], block.mean(axis=-2)
         problems.append(weight * _variance(problem_mean, size))
-        rest = array - run_mean[..., None] - (problem_mean - run_mean.mean(axis=-1)[..., None])[..., None, :]
+        rest = block - run_mean[..., None] - (problem_mean - run_mean.mean(axis=-1)[..., None])[..., None, :]
         free = (runs - 1) * (size - 1)
         square = np.square(rest).sum(axis=(-2, -1)) / free if free else np.full(rest.shape[:-2], np.nan)
         residual.append(weight * square / (runs * size))
     average = np.mean(run_means, axis=0)
-    sizes = (runs, np.array([array.shape[-1] for array in arrays]))
+    sizes = (runs, np.array([block.shape[-1] for block in blocks]))
     return VarianceParts(average.mean(axis=-1), _variance(average, runs), np.array(problems), np.array(residual), sizes)
 
 
-def two_way(blocks: Sequence[Floats], level: float = LEVEL, df_per_run: float = DIFFERENCE_DF) -> Estimate:
+def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Estimate:
     """The mean over benchmarks with an interval for new runs on new problems.
 
     The variance is the largest of V_runs + V_problems - V_residual, V_runs, V_problems and V_residual. This cuts the
@@ -242,8 +218,7 @@ def two_way(blocks: Sequence[Floats], level: float = LEVEL, df_per_run: float = 
 
     The blocks are one a benchmark, each of shape (..., runs, problems of the benchmark), finite; every benchmark weighs
     the same, whatever its size. For a comparison they are the differences, paired by seed and problem. The estimate is
-    of shape (...); with one run, a benchmark of one problem, or a variance of 0 there is no interval. No block, an
-    empty one, leading shapes that differ, or a value that is not finite are a ValueError.
+    of shape (...); with one run, a benchmark of one problem, or a variance of 0 there is no interval.
     """
     parts = variance_parts(blocks)
     runs, sizes = parts.sizes
@@ -260,26 +235,24 @@ def two_way(blocks: Sequence[Floats], level: float = LEVEL, df_per_run: float = 
     variance, square = (np.take_along_axis(a, chosen, axis=0)[0] for a in (variances, squares))
     scale = max(float(np.abs(block).max()) for block in blocks)
     df = np.minimum(satterthwaite(variance, square), df_per_run * free_runs)
-    return student(parts.mean, variance, df, level, scale)
+    return student(parts.mean, variance, df, scale=scale)
 
 
-def two_way_level(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
+def two_way_level(blocks: Sequence[Floats]) -> Estimate:
     """:func:`two_way` of a level: of shares, within 0 and 1, with the degrees of freedom that a level may have."""
-    return two_way(blocks, level, LEVEL_DF).of_share()
+    return two_way(blocks, LEVEL_DF).of_share()
 
 
-def over_problems(blocks: Sequence[Floats], level: float = LEVEL) -> Estimate:
+def over_problems(blocks: Sequence[Floats]) -> Estimate:
     """The mean over benchmarks of one run's means over problems (`mean_of_means`): for this run on new problems.
 
-    The blocks are of shape (..., problems of the benchmark), errors as of :func:`two_way`. With a benchmark of one
-    problem, or without any spread, there is no interval.
+    The blocks are of shape (..., problems of the benchmark), finite. With a benchmark of one problem, or without any
+    spread, there is no interval.
     """
-    return mean_of_means(_checked(blocks, 1), level)
+    return mean_of_means(blocks)
 
 
-def over_clusters(
-    blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]], level: float = LEVEL
-) -> Estimate:
+def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]]) -> Estimate:
     """:func:`over_problems`, shape (), where problems of one cluster are not independent: translations, a family.
 
     The variance of a benchmark's mean over P problems in C clusters is C / (C - 1) times the sum of its clusters'
@@ -290,31 +263,29 @@ def over_clusters(
         blocks: of each benchmark, shape (problems,).
         clusters: of each benchmark the cluster of every problem, shape (problems,).
     """
-    arrays = _checked(blocks, 1)
-    mean = float(np.mean([array.mean() for array in arrays]))
-    parts, free = np.full((2, len(arrays)), np.nan)
-    for place, (array, names) in enumerate(zip(arrays, clusters, strict=True)):
+    mean = float(np.mean([array.mean() for array in blocks]))
+    parts, free = np.full((2, len(blocks)), np.nan)
+    for place, (array, names) in enumerate(zip(blocks, clusters, strict=True)):
         _, members = np.unique(names, return_inverse=True)
         sums = np.bincount(members, array - array.mean())
         free[place] = sums.size - 1
         if free[place]:
-            parts[place] = sums.size / free[place] * np.square(sums).sum() / (array.size * len(arrays)) ** 2
-    scale = max(float(np.abs(array).max()) for array in arrays)
+            parts[place] = sums.size / free[place] * np.square(sums).sum() / (array.size * len(blocks)) ** 2
+    scale = max(float(np.abs(array).max()) for array in blocks)
     variance = parts.sum()
-    return student(mean, variance, satterthwaite(variance, (parts**2 / np.maximum(free, 1)).sum()), level, scale)
+    return student(mean, variance, satterthwaite(variance, (parts**2 / np.maximum(free, 1)).sum()), scale=scale)
 
 
-def wilson(values: ArrayLike, level: float = LEVEL) -> Estimate:
+def wilson(values: ArrayLike) -> Estimate:
     """Wilson's (1927) interval of a share, where each problem was sampled once and is right or wrong.
 
     With more samples a problem the problems are no yes-or-no trials: use :func:`over_problems`. From 0 and 1, shape
     (..., problems); other values are a ValueError. The standard error and the degrees of freedom are NaN.
     """
-    check_level(level)
     trials = np.asarray(values, dtype=np.float64)
     if trials.ndim == 0 or trials.size == 0 or not np.isin(trials, (0, 1)).all():
         raise ValueError("Wilson's interval needs one yes or no (1 or 0) of each problem: one sample a problem")
-    low, high = proportion_confint(trials.sum(axis=-1), trials.shape[-1], alpha=1 - level, method="wilson")
+    low, high = proportion_confint(trials.sum(axis=-1), trials.shape[-1], alpha=1 - LEVEL, method="wilson")
     mean = trials.mean(axis=-1)
     none = np.full(mean.shape, np.nan)
     return Estimate(mean, none, none.copy(), np.asarray(low), np.asarray(high))

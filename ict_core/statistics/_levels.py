@@ -44,14 +44,6 @@ def _over_base(arm: Arm, base: Arm | None) -> Arm | None:
     return difference(arm, Arm(base.name, arm.seeds, paired))
 
 
-def _gain(over_base: Arm | None, benchmark: str) -> tuple[float, ...]:
-    """The columns `GAIN`."""
-    if over_base is None:
-        return (float("nan"),) * len(GAIN)
-    gain = over_runs(over_base.runs(benchmark)).of_difference()
-    return float(gain.mean), float(gain.low), float(gain.high)
-
-
 def level_frame(
     arms: Mapping[str, Arms], variants_by_model: VariantsByModel, one_sample: frozenset[tuple[str, str, str]]
 ) -> pd.DataFrame:
@@ -67,11 +59,25 @@ def level_frame(
         for benchmark in arm.benchmarks:
             level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
             seeds = over_runs(arm.runs(benchmark)).of_share()
-            limits = map(float, (level.mean, level.low, level.high, level.df))
-            problems = sum(block.shape[1] for block in arm.of(benchmark))
-            of_runs = (float(seeds.low), float(seeds.high), len(arm.seeds))
-            gain = _gain(over_base, benchmark)
-            rows.append((model, variant, benchmark, metric, *limits, interval, *of_runs, problems, *gain))
+            row = {
+                "model": model,
+                "variant": variant,
+                "benchmark": benchmark,
+                "metric": metric,
+                "mean": float(level.mean),
+                "low": float(level.low),
+                "high": float(level.high),
+                "df": float(level.df),
+                "interval": interval,
+                "seeds_low": float(seeds.low),
+                "seeds_high": float(seeds.high),
+                "seeds": len(arm.seeds),
+                "problems": sum(block.shape[1] for block in arm.of(benchmark)),
+            }
+            if over_base is not None:
+                gain = over_runs(over_base.runs(benchmark)).of_difference()
+                row |= dict(zip(GAIN, map(float, (gain.mean, gain.low, gain.high)), strict=True))
+            rows.append(row)
     return pd.DataFrame(rows, columns=list(LEVELS))
 
 
@@ -97,9 +103,9 @@ def _cut(squares: Sequence[float]) -> Floats:
 def base_variance(runs: Floats, per_base: int) -> tuple[float, float]:
     """The variances of a run's mean between base models, and between runs that began with one of them.
 
-    By expected mean squares (Searle, Casella and McCulloch 1992, chapter 3): (MS_between - MS_within) / n, cut at 0,
-    and MS_within, from the means of runs, shape (base models * n,), the n of each base model together. NaN where there
-    is one base model, or one run of each.
+    By expected mean squares (Searle, Casella and McCulloch 1992, chapter 3), from the means of runs, shape (base models
+    * n,), the n of each base model together: (MS_between - MS_within) / n, cut at 0, and MS_within. NaN where there is
+    one base model, or one run of each.
     """
     groups = runs.reshape(-1, per_base)
     if min(groups.shape) < 2:

@@ -5,7 +5,6 @@ Also notices for numbers that rest on fewer samples than were drawn, because som
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -119,71 +118,62 @@ def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[
     return variance
 
 
+def covers(mean: str, benchmark: str, averaged: Collection[str] | None) -> bool:
+    """Whether a benchmark enters a mean: that of itself, or the average over `averaged` (None: over all)."""
+    return mean == benchmark or (mean == AVERAGE and (averaged is None or benchmark in averaged))
+
+
 _NAMED = 6  # arms in a sentence
 
 
-class _Block(NamedTuple):
-    """What an arm's runs gave on one benchmark: samples drawn and graded, and of each run and problem how many."""
-
-    sampled: int
-    graded: int
-    n: NDArray[np.int64]
-
-
 class Graded:
-    """How many samples of each arm were graded, all its seeds together, by a frame of `records.SCORES`."""
+    """How many samples of each arm were graded, all its seeds together, by a frame of `records.SCORES`.
+
+    The average is over the benchmarks `averaged`, by default over all.
+    """
 
     def __init__(self, scores: pd.DataFrame, averaged: Collection[str] | None = None) -> None:
         self._scores = scores
-        self._averaged = averaged  # the benchmarks that the average is over; None: all
-        self._arms: dict[tuple[str, str], dict[str, _Block]] = {}
+        self._averaged = averaged
+        self._arms: dict[tuple[str, str], dict[str, pd.DataFrame]] = {}  # of each benchmark its rows
         if (scores["n"] < scores["sampled"]).any():
             for (model, variant, benchmark), rows in scores.groupby(["model", "variant", "benchmark"], sort=False):
-                block = _Block(int(rows["sampled"].sum()), int(rows["n"].sum()), rows["n"].to_numpy(np.int64))
-                self._arms.setdefault((str(model), str(variant)), {})[str(benchmark)] = block
+                self._arms.setdefault((str(model), str(variant)), {})[str(benchmark)] = rows[["sampled", "n"]]
 
     def notice(self, model: str, variants: Iterable[str], benchmarks: Sequence[str], metrics: Sequence[str]) -> str:
         """What must be known of a number, made from metrics, of one variant or of those that it compares.
 
-        It is a mean over the benchmarks. A variant without scores says nothing. Told are the
-        samples graded of each arm, and by how many percent points a metric may be too low because pass@n stood in;
-        nothing where every sample was graded.
+        It is a mean over the benchmarks. A variant without scores says nothing. Told are the samples graded of each
+        arm, and by how many percent points a metric may be too low because pass@n stood in; nothing where every sample
+        was graded.
         """
-        arms = []
-        for name in dict.fromkeys(variants):
-            by_benchmark = self._arms.get((model, name), {}).items()
-            arms.append((name, [block for benchmark, block in by_benchmark if self._counts(benchmark, benchmarks)]))
-        counts = [(name, sum(b.graded for b in blocks), sum(b.sampled for b in blocks)) for name, blocks in arms]
-        if all(graded == sampled for _, graded, sampled in counts):
+        arms = {name: self._entering((model, name), benchmarks) for name in variants}
+        arms = {name: blocks for name, blocks in arms.items() if blocks}
+        counts = {name: pd.concat(blocks).sum() for name, blocks in arms.items()}
+        if all(count["n"] == count["sampled"] for count in counts.values()):
             return ""
-        sentences = [
-            "graded samples: " + ", ".join(f"{name} {n} of {sampled}" for name, n, sampled in counts if sampled)
-        ]
-        for name, blocks in arms:
+        shares = [f"{name} {count['n']} of {count['sampled']}" for name, count in counts.items()]
+        sentences = ["graded samples: " + ", ".join(shares)]
+        for name, blocks in arms.items():
             lacking = ((metric, _missing(blocks, metric)) for metric in metrics)
             sentences += [f"{metric} of {name} at most {100 * m:.2g} points too low" for metric, m in lacking if m]
         return "; ".join(sentences)
-
-    def _counts(self, name: str, benchmarks: Sequence[str]) -> bool:
-        """Whether a benchmark enters a mean over these."""
-        return name in benchmarks or (AVERAGE in benchmarks and (self._averaged is None or name in self._averaged))
 
     def sentence(self) -> str:
         """For all numbers of the study together, arms in backquotes; empty where every sample was graded."""
         if not self._arms:
             return ""
-        lost = {"/".join(k): sum(b.sampled - b.graded for b in blocks.values()) for k, blocks in self._arms.items()}
-        named = [f"`{arm}` {count}" for arm, count in lost.items() if count]
+        sums = self._scores.groupby(["model", "variant"], sort=False)[["sampled", "n"]].sum()
+        arms = sums.assign(lost=sums["sampled"] - sums["n"]).reset_index()
+        lost = arms[["model", "variant", "lost"]].to_numpy().tolist()
+        named = [f"`{model}/{variant}` {count}" for model, variant, count in lost if count]
         more = f" and {len(named) - _NAMED} other arms" if len(named) > _NAMED else ""
         text = (
-            f"{sum(lost.values())} of {self._scores['sampled'].sum():,} samples could not be graded "
+            f"{arms['lost'].sum()} of {arms['sampled'].sum():,} samples could not be graded "
             f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
         )
-        metrics = metrics_of(self._scores)
-        averaged = [
-            [b for benchmark, b in arm.items() if self._counts(benchmark, [AVERAGE])] for arm in self._arms.values()
-        ]
-        most = max(_missing(arm, metric) for arm in averaged for metric in metrics)
+        averages = [self._entering(arm, [AVERAGE]) for arm in self._arms]
+        most = max(_missing(blocks, metric) for blocks in averages for metric in metrics_of(self._scores))
         if most:
             text += (
                 " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
@@ -191,7 +181,12 @@ class Graded:
             )
         return text
 
+    def _entering(self, arm: tuple[str, str], means: Sequence[str]) -> list[pd.DataFrame]:
+        """An arm's rows of each benchmark that enters one of these means."""
+        of_arm = self._arms.get(arm, {}).items()
+        return [rows for name, rows in of_arm if any(covers(mean, name, self._averaged) for mean in means)]
 
-def _missing(blocks: Sequence[_Block], metric: str) -> float:
+
+def _missing(blocks: Sequence[pd.DataFrame], metric: str) -> float:
     """By how much at most the mean over the benchmarks is too low, a share; 0 of none."""
-    return float(np.mean([most_missing(metric, block.n).mean() for block in blocks])) if blocks else 0.0
+    return float(np.mean([most_missing(metric, rows["n"]).mean() for rows in blocks])) if blocks else 0.0

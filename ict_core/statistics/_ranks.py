@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import stats
 
 from ict_core.statistics._deciding import holm
-from ict_core.statistics._intervals import Floats, without_spread
+from ict_core.statistics._intervals import Floats, over_runs
 from ict_core.statistics._schemas import ALPHA, AVERAGE, PASS_METRICS, RANKS
 
 
@@ -25,17 +25,13 @@ def rank_intervals(values: Floats) -> tuple[Floats, Floats]:
     """
     arms = len(values)
     better, worse = np.zeros((2, arms))
-    pairs = np.array(list(combinations(range(arms), 2)), dtype=int).reshape(-1, 2)
-    differences = values[pairs[:, 0]] - values[pairs[:, 1]]
-    p = np.ones(len(pairs))
-    if len(pairs) and values.shape[1] > 1:
-        testable = ~without_spread(differences)
-        p[testable] = stats.ttest_1samp(differences[testable], 0.0, axis=1).pvalue
-        p = holm(p)
-    for (one, other), mean in zip(pairs[p < ALPHA], differences[p < ALPHA].mean(axis=1), strict=True):
-        above, below = (one, other) if mean > 0 else (other, one)
-        better[below] += 1
-        worse[above] += 1
+    pairs = list(combinations(range(arms), 2))
+    gaps = [over_runs(values[one] - values[other]) for one, other in pairs]
+    for (one, other), gap, p in zip(pairs, gaps, holm([float(gap.p) for gap in gaps]), strict=True):
+        if p < ALPHA:
+            above, below = (one, other) if gap.mean > 0 else (other, one)
+            better[below] += 1
+            worse[above] += 1
     return 1 + better, arms - worse
 
 

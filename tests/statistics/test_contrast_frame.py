@@ -7,14 +7,12 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.errors import UserError
-from ict_core.statistics import Comparisons, seeds_needed, sign_flip, two_way
+from ict_core.statistics import STATISTICS, Comparisons, detectable, seeds_needed, sign_flip, two_way
 from ict_core.statistics._arms import Arm, difference
-from ict_core.statistics._contrasts import contrast_frame, correlation
-from ict_core.statistics._deciding import detectable
-from ict_core.statistics._schemas import CONTRASTS
+from ict_core.statistics._contrasts import contrast_frame
 from ict_core.store.records import write_frame
 
+CONTRASTS = STATISTICS["contrasts"]
 MARGIN, POWER = 0.02, 0.8
 
 
@@ -63,13 +61,6 @@ def test_a_variant_meets_the_one_that_it_varies_once():
     assert pairs(variants, ["grpo"], declared, varied) == [*usual, ("tv", "ict")]
 
 
-def test_a_varied_pair_is_exploratory():
-    frame = contrasts(study(grpo=[0.3, 0.4], ict=[0.5, 0.5], kl=[0.4, 0.5]), varied=[("kl", "ict")])
-    row = frame[(frame["baseline"] == "ict") & (frame["benchmark"] == "average")].iloc[0]
-    assert (row["variant"], row["family"]) == ("kl", "exploratory")
-    assert row["difference"] == pytest.approx(-0.05)
-
-
 def test_a_row_agrees_with_scipy():
     ours, theirs = [0.5, 0.7, 0.6], [0.4, 0.5, 0.3]
     arms = study(grpo=theirs, ict=ours)
@@ -78,7 +69,8 @@ def test_a_row_agrees_with_scipy():
     limits = test.confidence_interval()
     assert (row["difference"], row["low"], row["high"]) == pytest.approx((0.2, limits.low, limits.high))
     assert row["p"] == row["p_t"] == pytest.approx(test.pvalue) and row["test"] == "paired t"
-    assert row["sd"] == pytest.approx(0.1) and row["correlation"] == pytest.approx(0.5) and row["seeds"] == 3
+    assert row["sd"] == pytest.approx(0.1) and row["seeds"] == 3
+    assert row["correlation"] == pytest.approx(stats.pearsonr(ours, theirs).statistic)
     assert (row["p_sign_flip"], row["p_floor"]) == (0.25, 0.25)
     both = two_way(difference(arms["pass@1"]["m", "ict"], arms["pass@1"]["m", "grpo"]).of("average")).of_difference()
     assert (row["two_way_low"], row["two_way_high"]) == pytest.approx((both.low, both.high))
@@ -104,6 +96,9 @@ def test_every_row_is_there(tmp_path):
     ]
     assert set(frame["family"]) == {"declared", "exploratory", "single benchmark"}
     assert set(frame.loc[frame["family"] != "single benchmark", "benchmark"]) == {"average"}
+    none = contrasts(study(base=[0.1], grpo=[0.3, 0.4]))
+    write_frame(none, tmp_path / "none.parquet", CONTRASTS)
+    assert none.empty
 
 
 def test_each_family_has_its_correction():
@@ -118,15 +113,6 @@ def test_each_family_has_its_correction():
     assert (frame["family"] == "declared").sum() == 3
 
 
-def test_the_declared_family_spans_the_models():
-    runs = {"grpo": [0.3, 0.4, 0.2], "ict": [0.5, 0.4, 0.4]}
-    arms = study(**runs)
-    arms["pass@1"] |= {("l", v): arm(v, r, model="l") for v, r in runs.items()}
-    declared = [("ict", "grpo", "pass@1")]
-    one, both = average(contrasts(study(**runs), declared=declared)), average(contrasts(arms, declared=declared))
-    assert one["p_adjusted"] == pytest.approx(one["p"]) and both["p_adjusted"] == pytest.approx(2 * one["p"])
-
-
 def test_each_question_is_corrected_on_its_own_and_the_same_runs_count_once():
     grpo, ict, random = [0.3, 0.4, 0.2], [0.5, 0.45, 0.4], [0.2, 0.1, 0.15]
     arms = study(grpo=grpo, stapo=grpo, ict=ict, random=random)  # stapo is grpo to the bit
@@ -139,27 +125,24 @@ def test_each_question_is_corrected_on_its_own_and_the_same_runs_count_once():
     comparisons = Comparisons(["grpo", "stapo"], declared, [], MARGIN, POWER)
     frame = contrast_frame(arms, {"m": ["grpo", "stapo", "ict", "random"]}, comparisons)
     rows = frame[frame["family"] == "declared"].set_index(["variant", "baseline"])
-    p, adjusted = rows["p"], rows["p_adjusted"]
-    first, second = sorted([p["ict", "grpo"], p["random", "grpo"]])
-    by_hand = {first: 2 * first, second: max(2 * first, second)}
-    for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
-        assert adjusted[pair] == pytest.approx(by_hand[p[pair]])
-    equivalence, adjusted_too = rows["p_equivalence"], rows["p_equivalence_adjusted"]
-    first, second = sorted([equivalence["ict", "grpo"], equivalence["random", "grpo"]])
-    by_hand = {first: min(2 * first, 1), second: min(max(2 * first, second), 1)}
-    for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
-        assert adjusted_too[pair] == pytest.approx(by_hand[equivalence[pair]])
-    assert adjusted_too["ict", "random"] == equivalence["ict", "random"]
-    assert adjusted["ict", "random"] == p["ict", "random"] and rows.loc[("ict", "random"), "question"] == "score"
+    for name in ("p", "p_equivalence"):
+        p, adjusted = rows[name], rows[f"{name}_adjusted"]
+        first, second = sorted([p["ict", "grpo"], p["random", "grpo"]])
+        by_hand = {first: min(2 * first, 1), second: min(max(2 * first, second), 1)}
+        for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
+            assert adjusted[pair] == pytest.approx(by_hand[p[pair]])
+        assert adjusted["ict", "random"] == p["ict", "random"]
+    assert rows["question"].tolist() == ["baselines"] * 3 + ["score"]
     assert set(frame.loc[frame["family"] != "declared", "question"]) == {""}
 
 
-def test_a_pair_that_a_model_did_not_run_is_skipped_for_it():
-    arms = study(grpo=[0.3, 0.4, 0.2], ict=[0.5, 0.4, 0.4], random=[0.2, 0.3, 0.3])
-    arms["pass@1"] |= {("l", v): arm(v, [0.3, 0.2, 0.1 * len(v)], model="l") for v in ("grpo", "ict")}
-    frame = contrasts(arms, declared=[("ict", "random", "pass@1")])
-    assert frame[frame["family"] == "declared"]["model"].tolist() == ["m"]
-    assert set(frame[frame["model"] == "l"]["baseline"]) == {"grpo"}
+def test_the_declared_family_spans_the_models():
+    runs = {"grpo": [0.3, 0.4, 0.2], "ict": [0.5, 0.4, 0.4]}
+    arms = study(**runs)
+    arms["pass@1"] |= {("l", v): arm(v, r, model="l") for v, r in runs.items()}
+    declared = [("ict", "grpo", "pass@1")]
+    one, both = average(contrasts(study(**runs), declared=declared)), average(contrasts(arms, declared=declared))
+    assert one["p_adjusted"] == pytest.approx(one["p"]) and both["p_adjusted"] == pytest.approx(2 * one["p"])
 
 
 GRPO = [0.40, 0.44, 0.42]
@@ -171,6 +154,7 @@ GRPO = [0.40, 0.44, 0.42]
         ([0.50, 0.545, 0.519], "better"),
         ([0.30, 0.345, 0.319], "worse"),
         ([0.401, 0.439, 0.4205], "equivalent"),
+        ([0.410, 0.4501, 0.4299], "better"),  # within the margin, too
         ([0.40, 0.60, 0.30], "none seen"),
         (GRPO, "identical"),
         ([g + 1e-15 for g in GRPO], "identical"),
@@ -182,14 +166,12 @@ def test_verdicts(ict, verdict):
     row = average(contrasts(study(grpo=GRPO, ict=ict)))
     assert row["verdict"] == verdict
     assert (row["p_adjusted"] < 0.05) == (verdict in ("better", "worse"))
+    without = ["low", "high", "p", "p_t", "p_adjusted", "p_equivalence", "p_equivalence_adjusted", "detectable"]
+    tested = verdict not in ("identical", "no spread")
+    assert (row[[*without, "seeds_needed"]].notna() == tested).all()
 
 
-def test_significant_within_the_margin_is_still_better():
-    row = average(contrasts(study(grpo=GRPO, ict=[0.410, 0.4501, 0.4299])))
-    assert row["verdict"] == "better" and row["p_equivalence_adjusted"] < 0.05 and row["high"] < MARGIN
-
-
-@pytest.mark.parametrize("others", [0, 1, 2])
+@pytest.mark.parametrize("others", [0, 2])
 def test_equivalence_is_corrected_as_a_difference_is(others):
     """Differences of 0.1, -0.1 and 1.2 points have the mean 0.4 and the SD 0.7; the others are beyond the margin."""
     runs = {"ict": [0.401, 0.439, 0.432], "a": [0.5, 0.3, 0.2], "b": [0.2, 0.3, 0.5]}
@@ -198,18 +180,9 @@ def test_equivalence_is_corrected_as_a_difference_is(others):
     row = average(contrasts(arms, declared=[(name, "grpo", "pass@1") for name in names]))
     t = (2.0 - 0.4) / (0.7 / np.sqrt(3))
     p = 0.5 - t / (2 * np.sqrt(2 + t**2))  # beyond t, with 2 degrees of freedom: 0.029
-    assert row["p_equivalence"] == pytest.approx(p) and p < 0.05 < 2 * p
+    assert row["p_equivalence"] == pytest.approx(p)
     assert row["p_equivalence_adjusted"] == pytest.approx((1 + others) * p)
     assert row["verdict"] == ("none seen" if others else "equivalent")
-
-
-def test_equal_differences_have_no_test_and_no_power():
-    row = average(contrasts(study(grpo=GRPO, ict=[g + 0.1 for g in GRPO])))
-    for name in ("low", "high", "p", "p_t", "p_adjusted", "p_equivalence", "p_equivalence_adjusted"):
-        assert isnan(row[name])
-    assert isnan(row["detectable"]) and isnan(row["seeds_needed"])
-    assert row["difference"] == pytest.approx(0.1) and row["p_sign_flip"] == 0.25
-    assert row["sd"] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize(("seeds", "verdict"), [(9, "no spread"), (10, "better")])
@@ -226,16 +199,6 @@ def test_one_seed_has_no_test():
         assert isnan(row[name])
 
 
-def test_a_test_that_could_not_be_made_counts_in_the_family():
-    arms = study(grpo=GRPO, ict=[0.50, 0.55, 0.51], copy=GRPO)
-    frame = contrasts(arms, declared=[("ict", "grpo", "pass@1"), ("copy", "grpo", "pass@1")])
-    row = average(frame)
-    for p in ("p", "p_equivalence"):
-        assert row[f"{p}_adjusted"] == pytest.approx(min(2 * row[p], 1)) and isnan(
-            average(frame, "copy")[f"{p}_adjusted"]
-        )
-
-
 @pytest.mark.parametrize(("seeds", "test"), [(9, "paired t"), (10, "sign-flip")])
 def test_the_sign_flip_decides_from_ten_seeds(seeds, test):
     rng = np.random.default_rng(seeds)
@@ -247,32 +210,6 @@ def test_the_sign_flip_decides_from_ten_seeds(seeds, test):
     assert row["p"] == row["p_sign_flip" if test == "sign-flip" else "p_t"] and row["p_t"] != row["p_sign_flip"]
 
 
-def test_correlation():
-    assert correlation(np.array([1.0, 2, 3]), np.array([2.0, 4, 6.5])) == pytest.approx(
-        stats.pearsonr([1, 2, 3], [2, 4, 6.5]).statistic
-    )
-    assert isnan(correlation(np.array([1.0, 2]), np.array([2.0, 4])))
-    assert isnan(correlation(np.array([1.0, 2, 3]), np.array([0.1 + 0.2, 0.3, 0.3])))
-
-
-def test_declarations_that_the_study_does_not_hold_are_skipped():
-    arms = study(base=[0.1], grpo=GRPO, ict=[0.5, 0.55, 0.51])
-    declared = [("ict", "stapo", "pass@1"), ("ict", "base", "pass@1"), ("ict", "grpo", "pass@64")]
-    frame = contrasts(arms, declared=declared)
-    assert len(frame) == 3 and "declared" not in set(frame["family"])
-
-
-def test_a_margin_of_nothing_is_refused():
-    with pytest.raises(UserError, match=r"margin 0\.0"):
-        contrasts(study(grpo=GRPO, ict=[0.5, 0.55, 0.51]), margin=0.0)
-
-
 def test_arms_are_compared_by_their_common_seeds():
     frame = contrasts(study(grpo=GRPO, ict=[*GRPO, 0.5]))
     assert set(frame["seeds"]) == {len(GRPO)} and set(frame["verdict"]) == {"identical"}
-
-
-def test_a_study_without_pairs_has_no_rows(tmp_path):
-    frame = contrasts(study(base=[0.1], grpo=GRPO))
-    assert frame.empty
-    write_frame(frame, tmp_path / "contrasts.parquet", CONTRASTS)

@@ -13,18 +13,21 @@ from ict_core.statistics import (
     BETTER,
     CONTRADICTED,
     EQUIVALENT,
+    IDENTICAL,
     NONE_SEEN,
     NOT_CONFIRMED,
+    NOT_RESOLVED,
     PREDICTED,
+    SUPPORTED,
     WORSE,
     Comparisons,
     claim_verdict,
     finding,
     p_of_strata,
+    sign_flip,
 )
 from ict_core.statistics._arms import Arm
 from ict_core.statistics._contrasts import contrast_frame
-from ict_core.statistics._deciding import NOT_RESOLVED, SUPPORTED, VERDICTS, p_of_sign_flip
 
 MARGIN = 0.02
 
@@ -56,32 +59,24 @@ def test_a_stratum_of_fewer_than_ten_seeds_leaves_the_t_to_decide():
     assert p_of_strata(strata, 0.123) == 0.123
 
 
-def test_the_flips_that_are_drawn_are_the_same_for_everyone():
-    values = generator(2, "differences").normal(0.3, 1, 20)
-    assert p_of_sign_flip(values) == p_of_sign_flip([values, -values])[0]
-
-
 @pytest.mark.parametrize(
     ("found", "verdicts"),
     [
         (BETTER, (SUPPORTED, CONTRADICTED, CONTRADICTED)),
         (WORSE, (CONTRADICTED, SUPPORTED, CONTRADICTED)),
         (EQUIVALENT, (CONTRADICTED, CONTRADICTED, SUPPORTED)),
-        *((reason, (NOT_RESOLVED,) * 3) for reason in VERDICTS[3:]),
+        *((reason, (NOT_RESOLVED,) * 3) for reason in (NOT_CONFIRMED, NONE_SEEN, IDENTICAL)),
     ],
 )
 def test_what_a_finding_says_of_a_claim(found, verdicts):
     assert tuple(claim_verdict(PREDICTED[direction], found) for direction in ("higher", "lower", "equal")) == verdicts
 
 
-def test_a_test_that_cannot_be_made_finds_nothing():
-    assert finding(BETTER, math.nan, math.nan, math.nan) == NONE_SEEN
+def test_what_tests_find():
     assert finding([BETTER, WORSE], [0.02, 0.03], [0.04, 0.06], [0.9, 0.01]).tolist() == [BETTER, EQUIVALENT]
-
-
-def test_what_only_the_correction_hides_is_told_from_what_was_not_seen():
-    p, adjusted = [0.04, 0.06], [0.2, 0.3]
-    assert finding(BETTER, p, adjusted, 0.9).tolist() == [NOT_CONFIRMED, NONE_SEEN]
+    # what only the correction hides is told from what was not seen
+    assert finding(BETTER, [0.04, 0.06], [0.2, 0.3], 0.9).tolist() == [NOT_CONFIRMED, NONE_SEEN]
+    assert finding(BETTER, math.nan, math.nan, math.nan) == NONE_SEEN
 
 
 def arm(name, values):
@@ -89,7 +84,7 @@ def arm(name, values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [3, 9, 10, 16, 17, 25])
+@pytest.mark.parametrize("seeds", [3, 9, 10, 17])
 def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
     rng = generator(3, "agreement", seeds)
     arms = {"grpo": arm("grpo", np.full(seeds, 0.5))}
@@ -98,21 +93,19 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
             gaps = spread * (mean + rng.normal(0, 1, seeds))
             gaps[0] += seeds * spread  # one run far off: the t and the sign-flip then differ much
             arms[f"v{len(arms)}"] = arm(f"v{len(arms)}", 0.5 + gaps)
-    others = list(arms)[1:]
     of_metric = {"pass@1": {("m", name): values for name, values in arms.items()}}
-    declared = {(name, "grpo", "pass@1"): "question" for name in others}
-    comparisons = Comparisons(["grpo"], declared, [], MARGIN, 0.8)
-    frame = contrast_frame(of_metric, {"m": list(arms)}, comparisons)
+    declared = {(name, "grpo", "pass@1"): "question" for name in arms if name != "grpo"}
+    frame = contrast_frame(of_metric, {"m": list(arms)}, Comparisons(["grpo"], declared, [], MARGIN, 0.8))
     rows = frame[frame["benchmark"] == "average"].set_index("variant")
-    for name in others:
-        row, gaps = rows.loc[name], arms[name].runs("b") - arms["grpo"].runs("b")
+    for name, row in rows.iterrows():
+        gaps = arms[name].runs("b") - arms["grpo"].runs("b")
         for direction in ("higher", "lower"):
             test = DifferenceTest(kind="difference", ours=name, against=("grpo",), metric="pass@1", direction=direction)
             result = outcome(test, {"m": gaps}, MARGIN)
             assert result.p == pytest.approx(row["p"], rel=1e-12)
             assert result.p_equivalence == pytest.approx(row["p_equivalence"], rel=1e-12) or row["p_equivalence"] > 0.5
-            finding = found(result, row["p_adjusted"], row["p_equivalence_adjusted"])
-            assert finding == row["verdict"] and result.predicted == PREDICTED[direction]
+            assert found(result, row["p_adjusted"], row["p_equivalence_adjusted"]) == row["verdict"]
+            assert result.predicted == PREDICTED[direction]
     assert rows["verdict"].nunique() > 1
     if seeds >= 10:  # by the other test some of them would have another verdict
         assert ((rows["p_t"] < 0.05) != (rows["p_sign_flip"] < 0.05)).any()
@@ -124,6 +117,6 @@ def test_the_sign_flip_of_two_models_errs_in_at_most_five_percent(shape):
     """4,000 studies of two models and ten seeds without a difference; 3.3 standard errors of a share of 0.05."""
     rng, size = generator(4, "sign-flips of strata", shape), (4000, 20)
     values = rng.normal(0, 1, size) if shape == "normal" else rng.standard_t(2, size)
-    p = p_of_sign_flip(values * np.repeat([1.0, 3.0], 10))
+    p = sign_flip(values * np.repeat([1.0, 3.0], 10))
     assert p[0] == p_of_strata([values[0, :10], 3 * values[0, 10:]], math.nan)
     assert 0.03 < (p < 0.05).mean() < 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / 4000)

@@ -21,11 +21,6 @@ def scores(lost: dict[tuple[str, int, str], int], sampled=16) -> pd.DataFrame:
     return pd.DataFrame(rows)[list(SCORES)]
 
 
-def test_nothing_is_said_where_every_sample_was_graded():
-    graded = Graded(scores({}))
-    assert graded.notice("tiny", ["ict-10", "grpo"], ["average"], ["pass@16"]) == "" and graded.sentence() == ""
-
-
 def test_arms_with_other_numbers_of_graded_samples():
     graded = Graded(scores({("ict-10", 2, "word-1"): 1, ("grpo", 1, "aime-0"): 2}))
     both = ["ict-10", "grpo"]
@@ -35,6 +30,8 @@ def test_arms_with_other_numbers_of_graded_samples():
     assert graded.notice("tiny", ["ict-10", "ict-10"], ["word"], ["pass@1"]) == "graded samples: ict-10 63 of 64"
     assert graded.notice("tiny", ["ict-10"], ["aime"], ["pass@16"]) == ""
     assert graded.notice("0.5B", both, ["average"], ["pass@4"]) == ""  # no arm of the study
+    whole = Graded(scores({}))
+    assert whole.notice("tiny", both, ["average"], ["pass@16"]) == "" and whole.sentence() == ""
 
 
 def test_by_how_much_pass_at_n_is_too_low_at_most():

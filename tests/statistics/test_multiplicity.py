@@ -1,11 +1,16 @@
-from math import isnan
+"""Corrections for many tests, and the tests of equivalence, against procedures written out by hand and statsmodels."""
+
+from math import sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.weightstats import ttost_paired
+from student_t import two_sided_p
 
-from ict_core.statistics import holm
+from ict_core.errors import UserError
+from ict_core.statistics import holm, over_runs, two_one_sided
 from ict_core.statistics._deciding import benjamini_hochberg
 
 
@@ -27,9 +32,6 @@ def benjamini_hochberg_by_hand(p):
     return adjusted
 
 
-BOTH = pytest.mark.parametrize("correct", [holm, benjamini_hochberg])
-
-
 def test_a_known_family():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     # 0.005 * 4/1, 0.01 * 4/2, 0.03 * 4/3, 0.04 * 4/4
@@ -38,25 +40,40 @@ def test_a_known_family():
 
 @settings(deadline=None, max_examples=30)  # the oracle takes half a second an example
 @given(st.lists(st.floats(0, 1), max_size=20))
-def test_agrees_with_the_oracle(p):
+def test_corrections_agree_with_the_oracle(p):
     assert holm(p) == pytest.approx(holm_by_hand(p), rel=1e-12, abs=1e-300)
     assert benjamini_hochberg(p) == pytest.approx(benjamini_hochberg_by_hand(p), rel=1e-12, abs=1e-300)
 
 
 def test_a_test_that_could_not_be_made_still_counts():
-    adjusted = holm([0.01, np.nan, 0.02])
-    assert adjusted[[0, 2]] == pytest.approx([0.03, 0.04]) and isnan(adjusted[1])
-    adjusted = benjamini_hochberg([0.01, np.nan, 0.02])
-    assert adjusted[[0, 2]] == pytest.approx([0.03, 0.03]) and isnan(adjusted[1])
+    p = [0.01, np.nan, 0.02]
+    assert holm(p) == pytest.approx([0.03, np.nan, 0.04], nan_ok=True)
+    assert benjamini_hochberg(p) == pytest.approx([0.03, np.nan, 0.03], nan_ok=True)
+    assert np.isnan([holm([np.nan, np.nan]), benjamini_hochberg([np.nan, np.nan])]).all()
 
 
-@BOTH
-def test_a_family_without_any_test_has_none(correct):
-    assert np.isnan(correct([np.nan, np.nan])).all() and correct([]).shape == (0,)
+def test_equivalence_by_hand():
+    # mean 0.01, standard error 0.005, 2 df, limits +-0.02: t = 6 and -2; the larger p is P(t < -2)
+    assert two_one_sided(0.01, 0.005, 2, -0.02, 0.02) == pytest.approx((1 - 2 / sqrt(2 + 4)) / 2)
+    assert two_one_sided(-0.01, 0.005, 2, -0.02, 0.02) == pytest.approx(two_sided_p(2, 2) / 2)
+    assert two_one_sided(0.03, 0.005, 2, -0.02, 0.02) == pytest.approx(1 - two_sided_p(2, 2) / 2)
+    many = two_one_sided([0.0, 0.0], [0.01, np.nan], [2, 2], -0.02, 0.02)
+    assert many == pytest.approx([two_sided_p(2, 2) / 2, np.nan], nan_ok=True)
+    with pytest.raises(UserError, match="limits"):
+        two_one_sided(0.0, 0.1, 2, 0.02, -0.02)
 
 
-@BOTH
-@pytest.mark.parametrize("p", [[-0.1], [0.5, 1.1], [np.nan, 2]])
-def test_what_is_no_p_value_is_refused(correct, p):
-    with pytest.raises(ValueError, match="p values"):
-        correct(p)
+@settings(deadline=None)  # a busy machine is no failure
+@given(st.integers(2, 12), st.integers(0, 1000), st.floats(0.001, 1))
+def test_equivalence_agrees_with_statsmodels(seeds, seed, margin):
+    rng = np.random.default_rng(seed)
+    ours, theirs = rng.normal(0.1, 0.2, (2, seeds))
+    found = over_runs(ours - theirs)
+    oracle = ttost_paired(ours, theirs, -margin, margin)[0]
+    assert two_one_sided(found.mean, found.se, found.df, -margin, margin) == pytest.approx(oracle, rel=1e-8)
+
+
+def test_on_the_margin_equivalence_errs_as_often_as_it_says():
+    found = over_runs(np.random.default_rng(4).normal(0.02, 0.005, (4000, 5)))
+    p = two_one_sided(found.mean, found.se, found.df, -0.02, 0.02)
+    assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.015)

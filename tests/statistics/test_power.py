@@ -9,8 +9,8 @@ from statsmodels.stats.power import TTestPower
 from student_t import critical_t
 
 from ict_core.errors import UserError
-from ict_core.statistics import seeds_needed
-from ict_core.statistics._deciding import MOST_SEEDS, detectable, power
+from ict_core.statistics import detectable, seeds_needed
+from ict_core.statistics._deciding import MOST_SEEDS, power
 
 
 def power_by_integral(effect, sd, seeds, alpha, strata):
@@ -28,6 +28,7 @@ def test_published_values():
     # Cohen's d = 0.5 in pairs at 5 % two-sided needs 34 pairs for 80 %, d = 0.8 needs 15 (G*Power 3.1)
     assert seeds_needed([0.5, 0.8], 1, 0.8).tolist() == [34, 15]
     assert power(0.5, 1, 34) == pytest.approx(0.807778, abs=1e-6)
+    assert power(0, 1, [2, 3, 10]) == pytest.approx([0.05] * 3)  # without any difference it is alpha
 
 
 @settings(deadline=None, max_examples=40)  # a busy machine is no failure
@@ -44,10 +45,6 @@ def test_agrees_with_statsmodels(effect, seeds, alpha):
 def test_agrees_with_the_integral(case):
     effect, sd, seeds, alpha, strata = case
     assert power(effect, sd, seeds, alpha, strata) == pytest.approx(power_by_integral(*case), rel=1e-6)
-
-
-def test_without_any_difference_power_is_alpha():
-    assert power(0, 1, [2, 3, 10]) == pytest.approx([0.05] * 3)
 
 
 @settings(deadline=None, max_examples=40)  # a busy machine is no failure
@@ -80,17 +77,11 @@ def test_without_a_spread_there_is_no_answer():
     assert np.isnan(found[:2]).all() and found[2] == 10  # (1.960 + 0.842)^2 + 1.960^2 / 2 = 9.8
 
 
-@pytest.mark.parametrize(
-    ("bad", "error"), [({"alpha": 0}, ValueError), ({"strata": 0}, ValueError), ({"alpha": 0.9}, UserError)]
-)
-def test_settings_out_of_range_are_refused(bad, error):
-    with pytest.raises(error, match="alpha"):
-        detectable(1, 3, 0.8, **bad)
-    with pytest.raises(error, match="alpha"):
-        seeds_needed(1, 3, 0.8, **bad)
-
-
-def test_a_single_seed_and_a_power_of_one_are_refused():
+def test_settings_out_of_range_are_refused():
+    for bad, error in (({"alpha": 0}, ValueError), ({"strata": 0}, ValueError), ({"alpha": 0.9}, UserError)):
+        for function in (detectable, seeds_needed):
+            with pytest.raises(error, match="alpha"):
+                function(1, 3, 0.8, **bad)
     with pytest.raises(ValueError, match="at least 2 seeds"):
         power(0.1, 1, [3, 1])
     with pytest.raises(UserError, match=r"power 1\.0"):

@@ -1,7 +1,5 @@
 """Ranks with what the runs leave open."""
 
-from itertools import permutations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,11 +18,6 @@ def test_by_hand():
     values = np.stack([spread(0.5), spread(0.5) + noise, spread(0.3) - noise, spread(0.1) + 2 * noise])
     low, high = rank_intervals(values)
     assert low.tolist() == [1, 1, 3, 4] and high.tolist() == [2, 2, 3, 4]
-
-
-def test_one_arm_is_the_first():
-    low, high = rank_intervals(spread(0.5)[None])
-    assert low.tolist() == high.tolist() == [1]
 
 
 def test_against_an_oracle_that_goes_through_all_pairs():
@@ -49,14 +42,7 @@ def test_equal_arms_share_their_ranks_and_a_constant_difference_decides_nothing(
     assert low.tolist() == [1, 1, 1] and high.tolist() == [3, 3, 3]
     low, high = rank_intervals(np.array([[0.1], [0.9]]))
     assert low.tolist() == [1, 1] and high.tolist() == [2, 2]
-
-
-def test_the_order_of_the_arms_does_not_matter():
-    values = generator(0, "ranks", 2).normal([[0.0], [1.0], [4.0]], 0.5, (3, 6))
-    low, high = rank_intervals(values)
-    for order in permutations(range(3)):
-        again = rank_intervals(values[list(order)])
-        assert again[0].tolist() == low[list(order)].tolist() and again[1].tolist() == high[list(order)].tolist()
+    assert [rank.tolist() for rank in rank_intervals(one[None])] == [[1], [1]]
 
 
 @pytest.mark.parametrize("truth", [np.zeros(6), np.array([0.0, 0.0, 0.5, 0.5, 1.0, 3.0])])

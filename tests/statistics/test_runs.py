@@ -4,10 +4,9 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, Comparisons, analyse, run_frame, shown_variants
-from ict_core.statistics._schemas import RUNS
-from ict_core.store.records import SCORES, read_frame, write_frame
+from ict_core.statistics import AVERAGE, STATISTICS, run_frame, shown_variants
 
+RUNS = list(STATISTICS["runs"])
 METRICS = ["pass@1", "pass@2", "pass@4", "pass@8", "total"]
 
 
@@ -30,7 +29,7 @@ def value(runs, benchmark, metric):
 
 def test_by_hand():
     runs = run_frame(pd.DataFrame([score("a", "1", 0), score("a", "2", 2), score("b", "1", 4)]))
-    assert list(runs.columns) == list(RUNS) and list(runs["metric"].unique()) == METRICS[:3] + ["total"]
+    assert list(runs.columns) == RUNS and list(runs["metric"].unique()) == METRICS[:3] + ["total"]
     assert value(runs, "a", "pass@1") == pytest.approx((0 + 1 / 2) / 2)
     assert value(runs, "a", "pass@2") == pytest.approx((0 + 5 / 6) / 2)
     assert value(runs, "a", "pass@4") == pytest.approx((0 + 1) / 2)
@@ -38,18 +37,11 @@ def test_by_hand():
     assert value(runs, "b", "pass@1") == 1
     # the macro-average: a weighs as much as b although it has twice the problems
     assert value(runs, AVERAGE, "pass@1") == pytest.approx((1 / 4 + 1) / 2)
-
-
-def test_benchmarks_with_other_numbers_of_samples_by_hand():
-    """pass@k is unbiased at any n >= k, so 16 samples here and 32 there average as they are."""
+    # pass@k is unbiased at any n >= k, so 16 samples here and 32 there average as they are
     rows = [score("math", "1", 4, n=16), score("math", "2", 16, n=16), score("aime", "1", 1, n=32)]
     runs = run_frame(pd.DataFrame(rows))
-    assert list(runs["metric"].unique()) == [f"pass@{k}" for k in (1, 2, 4, 8, 16)] + ["total"]
-    assert value(runs, "math", "pass@1") == pytest.approx((4 / 16 + 1) / 2)
-    assert value(runs, "aime", "pass@1") == pytest.approx(1 / 32)
-    assert value(runs, "math", "pass@16") == 1
-    assert value(runs, "aime", "pass@16") == pytest.approx(1 / 2)  # the one right of 32 is among 16 drawn
     assert value(runs, "math", "pass@4") == pytest.approx((1 - 495 / 1820 + 1) / 2)  # C(12, 4) / C(16, 4)
+    assert value(runs, "aime", "pass@16") == pytest.approx(1 / 2)  # the one right of 32 is among 16 drawn
     assert value(runs, AVERAGE, "pass@16") == pytest.approx(3 / 4)
 
 
@@ -72,17 +64,9 @@ def test_every_run_and_benchmark_is_there(scores):
         ["variant", "seed", "benchmark"]
     )
     assert np.allclose(found["value"], expected.reindex(found.index))
-
-
-def test_the_order_of_rows_does_not_matter(scores):
-    key = list(RUNS)[:-1]
+    key = RUNS[:-1]
     shuffled = run_frame(scores.sample(frac=1, random_state=3)).sort_values(key, ignore_index=True)
     pd.testing.assert_frame_equal(shuffled, run_frame(scores).sort_values(key, ignore_index=True))
-
-
-def test_reads_what_the_stage_before_writes(scores, tmp_path):
-    write_frame(scores, tmp_path / "scores.parquet", SCORES)
-    pd.testing.assert_frame_equal(run_frame(read_frame(tmp_path / "scores.parquet", SCORES)), run_frame(scores))
 
 
 def test_too_few_samples_name_cell_and_problem(scores):
@@ -95,21 +79,9 @@ def test_too_few_samples_name_cell_and_problem(scores):
     assert list(run_frame(scores)["metric"].unique()) == METRICS[:2]
 
 
-def test_a_sample_that_could_not_be_graded_changes_its_own_run_and_no_other(scores):
-    """One time-out of 8 had taken pass@8 from every arm and model."""
-    row = scores.index[(scores["variant"] == "ict-10") & (scores["seed"] == 2) & (scores["wrong"] > 0)][0]
-    timed_out = scores.copy()
-    timed_out.loc[row, ["n", "wrong", "timeout"]] += [-1, -1, 1]
-    before, after = (run_frame(frame) for frame in (scores, timed_out))
-    pd.testing.assert_frame_equal(before.drop(columns="value"), after.drop(columns="value"))
-    changed = before[before["value"] != after["value"]]
-    assert set(changed[["variant", "seed"]].itertuples(index=False, name=None)) == {("ict-10", 2)}
-    assert set(changed["benchmark"]) == {scores.loc[row, "benchmark"], AVERAGE}
-
-
 def test_a_problem_without_any_graded_sample_is_named(scores):
     scores.loc[0, ["n", "correct"]] = 0
-    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-0 of mini-word: none of 8 samples could"):
+    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-0 of mini-word: 8 samples, of which none"):
         run_frame(scores)
 
 
@@ -117,18 +89,11 @@ def test_a_missing_problem_names_cell_and_problem(scores):
     gone = scores.index[(scores["variant"] == "grpo") & (scores["benchmark"] == "mini-aime24") & (scores["seed"] == 1)]
     with pytest.raises(UserError, match="tiny/grpo/seed-1 lacks problem mini-aime24-7 of mini-aime24, which"):
         run_frame(scores.drop(gone[7]))
-    with pytest.raises(UserError, match="tiny/grpo/seed-1 lacks problem .* and 27 more"):
-        run_frame(scores.drop(gone))
 
 
 def test_models_may_have_different_problems(scores):
     other = scores[scores["benchmark"] == "mini-word"].assign(model="other")
     assert len(run_frame(pd.concat([scores, other]))) == 5 * (8 + 2) * 5
-
-
-def test_a_problem_twice_is_named(scores):
-    with pytest.raises(UserError, match="tiny/base/seed-0 has problem mini-word-2 of mini-word more than once"):
-        run_frame(pd.concat([scores, scores.iloc[[2]]]))
 
 
 def test_no_scores_are_refused(scores):
@@ -139,13 +104,3 @@ def test_no_scores_are_refused(scores):
 def test_base_goes_first_where_it_was_evaluated(scores):
     assert shown_variants(scores, "tiny", ["ict-10", "base", "grpo"]) == ["base", "ict-10", "grpo"]
     assert shown_variants(scores[scores["variant"] != "base"], "tiny", ["ict-10", "grpo"]) == ["ict-10", "grpo"]
-
-
-def test_a_variant_that_no_model_ran_is_named(scores):
-    with pytest.raises(UserError, match="no run of stapo"):
-        analyse(scores, ["grpo", "stapo"], Comparisons(["grpo"], {}, [], 0.02, 0.8))
-
-
-def test_an_unknown_metric_is_refused(scores):
-    with pytest.raises(UserError, match="metric 'maj@4'"):
-        run_frame(scores, ["pass@1", "maj@4"])

@@ -6,10 +6,9 @@ import pytest
 import statsmodels.formula.api as smf
 from statsmodels.stats.anova import anova_lm
 
-from ict_core.statistics import RERUN, two_way
+from ict_core.statistics import RERUN, STATISTICS, two_way
 from ict_core.statistics._arms import Arm, Counts, arms_of
 from ict_core.statistics._levels import component_frame, components, rerun_variance, sampling_of
-from ict_core.statistics._schemas import COMPONENTS
 from ict_core.store.records import write_frame
 
 SOURCES = ["seed", "problem", "seed x problem", "sampling"]
@@ -23,21 +22,17 @@ def test_by_hand():
     assert contributions == pytest.approx([0.75, 2, 0.15, 0.1])
 
 
-def test_unknown_sampling_stays_within_seed_x_problem():
-    sds, contributions = components([np.array([[0.0, 2.0], [1.0, 5.0]])], [float("nan")])
-    assert sds[2] == pytest.approx(1) and contributions[2] == pytest.approx(0.25)
-    assert isnan(sds[3]) and isnan(contributions[3])
-
-
-def test_sampling_known_of_some_benchmarks_only_stays_within_seed_x_problem_for_all():
-    blocks = list(np.random.default_rng(0).normal(size=(2, 3, 4)))
-    np.testing.assert_equal(components(blocks, [0.1, np.nan]), components(blocks, [np.nan, np.nan]))
-    assert components(blocks, [0.1, 0.1]) != components(blocks, [0.2, 0.2])
-
-
 def test_estimates_below_zero_are_cut():
     sds, contributions = components([np.array([[0.0, 2.0], [3.0, 1.0]])], [5.0])  # V_residual 1, mean square 4
     assert sds == pytest.approx([0, 0, 0, sqrt(5)]) and contributions == pytest.approx([0, 0, 0, 5 / 4])
+
+
+def test_sampling_that_is_not_known_of_every_benchmark_stays_within_seed_x_problem():
+    sds, contributions = components([np.array([[0.0, 2.0], [1.0, 5.0]])], [float("nan")])
+    assert sds[2] == pytest.approx(1) and contributions[2] == pytest.approx(0.25)
+    assert isnan(sds[3]) and isnan(contributions[3])
+    blocks = list(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    np.testing.assert_equal(components(blocks, [0.1, np.nan]), components(blocks, [np.nan, np.nan]))
 
 
 def test_agrees_with_the_analysis_of_variance():
@@ -71,7 +66,7 @@ def counts(rng, runs=60, problems=150, n=8):
     chance = 0.5 + rng.normal(0, 0.05, (runs, 1)) + rng.normal(0, 0.1, (1, problems))
     chance = np.clip(chance + rng.normal(0, 0.04, (runs, problems)), 0, 1)
     correct = rng.binomial(n, chance)
-    return Counts(tuple(range(runs)), tuple(map(str, range(problems))), np.full_like(correct, n), correct)
+    return Counts(tuple(range(runs)), np.full_like(correct, n), correct)
 
 
 def test_recovers_the_spreads_it_was_drawn_with():
@@ -94,7 +89,7 @@ def test_the_frame(tmp_path):
     arms = {metric: arms_of(keyed, metric) for metric in metrics}
     sampling = {metric: sampling_of(keyed, metric) for metric in metrics}
     frame = component_frame(arms, sampling, {"m": ["base", "grpo", "ict-10"]}, {})
-    write_frame(frame, tmp_path / "components.parquet", COMPONENTS)
+    write_frame(frame, tmp_path / "components.parquet", STATISTICS["components"])
     # one run cannot be split: the base model and ict-10 are left out
     assert set(frame["variant"]) == {"grpo"} and len(frame) == 3 * 3 * 4
     assert list(frame["source"][:4]) == SOURCES and list(frame["benchmark"].unique()) == ["a", "b", "average"]
@@ -110,9 +105,8 @@ def test_a_rerun_by_hand():
     first = Arm("m/grpo", (0, 1), {"a": np.array([[0.0, 1.0], [0.5, 0.5]]), "b": np.array([[0.25], [0.5]])})
     again = Arm("m/grpo-rerun", (0, 1), {"a": np.array([[0.0, 0.6], [0.5, 0.5]]), "b": np.array([[0.25], [0.5]])})
     # on a the runs' means are 0.5 and 0.3, 0.5 and 0.5; on b they are equal; the average's difference is half as large
-    assert rerun_variance(first, again, "a") == pytest.approx(0.2**2 / 2 / 2)
-    assert rerun_variance(first, again, "b") == 0
-    assert rerun_variance(first, again, "average") == pytest.approx(0.1**2 / 2 / 2)
+    by_hand = {"a": 0.2**2 / 2 / 2, "b": 0, "average": 0.1**2 / 2 / 2}
+    assert {name: rerun_variance(first, again, name) for name in by_hand} == pytest.approx(by_hand)
     # a rerun of one seed alone speaks by that seed
     one = Arm("m/grpo-rerun", (0,), {name: block[:1] for name, block in again.blocks.items()})
     assert rerun_variance(first, one, "a") == pytest.approx(0.2**2 / 2)
@@ -126,39 +120,22 @@ def test_the_spread_of_a_simulated_gpu_is_found_and_counted_once():
     for variant in ("grpo", "grpo-rerun"):
         chance = np.clip(shared + rng.normal(0, jitter, (runs, 1)), 0, 1)
         chances.append(chance)
-        seeds, problems = tuple(range(runs)), tuple(map(str, range(40)))
-        keyed["m", variant, "a"] = Counts(seeds, problems, np.full_like(chance, n, int), rng.binomial(n, chance))
+        keyed["m", variant, "a"] = Counts(tuple(range(runs)), np.full_like(chance, n, int), rng.binomial(n, chance))
     arms = {"pass@1": arms_of(keyed, "pass@1")}
     sampling = {"pass@1": sampling_of(keyed, "pass@1")}
     shown = {"m": ["grpo", "grpo-rerun"]}
     frame = component_frame(arms, sampling, shown, {"grpo": "grpo-rerun"})
-    plain = component_frame(arms, sampling, shown, {})
+    plain = component_frame(arms, sampling, shown, {"grpo": "not-run"})
     pd.testing.assert_frame_equal(frame[frame["source"] != RERUN].reset_index(drop=True), plain)  # nothing else moves
     found = frame[(frame["source"] == RERUN) & (frame["benchmark"] == "a")]
     assert list(found["variant"]) == ["grpo"]
     # the oracle: half the mean square of the runs' differences, in plain sums; in expectation jitter and answers drawn
-    ours, theirs = (keyed["m", v, "a"].correct for v in ("grpo", "grpo-rerun"))
-    squares = [
-        (sum(a) / len(a) / n - sum(b) / len(b) / n) ** 2 for a, b in zip(ours.tolist(), theirs.tolist(), strict=True)
-    ]
-    variance = sum(squares) / len(squares) / 2
+    ours, theirs = (keyed["m", v, "a"].correct.tolist() for v in ("grpo", "grpo-rerun"))
+    squares = [(sum(a) / 40 / n - sum(b) / 40 / n) ** 2 for a, b in zip(ours, theirs, strict=True)]
+    variance = sum(squares) / runs / 2
     assert found["sd"].iloc[0] == pytest.approx(sqrt(variance), rel=1e-12)
     assert found["contribution"].iloc[0] == pytest.approx(variance / runs, rel=1e-12)
     drawn = float(np.mean([c * (1 - c) for c in chances])) / n / 40
     assert variance == pytest.approx(jitter**2 + drawn, rel=0.15)
     seed = frame[(frame["source"] == "seed") & (frame["variant"] == "grpo") & (frame["benchmark"] == "a")]["sd"].iloc[0]
     assert seed == pytest.approx(sqrt(0.06**2 + jitter**2), rel=0.1) and seed > found["sd"].iloc[0]
-
-
-def test_a_rerun_of_equal_bytes_is_measured_as_zero():
-    matrix = counts(np.random.default_rng(3), runs=3, problems=20)
-    keyed = {("m", variant, "a"): matrix for variant in ("grpo", "grpo-rerun")}
-    arms, sampling = {"pass@1": arms_of(keyed, "pass@1")}, {"pass@1": sampling_of(keyed, "pass@1")}
-    frame = component_frame(arms, sampling, {"m": ["grpo", "grpo-rerun"]}, {"grpo": "grpo-rerun"})
-    found = frame[frame["source"] == RERUN]
-    assert (
-        (found["variant"] == "grpo").all() and len(found) == 2 and (found[["sd", "contribution"]] == 0).all(axis=None)
-    )
-    # of a model that did not run the rerun there is no row
-    alone = component_frame(arms, sampling, {"m": ["grpo"]}, {"grpo": "ict-10-rerun"})
-    assert RERUN not in set(alone["source"])

@@ -7,7 +7,7 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence import ArmVariation, token_frames
-from ict_core.statistics import SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, rank_frame
+from ict_core.statistics import SHARED_RATE, STATISTICS, Comparisons, analyse, rank_frame
 from ict_core.statistics._schemas import CONTRASTS, LEVELS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
 from ict_core.tables import INPUTS, TableSettings, read_paper
@@ -118,11 +118,11 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     of_tokens = token_frames(log, sample, shadow(cells, variants), variants, variants, baselines[0])
     measured = {"scores": scores, "compute": compute(cells), "near_duplicates": near_duplicates()}
     measured["contamination"] = contamination(scores["benchmark"].unique())
-    at_shared_rate = {SHARED_RATE + name: getattr(Analysis.empty(), name) for name in ("levels", "contrasts")}
-    measured |= {"log": log, "ranks": rank_frame(found.runs, variants)}
-    measured |= {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in ("stability", "validity", "batches")}
+    measured |= {"log": log, "ranks": rank_frame(found["runs"], variants)}
+    empty = ("stability", "validity", "batches", f"{SHARED_RATE}levels", f"{SHARED_RATE}contrasts")
+    measured |= {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in empty}
     measured["tuning"] = pd.DataFrame(columns=list(TUNING))
-    frames = {**vars(found), **at_shared_rate, **of_tokens, **measured}
+    frames = {**found, **of_tokens, **measured}
     return {name: frames[name] for name in INPUTS}
 
 
