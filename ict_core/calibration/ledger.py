@@ -4,9 +4,6 @@
 claim is about is drawn; from there on the ledger's own code decides, its families corrected as in every study.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import typer
 
 from ict_core.errors import UserError
 from ict_core.evidence import Claim, DifferenceTest, LedgerFrames, Measure, drawable, of_seeds, read_claims, variants_of
@@ -179,23 +177,12 @@ def stored() -> pd.DataFrame:
     return pd.read_csv(FILE)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: measure, write the table, say how often the whole ledger errs and how long it took."""
-    parser = argparse.ArgumentParser(prog="python -m ict_core.calibration.ledger", description=__doc__)
-    parser.add_argument("--claims", type=Path, default=CLAIMS)
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=FILE)
-    given = parser.parse_args(arguments)
-    start = time.monotonic()
-    frame = calibrate(read_claims(given.claims), given.repetitions, given.seed)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(given.out, index=False, float_format="%.5f", lineterminator="\n")
-    rows_of_all = frame[frame["family"] == WHOLE]
-    sys.stdout.write(f"{rows_of_all.to_string(index=False)}\n")
-    sys.stdout.write(f"{len(frame)} rows in {given.out}, {time.monotonic() - start:.0f} s\n")
-    return 0
+def main(repetitions: int = REPETITIONS) -> None:
+    """Measure the ledger of `configs/claims.yaml`, write the stored table, and say how often all of it errs."""
+    frame = calibrate(read_claims(CLAIMS), repetitions)
+    frame.to_csv(FILE, index=False, float_format="%.5f", lineterminator="\n")
+    typer.echo(frame[frame["family"] == WHOLE].to_string(index=False))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -3,16 +3,13 @@
 `python -m ict_core.calibration.measure` measures and writes the stored table; tables and the report read it.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import typer
 from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
@@ -260,25 +257,14 @@ def calibrate(repetitions: int, seed: int = 0, sizes: Sequence[Size] = SIZES) ->
     return pd.concat(frames, ignore_index=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line: measure, write the table, say what does not keep its word and how long it took."""
-    parser = argparse.ArgumentParser(prog="python -m ict_core.calibration.measure", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=calibrated.FILE)
-    given = parser.parse_args(arguments)
-    start = time.monotonic()
-    frame = calibrate(given.repetitions, given.seed)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(given.out, index=False, float_format="%.5f", lineterminator="\n")
+def main(repetitions: int = REPETITIONS) -> None:
+    """Measure, write the stored table, and say what does not keep its word."""
+    frame = calibrate(repetitions)
+    frame.to_csv(calibrated.FILE, index=False, float_format="%.5f", lineterminator="\n")
     broken = frame[(frame["role"] == PRIMARY) & (frame["verdict"] == "does not")]
-    rows_to_print = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
-    sys.stdout.write(
-        f"{rows_to_print.to_string(index=False) if len(rows_to_print) else 'every primary method keeps its word'}\n"
-    )
-    sys.stdout.write(f"{len(frame)} rows in {given.out}, {time.monotonic() - start:.0f} s\n")
-    return 0
+    shown = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
+    typer.echo(shown.to_string(index=False) if len(shown) else "every primary method keeps its word")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

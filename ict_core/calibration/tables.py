@@ -4,32 +4,27 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.calibration import ledger
+from ict_core.calibration.ledger import RIGHT, WRONG
 from ict_core.calibration.measure import NEW, OTHER, PLAIN, PRIMARY, ROLES, SECOND, THESE, UNSAFE, UNTRAINED
 from ict_core.markdown import markdown_table
 
 
-def _cell(rows: pd.DataFrame, seeds: Sequence[int]) -> str:
-    """Per cent at each number of seeds, bold where the method does not keep its word; a dash where not measured."""
-    texts = {}
-    for number, rate, verdict in zip(rows["seeds"], rows["rate"], rows["verdict"], strict=True):
-        texts[number] = f"**{100 * rate:.1f}**" if verdict == "does not" else f"{100 * rate:.1f}"
-    return " / ".join(texts.get(number, "-") for number in seeds) if texts else "-"
+def table(frame: pd.DataFrame, rows: Sequence[str] = ("method", "truth", "role"), columns: str = "size") -> str:
+    """A Markdown table of rates, in per cent by rising seeds: bold where the method does not keep its word.
 
-
-def table(frame: pd.DataFrame, columns: Sequence[str] = ("method", "truth", "role")) -> str:
-    """A Markdown table with a column for each size, in whose cells stand per cent by rising seeds.
-
-    The frame's `columns` tell its rows apart; they stand in the order of the frame.
+    The columns `rows` tell its rows apart, `columns` its columns; both stand in the order of the frame. A dash where
+    nothing was measured.
     """
-    keys, sizes = frame[list(columns)].drop_duplicates(), list(dict.fromkeys(frame["size"]))
-    seeds = sorted(frame["seeds"].unique())
+    texts = (100 * frame["rate"]).map("{:.1f}".format)
+    texts = texts.where(frame["verdict"] != "does not", "**" + texts + "**")
+    by_place = frame.assign(text=texts).set_index([*rows, columns, "seeds"])["text"].to_dict()
+    heads, seeds = list(frame[columns].unique()), sorted(frame["seeds"].unique())
     lines = []
-    for key in keys.itertuples(index=False):
-        rows = frame[(frame[list(columns)] == list(key)).all(axis=1)]
-        lines.append([*key, *(_cell(rows[rows["size"] == size], seeds) for size in sizes)])
-    heads = [*columns, *sizes]
-    return markdown_table(heads, lines, "-" * len(heads)).rstrip()
+    for key in frame[list(rows)].drop_duplicates().itertuples(index=False, name=None):
+        cells = [[by_place.get((*key, head, number), "-") for number in seeds] for head in heads]
+        lines.append([*key, *("-" if set(cell) == {"-"} else " / ".join(cell) for cell in cells)])
+    names = [*rows, *heads]
+    return markdown_table(names, lines, "-" * len(names)).rstrip()
 
 
 def tables(frame: pd.DataFrame) -> dict[str, str]:
@@ -54,26 +49,11 @@ def tables(frame: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _rates(frame: pd.DataFrame, question: str, columns: Sequence[tuple[str, str]]) -> str:
-    """The answers to one question: a line a family, a column for each (arms, case), per cent by rising seeds."""
-    frame = frame[frame["question"] == question]
-    lines = []
-    for family in dict.fromkeys(frame["family"]):
-        cells = []
-        for arms, case in columns:
-            rows = frame[(frame["family"] == family) & (frame["arms"] == arms) & (frame["case"] == case)]
-            cells.append(" / ".join(f"{100 * rate:.1f}" for rate in rows.sort_values("seeds")["rate"]) or "-")
-        lines.append([family, *cells])
-    heads = ["family", *(f"{case}, {arms}" for arms, case in columns)]
-    return markdown_table(heads, lines, "-" * len(heads)).rstrip()
-
-
 def ledger_tables(frame: pd.DataFrame) -> dict[str, str]:
     """The tables of the documentation by their captions, from a frame of `ledger.COLUMNS`."""
-    cases: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
-    for arms, case, points in frame[["arms", "case", "points"]].drop_duplicates().itertuples(index=False):
-        cases[points > 0].append((arms, case))
+    frame = frame.assign(of=frame["case"] + ", " + frame["arms"], verdict="keeps")
+    wrong = frame[(frame["question"] == WRONG) & (frame["points"] == 0)]
     return {
-        "Wrong findings": _rates(frame, ledger.WRONG, cases[False]),
-        "True gains found": _rates(frame, ledger.RIGHT, cases[True]),
+        "Wrong findings": table(wrong, ["family"], "of"),
+        "True gains found": table(frame[frame["question"] == RIGHT], ["family"], "of"),
     }

@@ -25,7 +25,7 @@ from ict_core.calibration.ledger import (
     measure,
     stored,
 )
-from ict_core.evidence import Claim, DifferenceTest, read_claims
+from ict_core.evidence import read_claims
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = read_claims(ROOT / "configs" / "claims.yaml")
@@ -76,30 +76,9 @@ def test_what_is_true_by_hand():
     assert [truths[name] for name in no_gain] == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("finding", "truth", "wrong"),
-    [
-        ("better", 0.0, True),
-        ("worse", 0.0, True),
-        ("better", 0.02, False),
-        ("worse", 0.02, True),
-        ("equivalent", 0.0, False),
-        ("none seen", 0.02, False),
-    ],
-)
-def test_a_finding_on_the_side_on_which_the_truth_does_not_lie_is_wrong(finding, truth, wrong):
-    assert _wrong(finding, truth) is wrong
-
-
-def test_a_claim_that_finds_everything_is_caught():
-    """The same rates of a ledger in which one claim about noise has no family to be corrected in, ten times over."""
-    test = DifferenceTest(kind="difference", ours="ict-10", against=("grpo",), metric="pass@4", direction="higher")
-    others = ("MATH-500", "GSM8K", "MMLU-STEM", "GPQA", "AIME 23", "AIME 24", "AIME 25")
-    claims = [
-        Claim(id=f"c{i}", family=f"f{i}", statement="S.", source="here", test=test.changed(benchmarks=(name,)))
-        for i, name in enumerate(others)
-    ]
-    assert rates(measure(claims, ("ict-10", "grpo"), NULL, 3, 200, seed=5), WRONG)[WHOLE][0] > 0.1
+def test_a_finding_on_the_side_on_which_the_truth_does_not_lie_is_wrong():
+    assert all(_wrong(*found) for found in [("better", 0.0), ("worse", 0.0), ("worse", 0.02)])
+    assert not any(_wrong(*found) for found in [("better", 0.02), ("equivalent", 0.0), ("none seen", 0.02)])
 
 
 def test_the_stored_rates_keep_their_word():
