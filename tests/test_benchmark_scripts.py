@@ -77,30 +77,15 @@ def test_rates_that_are_not_there_are_one_clear_error(tmp_path):
     assert done.returncode == 2 and f"error: --rates {tmp_path}: " in done.stderr and "Traceback" not in done.stderr
 
 
-def quoted() -> dict[str, list[list[str]]]:
-    """Script -> the commands that pages and docstrings give for it."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), BENCHMARKS / "results.md", *SCRIPTS]
-    found: dict[str, list[list[str]]] = {}
-    for page in pages:
-        for command in re.findall(r"python (benchmarks/\w+\.py[^`\n]*)", page.read_text(encoding="utf-8")):
-            words = shlex.split(command, comments=True)
-            found.setdefault(words[0], []).append(words)
-    return found
-
-
-def with_options(commands: list[list[str]]) -> list[list[str]]:
-    """Those that have other options than `--quick`."""
-    return [words for words in commands if set(words[1:]) - {"--quick"}]
-
-
-def test_every_script_that_is_quoted_is_there_and_every_one_is_quoted():
-    assert set(quoted()) == {f"benchmarks/{script.name}" for script in SCRIPTS}
-
-
 @pytest.mark.slow
 def test_the_commands_that_are_quoted_are_what_their_scripts_take():
     """All in one process, as their imports are the larger part of it."""
-    commands = [words for script in quoted().values() for words in with_options(script)]
-    assert len(commands) > 5
-    done = python("-c", HELP, json.dumps(commands))
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), BENCHMARKS / "results.md", *SCRIPTS]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    quoted = [found for text in texts for found in re.findall(r"python (benchmarks/\w+\.py[^`\n]*)", text)]
+    commands = [shlex.split(command, comments=True) for command in quoted]
+    assert {words[0] for words in commands} == {f"benchmarks/{script.name}" for script in SCRIPTS}
+    with_options = [words for words in commands if set(words[1:]) - {"--quick"}]
+    assert len(with_options) > 5
+    done = python("-c", HELP, json.dumps(with_options))
     assert done.returncode == 0, done.stderr[-3000:]
