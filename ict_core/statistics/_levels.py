@@ -126,11 +126,14 @@ def components(
     deviations of the others are root mean squares over the benchmarks. An estimate below 0 is cut at 0, after the
     benchmarks are summed. Where the sampling of some benchmark is not known, all of it stays within seed x problem.
 
-    From blocks as of `two_way`, each of shape (runs, problems of the benchmark), at least two of each, and the sampling
-    variance of one value in each benchmark (NaN: not known) come the standard deviations, in the values' unit, and the
-    contributions to the variance of the mean, in its square. Where `per_base` runs, above 1, began with each base model
-    and stand together, a last source follows: what lies between base models; the seed's is then what lies between runs
-    of one of them, each as of :func:`base_variance`.
+    Args:
+        blocks: as of `two_way`, each of shape (runs, problems of the benchmark), at least two of each.
+        sampling: the sampling variance of one value in each benchmark; NaN: not known.
+        per_base: runs that began with each base model and stand together. Above 1 a last source follows, what lies
+            between base models, and the seed's is what lies between runs of one of them (:func:`base_variance`).
+
+    Returns:
+        the standard deviations, in the values' unit, and the contributions to the variance of the mean, in its square.
     """
     parts = variance_parts(blocks)
     runs, sizes = parts.sizes

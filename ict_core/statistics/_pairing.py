@@ -15,14 +15,12 @@ def cell_name(cell: pd.Series) -> str:
     return cell_folder(cell["model"], cell["variant"], cell["seed"])
 
 
-def series_name(variant: str) -> str:
-    """What a rule with several shares is called: a variant's name without a number at its end."""
-    return re.sub(r"-\d+$", "", variant)
-
-
 def shares_kept(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """Series and percent of each variant that keeps a share of the tokens; series as they come, percents rising."""
-    shares = {v: (series_name(v), percents[v]) for v in variants if v in percents}
+    """Series and percent of each variant that keeps a share of the tokens; series as they come, percents rising.
+
+    A series is a variant's name without a number at its end.
+    """
+    shares = {v: (re.sub(r"-\d+$", "", v), percents[v]) for v in variants if v in percents}
     series = [name for name, _ in shares.values()]
     return dict(sorted(shares.items(), key=lambda item: (series.index(item[1][0]), item[1][1])))
 

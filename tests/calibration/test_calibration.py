@@ -87,6 +87,12 @@ def test_a_small_rerun_agrees_with_the_stored_rates():
     assert len(frame) == (stored()["size"] == SIZES[0].name).sum()
 
 
+@pytest.mark.slow
+def test_a_small_rerun_agrees_at_the_largest_size():
+    measured = measure_pairs(SIZES[-1], PLAIN, 150, seed=5, seeds=(3, 5))
+    agrees_with_the_stored(summarise(SIZES[-1], PLAIN, measured))
+
+
 def test_the_stored_table_is_whole():
     frame = stored()
     assert not frame.isna().any(axis=None) and not frame.duplicated(KEY).any()

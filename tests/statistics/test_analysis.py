@@ -78,13 +78,7 @@ def test_a_model_that_did_not_run_a_variant_goes_without_it(found):
     assert declared.groupby("model").size().to_dict() == {"tiny": 3, "small": 2}
     levels = found["levels"]
     assert list(levels.loc[levels["model"] == "small", "variant"].unique()) == ["base", "grpo", "ict-10"]
-
-
-def test_base_has_levels_only(found):
-    base = found["levels"][found["levels"]["variant"] == "base"]
-    assert set(base["interval"]) == {"problems"} and (base["seeds"] == 1).all()
-    compared = {*found["contrasts"]["variant"], *found["contrasts"]["baseline"], *found["components"]["variant"]}
-    assert compared == set(VARIANTS)
+    assert set(found["components"]["variant"]) == set(VARIANTS)  # base has levels only
 
 
 @pytest.mark.slow

@@ -123,8 +123,3 @@ def test_what_is_no_stratum_is_refused():
     for value in (np.nan, np.inf):
         with pytest.raises(UserError, match="finite values"):
             stratified_t([np.array([0.1, 0.2]), np.array([1.0, value])])
-
-
-def test_covers_as_often_as_it_says():
-    found = over_runs(np.random.default_rng(5).normal(size=(4000, 3)))
-    assert np.mean((found.low <= 0) & (found.high >= 0)) == pytest.approx(0.95, abs=0.015)  # four Monte-Carlo errors

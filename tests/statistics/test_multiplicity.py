@@ -71,9 +71,3 @@ def test_equivalence_agrees_with_statsmodels(seeds, seed, margin):
     found = over_runs(ours - theirs)
     oracle = ttost_paired(ours, theirs, -margin, margin)[0]
     assert two_one_sided(found.mean, found.se, found.df, -margin, margin) == pytest.approx(oracle, rel=1e-8)
-
-
-def test_on_the_margin_equivalence_errs_as_often_as_it_says():
-    found = over_runs(np.random.default_rng(4).normal(0.02, 0.005, (4000, 5)))
-    p = two_one_sided(found.mean, found.se, found.df, -0.02, 0.02)
-    assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.015)

@@ -64,8 +64,3 @@ def test_more_than_can_be_counted_is_drawn():
 def test_what_is_no_sample_is_refused(values):
     with pytest.raises(ValueError, match="finite"):
         sign_flip(values)
-
-
-def test_rejects_no_more_often_than_it_says():
-    rng = np.random.default_rng(8)
-    assert np.mean(sign_flip(rng.normal(size=(3000, 8))) <= 0.05) <= 0.065
