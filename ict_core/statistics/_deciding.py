@@ -172,11 +172,9 @@ def claim_verdict(predicted: str, found: str) -> str:
 MOST_SEEDS = 10_000  # a study that needs more seeds than this is out of reach: reported as infinity
 
 
-def _check(alpha: float, strata: int, wanted: float | None = None) -> None:
-    """The caller chooses alpha and strata (ValueError), the study its power (UserError)."""
-    if not (0 < alpha < 1 and strata >= 1):
-        raise ValueError(f"alpha {alpha}, {strata} strata: need 0 < alpha < 1 and a stratum")
-    if wanted is not None and not alpha < wanted < 1:
+def _check(wanted: float, alpha: float) -> None:
+    """A study chooses its power."""
+    if not alpha < wanted < 1:
         raise UserError(f"power {wanted}: must lie between alpha, {alpha:g}, and 1")
 
 
@@ -193,13 +191,9 @@ def power(effect: ArrayLike, sd: ArrayLike, seeds: ArrayLike, alpha: float = ALP
 
     The noncentral t distribution with noncentrality |effect| / (sd / sqrt(seeds)) and strata * (seeds - 1) degrees of
     freedom (Cohen 1988, chapter 2); `statsmodels.stats.power.TTestPower` has no strata, and NaN for large effects.
-    Effect and sd are in the values' unit, seeds of each stratum; shapes broadcast; NaN where sd is NaN or 0. Fewer than
-    2 seeds, or alpha or strata out of range, are a ValueError.
+    Effect and sd are in the values' unit, seeds of each stratum 2 or more; shapes broadcast; NaN where sd is NaN or 0.
     """
-    _check(alpha, strata)
     pairs, spread = np.asarray(seeds, dtype=np.float64), np.asarray(sd, dtype=np.float64)
-    if (pairs < 2).any():
-        raise ValueError(f"power: a paired test needs at least 2 seeds, not {pairs.min():g}")
     ratio = np.abs(np.asarray(effect, dtype=np.float64)) / np.where(spread > 0, spread, np.nan)
     return _power(ratio * np.sqrt(pairs), strata * (pairs - 1), alpha)
 
@@ -221,9 +215,9 @@ def detectable(sd: ArrayLike, seeds: int, wanted: float, alpha: float = ALPHA, s
     """The smallest true mean difference that the paired t-test finds with the power `wanted`.
 
     In shape and unit of `sd`; NaN where that is NaN or 0, or with fewer than 2 seeds. A power out of range is a
-    UserError, alpha or strata a ValueError.
+    UserError.
     """
-    _check(alpha, strata, wanted)
+    _check(wanted, alpha)
     spread = np.asarray(sd, dtype=np.float64)
     if seeds < 2:
         return np.full(spread.shape, np.nan)
@@ -236,7 +230,7 @@ def seeds_needed(effect: ArrayLike, sd: ArrayLike, wanted: float, alpha: float =
 
     Infinity above :data:`MOST_SEEDS`; NaN where sd is NaN or 0; shapes broadcast, errors as of :func:`detectable`.
     """
-    _check(alpha, strata, wanted)
+    _check(wanted, alpha)
     size, spread = np.broadcast_arrays(np.abs(np.asarray(effect, np.float64)), np.asarray(sd, np.float64))
     unknown = ~(spread > 0)
     enough, few = np.full(size.shape, MOST_SEEDS + 1), np.full(size.shape, 1)  # enough always finds it, few never
