@@ -11,6 +11,7 @@ from ict_core.comparison._answers import counted
 from ict_core.comparison._bayes import credible_interval
 from ict_core.errors import UserError
 from ict_core.statistics import (
+    ALPHA,
     AVERAGE,
     BETTER,
     IDENTICAL,
@@ -82,6 +83,8 @@ def compare(
         raise UserError(f"baseline: {first!r} is no model of the answers; allowed: {', '.join(models)}")
     if not 0 < margin_points < 100:
         raise UserError(f"margin: {margin_points:g} is not allowed; allowed: points above 0 and below 100")
+    if not ALPHA < power < 1:
+        raise UserError(f"power: {power:g} is not allowed; allowed: above {ALPHA:g} and below 1")
     metrics = [metric for metric in PASS_METRICS if samples_needed(metric) <= counts["sampled"].min()]
     runs = {model: set(rows["run"]) for model, rows in counts.groupby("model", sort=False)}
     others = [model for model in models if model != first]
@@ -110,7 +113,7 @@ def _scores(counts: pd.DataFrame, models: Sequence[str]) -> tuple[pd.DataFrame, 
 
 def _levels(counts: pd.DataFrame, models: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
     scores, model_of = _scores(counts, models)
-    found = analyse(scores, list(model_of), Comparisons([], {}, (), 1.0, 0.8)).levels
+    found = analyse(scores, list(model_of), Comparisons([], {}, (), 1.0, 0.8))["levels"]
     found = found[found["metric"].isin(metrics)].rename(columns={"seeds": "runs"})
     found = found.assign(model=found["variant"].map(model_of), bayes_low=np.nan, bayes_high=np.nan)
     for place, row in found.iterrows():
@@ -134,7 +137,7 @@ def _over_runs(
         return
     scores, model_of = _scores(counts, [first, *others])
     baseline, *_ = model_of
-    found = analyse(scores, list(model_of), Comparisons([baseline], {}, (), margin, power)).contrasts
+    found = analyse(scores, list(model_of), Comparisons([baseline], {}, (), margin, power))["contrasts"]
     for row in found[found["metric"].isin(metrics)].to_dict("records"):
         yield {
             **{str(name): value for name, value in row.items()},
