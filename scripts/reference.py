@@ -17,7 +17,6 @@ import typer
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODULES = {  # of ict_core.config -> what its sections are of
     "_study_file": "A study: `configs/studies/<study>.yaml`",
-    "_validity": "The gates of a study's validity",
     "_tuning": "A study's tuning",
     "_methods": "A recipe, `configs/training/<training>.yaml`, and every method, `configs/methods/<variant>.yaml`",
     "_selectors": "The methods' selectors",

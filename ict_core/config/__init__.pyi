@@ -46,10 +46,10 @@ from ._study_file import Cell as Cell
 from ._study_file import Data as Data
 from ._study_file import Evaluation as Evaluation
 from ._study_file import Grading as Grading
+from ._study_file import Validity as Validity
 from ._tuning import StoredRates as StoredRates
 from ._tuning import Trial as Trial
 from ._tuning import Tuning as Tuning
 from ._tuning import at_rate as at_rate
 from ._tuning import rate_of as rate_of
 from ._tuning import tuned_as as tuned_as
-from ._validity import Validity as Validity

@@ -163,11 +163,6 @@ class Architecture(Section):
         if self.heads % self.kv_heads:
             yield refused("kv_heads", self.kv_heads, f"a divisor of heads = {self.heads}")
 
-    @property
-    def head_size(self) -> int:
-        """Features of one attention head."""
-        return self.hidden_size // self.heads
-
 
 class Pretraining(Section):
     """Next-token training of the base model on generated solutions, each read once."""

@@ -17,7 +17,7 @@ from ict_core.config._method_files import read_method
 from ict_core.config._methods import Method, Training
 from ict_core.config._section import load_section, read_section
 from ict_core.config._study import Study
-from ict_core.config._study_file import Data, StudyFile
+from ict_core.config._study_file import StudyFile
 from ict_core.config._tuning import StoredRates
 from ict_core.config.mistakes import Fault, Mistakes, one_of, refused, repository, show_value
 from ict_core.process.numerics import Numerics
@@ -47,7 +47,7 @@ def load_study(path: Path) -> Study:
     read = _read_named(path, file, mistakes)
     models, methods, benchmarks, train_sets = (read[kind] for kind in ("models", "methods", "benchmarks", "data"))
     for variant, method in methods.items():
-        if method.warmup_steps is None:
+        if method.warmup is None:
             own = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
             methods[variant] = method.model_copy(update={"warmup_steps": own})
     training = read["training"].get(file.training)
@@ -59,11 +59,7 @@ def load_study(path: Path) -> Study:
             mistakes.add_all(of_model, _check_path(of_model, "path", model.path))
         if training is not None:
             mistakes.add_all(of_model, _check_model(model, training, file.training))
-    mistakes.add_all(path, _check_warmups(methods))
-    mistakes.add_all(path, _check_bases(file, models))
-    mistakes.add_all(path, _check_starts(file, models))
-    mistakes.add_all(path, _check_tuning(file, models, methods, training))
-    mistakes.add_all(path, _check_train_problems(file.data, train_sets))
+    mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     mistakes.raise_if_any()
     for name, benchmark in benchmarks.items():
@@ -153,22 +149,6 @@ def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
         yield refused(key, name, f"{stem!r}, as the file is called")
 
 
-def _check_bases(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault]:
-    """Only base models that are pretrained here can be replicated."""
-    fetched = [name for name, model in models.items() if not isinstance(model, ScratchModel)]
-    if file.seeds_per_base is not None and fetched:
-        allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
-        yield refused("seeds_per_base", file.seeds_per_base, allowed)
-
-
-def _check_starts(file: StudyFile, models: Mapping[str, Model]) -> Iterator[Fault]:
-    """Only published training sets have worked solutions for a model to begin with."""
-    starting = [name for name, model in models.items() if model.supervised_start is not None]
-    if starting and file.data.train_sets is None:
-        text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
-        yield Fault("data.train_sets", text)
-
-
 def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
     """What stands beside a study is stored."""
     for index, name in enumerate(study.beside):
@@ -209,31 +189,50 @@ def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
         yield Fault("grid", f"seed {seed} or its base model tuned in {rates.study!r}; allowed: seeds that did not")
 
 
-def _check_tuning(
-    file: StudyFile, models: Mapping[str, Model], methods: Mapping[str, Method], recipe: Any
+def _check_study(
+    file: StudyFile,
+    recipe: Training | None,
+    models: Mapping[str, Model],
+    methods: Mapping[str, Method],
+    train_sets: Mapping[str, TrainingSet],
 ) -> Iterator[Fault]:
-    """A shortened training is one, and base models that are pretrained here are others than those evaluated."""
-    if file.tuning is None:
-        return
-    steps = file.tuning.steps
-    if recipe is not None and steps is not None:
-        warmup = max((method.warmup_steps or 0 for method in methods.values()), default=0)
-        least = max(warmup, recipe.lr_warmup_steps) + 1
-        if not least <= steps < recipe.steps:
-            yield refused(
-                "tuning.steps", steps, f"{least} (after the warm-ups) to {recipe.steps - 1}, below the recipe's"
-            )
+    """What the study's own file says fits the files that it names, those of which that have no problem."""
+    without = [variant for variant, method in methods.items() if method.warmup is None]
+    if without:
+        text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
+        yield Fault("selection_warmup_steps", text)
     scratch = [name for name, model in models.items() if isinstance(model, ScratchModel)]
-    if scratch and file.seeds_per_base is None:
+    fetched = [name for name in models if name not in scratch]
+    if file.seeds_per_base is not None and fetched:
+        allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
+        yield refused("seeds_per_base", file.seeds_per_base, allowed)
+    if file.seeds_per_base is None and scratch and file.tuning is not None:
         text = f"missing; allowed: a whole number >= 1, so that {', '.join(scratch)} is tuned on base models of its own"
         yield Fault("seeds_per_base", text)
+    names = file.data.train_sets or ()
+    starting = [name for name, model in models.items() if model.supervised_start is not None]
+    if starting and not names:  # a generated problem has no worked solution
+        text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
+        yield Fault("data.train_sets", text)
+    wanted, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
+    if names and set(names) == set(train_sets) and wanted is not None and wanted > available:
+        yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
+    steps = file.tuning.steps if file.tuning else None
+    if recipe is not None and steps is not None:
+        least = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1
+        if not least <= steps < recipe.steps:
+            allowed = f"{least} (after the warm-ups) to {recipe.steps - 1}, below the recipe's"
+            yield refused("tuning.steps", steps, allowed)
 
 
 def _check_method(
     method: Method, methods: Mapping[str, Method], training: Training | None, file: StudyFile
 ) -> Iterator[Fault]:
     """A variant fits the study and differs from the one that it is of. Of what it has from that, that one is told."""
-    faults = [*_check_steps(method, file), *(_check_updates(method, training, file.training) if training else ())]
+    faults = [*_check_updates(method, training, file.training)] if training else []
+    if method.known_steps and file.data.train_sets is not None:
+        allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
+        faults.append(refused("selector", method.selector, allowed))
     if (varied := method.ablation) is None:
         yield from faults
     elif varied.of in methods:  # else it has a problem of its own
@@ -261,16 +260,9 @@ def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[
             allowed = f"with updates_per_rollout >= 2 alone, and the training {recipe!r} has one update a rollout batch"
             yield refused(key, getattr(method, key), allowed)
     steps = method.batch.steps if method.batch else training.steps
-    if method.warmup_steps is not None and method.warmup_steps >= steps:
+    if method.warmup is not None and method.warmup >= steps:
         allowed = f"less than the {steps} steps of the training {recipe!r} (else nothing is selected)"
-        yield refused("warmup_steps", method.warmup_steps, allowed)
-
-
-def _check_steps(method: Method, file: StudyFile) -> Iterator[Fault]:
-    """A rule that reads the true steps of the training problems has problems whose steps are known."""
-    if method.known_steps and file.data.train_sets is not None:
-        allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
-        yield refused("selector", method.selector, allowed)
+        yield refused("warmup_steps", method.warmup, allowed)
 
 
 def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:
@@ -287,23 +279,6 @@ def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Faul
         yield Fault("hardware.micro_batch_sequences", f"{text}training {recipe!r}; allowed: a divisor")
     if hardware.accelerate == "fsdp2" and training.lora is not None:
         yield refused("hardware.accelerate", "fsdp2", f"one-gpu or ddp, as {recipe!r} trains by lora")
-
-
-def _check_warmups(methods: Mapping[str, Method]) -> Iterator[Fault]:
-    """Every method that has a warm-up has one of its own or the study's."""
-    without = [variant for variant, method in methods.items() if method.warmup_steps is None]
-    if without:
-        text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
-        yield Fault("selection_warmup_steps", text)
-
-
-def _check_train_problems(data: Data, train_sets: Mapping[str, TrainingSet]) -> Iterator[Fault]:
-    """The training sets have as many problems as are drawn from them."""
-    names, wanted = data.train_sets or (), data.train_problems
-    available = sum(train_set.drawn for train_set in train_sets.values())
-    whole = set(names) == set(train_sets)  # else one of them has a problem of its own
-    if names and whole and wanted is not None and wanted > available:
-        yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
 
 
 def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:

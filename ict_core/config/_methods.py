@@ -106,10 +106,6 @@ class Training(Section):
         return self.updates_per_rollout or 1
 
     @property
-    def rows_of_groups(self) -> int:
-        return rows_of_groups(self.group_size, self.micro_batch_sequences)
-
-    @property
     def sequences_per_step(self) -> int:
         """Rollouts in one optimiser step."""
         return self.prompts_per_step * self.group_size
@@ -232,7 +228,6 @@ class Method(Section):
 
     selector: str  # narrowed to a literal by each section of a selector
     source: Source | None = Field(default=None, exclude=True)  # of the rule, which nothing but a bench's table shows
-    warmup_steps: ClassVar[int | None]  # optimiser steps that train every token before the mask is on
     ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, if it is no parameter
     two_updates: ClassVar[bool] = False  # whether the rule is about a second update on the same rollouts
     entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token; others have none
@@ -251,9 +246,14 @@ class Method(Section):
     replica: Annotated[int, Field(ge=0)] | None = None
     ablation: Variation | None = None  # a file states it by `of`
 
+    @property
+    def warmup(self) -> int | None:
+        """Optimiser steps that train every token before the mask is on; None where a study has to say it."""
+        return getattr(self, "warmup_steps", 0)
+
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments of the selection rule."""
-        return {}
+        """The keyword arguments of the selection rule: what its section states beside what every variant does."""
+        return {key: getattr(self, key) for key in type(self).model_fields if key not in Method.model_fields}
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:

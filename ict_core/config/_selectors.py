@@ -27,7 +27,8 @@ class Percent(Method):
         return Fraction(self.percent) / 100
 
     def parameters(self) -> dict[str, Any]:
-        return {"fraction": self.fraction}
+        own = super().parameters()
+        return {"fraction": self.fraction, **{key: value for key, value in own.items() if key != "percent"}}
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
@@ -56,14 +57,15 @@ class Grpo(Method):
 
     selector: Literal["grpo"]
     entropy_bonus: EntropyBonus | None = Field(default=None, exclude_if=is_absent)  # type: ignore[misc]  # absent: none
-    warmup_steps: ClassVar[int] = 0
+
+    def parameters(self) -> dict[str, Any]:
+        return {}  # the bonus is no part of the rule
 
 
 class HighEntropy(Percent):
     """The `percent` of the batch's response tokens that have the highest entropy."""
 
     selector: Literal["high-entropy"]
-    warmup_steps: ClassVar[int] = 0
     ranks_by: ClassVar[str] = "h1"
 
 
@@ -73,10 +75,6 @@ class Stapo(Method):
     selector: Literal["stapo"]
     tau_p: float = Field(gt=0, lt=1)
     tau_h: float = Field(gt=0, lt=1)
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"tau_p": self.tau_p, "tau_h": self.tau_h}
 
 
 class TopScore(Percent):
@@ -95,7 +93,7 @@ class TopScore(Percent):
     # those at or above the lowest of the `percent`, or above the `percent`-th percentile; absent: exactly so many
     threshold: Literal["ties", "percentile"] | None = Field(default=None, exclude_if=is_absent)
     keep: Literal["top", "rest"] = "top"
-    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
+    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # absent: the study's
 
     def faults(self) -> Iterator[Fault]:
         if self.reference != "position" and self.score != "js":
@@ -114,10 +112,6 @@ class Gmts(Percent):
 
     selector: Literal["gmts"]
     form: Literal["paper", "code"]
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"fraction": self.fraction, "form": self.form}
 
 
 class Sign(Method):
@@ -126,14 +120,10 @@ class Sign(Method):
     selector: Literal["sign"]
     positive: float = Field(ge=0)
     negative: float = Field(ge=0)
-    warmup_steps: ClassVar[int] = 0
 
     def faults(self) -> Iterator[Fault]:
         if self.positive == self.negative == 0:
             yield refused("negative", self.negative, "above 0, as positive is 0")
-
-    def parameters(self) -> dict[str, Any]:
-        return {"positive": self.positive, "negative": self.negative}
 
 
 class ClipCov(Method):
@@ -143,14 +133,10 @@ class ClipCov(Method):
     share: float = Field(gt=0, lt=1)  # of all response tokens
     low: float
     high: float
-    warmup_steps: ClassVar[int] = 0
 
     def faults(self) -> Iterator[Fault]:
         if self.high <= self.low:
             yield refused("high", self.high, f"above low = {self.low:g}")
-
-    def parameters(self) -> dict[str, Any]:
-        return {"share": self.share, "low": self.low, "high": self.high}
 
 
 class Rsi(Method):
@@ -159,14 +145,10 @@ class Rsi(Method):
     selector: Literal["rsi"]
     low: float = Field(ge=0)
     high: float = Field(gt=0)
-    warmup_steps: ClassVar[int] = 0
 
     def faults(self) -> Iterator[Fault]:
         if self.high <= self.low:
             yield refused("high", self.high, f"above low = {self.low:g}")
-
-    def parameters(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
 
 
 class Mastered(Method):
@@ -175,10 +157,6 @@ class Mastered(Method):
     selector: Literal["mastered"]
     tau: float = Field(gt=0, lt=1)
     target_entropy: Annotated[float, Field(gt=0)] | None = None  # nats; absent: whatever the entropy
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"tau": self.tau, "target_entropy": self.target_entropy}
 
 
 class Conflict(Method):
@@ -186,10 +164,6 @@ class Conflict(Method):
 
     selector: Literal["conflict"]
     positive: float = Field(gt=0)  # weight of a conflict token of a right answer
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"positive": self.positive}
 
 
 class HorvitzThompson(Method):
@@ -197,10 +171,6 @@ class HorvitzThompson(Method):
 
     selector: Literal["horvitz-thompson"]
     probability: float = Field(gt=0, le=1)
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"probability": self.probability}
 
 
 class Quadrant(Method):
@@ -210,10 +180,6 @@ class Quadrant(Method):
     sign: Literal["positive", "negative"]
     entropy: Literal["high", "low"]
     quantile: float = Field(gt=0, lt=1)  # of H1 over the batch, from which on it is high
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"sign": self.sign, "entropy": self.entropy, "quantile": self.quantile}
 
 
 class AdvantageReweighting(Method):
@@ -221,10 +187,6 @@ class AdvantageReweighting(Method):
 
     selector: Literal["advantage-reweighting"]
     alpha: float = Field(gt=0, le=1)
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"alpha": self.alpha}
 
 
 class Lopti(Method):
@@ -232,18 +194,13 @@ class Lopti(Method):
 
     selector: Literal["lopti"]
     eta: float = Field(gt=0, lt=1)
-    warmup_steps: ClassVar[int] = 0
     two_updates: ClassVar[bool] = True
-
-    def parameters(self) -> dict[str, Any]:
-        return {"eta": self.eta}
 
 
 class OracleDecisions(Method):
     """The tokens that decide whether a response is right, told by the true steps of generated problems."""
 
     selector: Literal["oracle-decisions"]
-    warmup_steps: ClassVar[int] = 0
     known_steps: ClassVar[bool] = True
 
 
@@ -254,11 +211,6 @@ class Stare(Percent):
     positive: float = Field(gt=0)
     negative: float = Field(gt=0)
     target_entropy: Annotated[float, Field(gt=0)] | None = None  # nats; absent: whatever the entropy
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        own = {key: getattr(self, key) for key in ("positive", "negative", "target_entropy")}
-        return {"fraction": self.fraction, **own}
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
@@ -271,10 +223,6 @@ class EntropyAdvantage(Method):
     selector: Literal["entropy-advantage"]
     alpha: float = Field(gt=0)
     kappa: float = Field(ge=1)
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"alpha": self.alpha, "kappa": self.kappa}
 
 
 class Steer(Method):
@@ -284,14 +232,9 @@ class Steer(Method):
     form: Literal["exponential", "linear"]
     lowest: float = Field(gt=0, lt=1)
     highest: float = Field(ge=1)  # of the linear form
-    warmup_steps: ClassVar[int] = 0
-
-    def parameters(self) -> dict[str, Any]:
-        return {"form": self.form, "lowest": self.lowest, "highest": self.highest}
 
 
 class CovarianceWeight(Method):
     """Every token, with less weight the further its covariance of ln p and A lies from zero."""
 
     selector: Literal["covariance-weight"]
-    warmup_steps: ClassVar[int] = 0

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ict_core.config._comparison import Comparison, compare
 from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
@@ -20,22 +20,6 @@ _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 _NO_DIFFERENCE = {"method.name", "tuning.variant"}  # a replica has the rate of its method, and so the same training
 _NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
-
-Stage = Literal[
-    "train_data",
-    "eval_data",
-    "base",
-    "supervised_start",
-    "within_reach",
-    "tune",
-    "train",
-    "generate",
-    "grade",
-    "shadow",
-    "read_tokens",
-    "token_study",
-    "evidence",
-]
 
 
 @dataclass(frozen=True)
@@ -79,11 +63,7 @@ class Study:
     def twins(self, cell: Cell) -> list[Cell]:
         """Of a cell at a rate of its own the one at the recipe's, if the study has it; else nothing."""
         wanted = self.tuning is not None and self.tuning.shared_rate and self.at_own_rate(cell)
-        return [self.at_shared_rate(cell)] if wanted else []
-
-    def at_shared_rate(self, cell: Cell) -> Cell:
-        """A cell of the grid at the learning rate of the recipe, which all variants share."""
-        return cell._replace(variant=at_rate(cell.variant, self.training.learning_rate))
+        return [cell._replace(variant=at_rate(cell.variant, self.training.learning_rate))] if wanted else []
 
     def tuning_cells(self) -> list[Cell]:
         """The trainings that every variant's rate is chosen by, those of the first round."""
@@ -205,15 +185,14 @@ class Study:
         rate is that of a variant's name, else that which was chosen for it, else the recipe's.
         """
         training, hardware = self.training, self.models[model].hardware
-        changed: dict[str, Any] = {}
         if hardware is not None:
-            changed["micro_batch_sequences"] = hardware.micro_batch_sequences
+            training = training.changed(micro_batch_sequences=hardware.micro_batch_sequences)
         if variant is None:
-            return training.changed(**changed)
+            return training
         name, rate = rate_of(variant)
         if rate := rate or self.tuned.get((model, self.tuned_as(model, name))):
-            changed["learning_rate"] = rate
-        return self.methods[name].recipe(training.changed(**changed))
+            training = training.changed(learning_rate=rate)
+        return self.methods[name].recipe(training)
 
     def training_for(self, cell: Cell) -> Training:
         """The recipe of one cell: :meth:`training_of`, and the fewer steps of a training that tunes."""
@@ -289,7 +268,7 @@ class Study:
                 arms[variant] = {"of": varied, "factor": factor, "different": pairs, "equal": equal}
         return arms
 
-    def stage_config(self, stage: Stage, cell: Cell | None = None) -> dict[str, Any]:
+    def stage_config(self, stage: str, cell: Cell | None = None) -> dict[str, Any]:
         """All that determines one stage's outputs beside its input files, as JSON-able values.
 
         Args:

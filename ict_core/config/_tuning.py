@@ -5,7 +5,7 @@ import math
 import operator
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -81,8 +81,7 @@ class Tuning(Section):
     def later(self) -> list[Trial]:
         """The trainings that a later round may ask for."""
         rates = [*self.rates, *(self.beyond() if self.extend else ())]
-        sure = set(self.first())
-        return [(rate, seed) for rate in rates for seed in self.seeds if (rate, seed) not in sure]
+        return [(rate, seed) for rate in rates for seed in self.seeds if (rate, seed) not in self.first()]
 
     def more(self, variants: int) -> str:
         """How many trainings the later rounds of so many variants may ask for, in words; empty if none."""
@@ -121,19 +120,11 @@ class StoredRates:
         return {"study": self.study, "sha256": self.sha256}
 
 
-class Varied(Protocol):
-    """What a variant differs from, and in which key; None where none is declared."""
-
-    @property
-    def of(self) -> str: ...
-    @property
-    def factor(self) -> str | None: ...
-
-
-def tuned_as(variant: str, varied: Mapping[str, Varied], tuned: Container[str]) -> str:
+def tuned_as(variant: str, varied: Mapping[str, Any], tuned: Container[str]) -> str:
     """The variant whose tuning gives a variant its rate: itself, else the next tuned one of those that it varies.
 
-    ``varied`` has what each variant differs from, ``tuned`` those that were tuned. A variant without any is its own.
+    ``varied`` has what each variant is ``of``, and by which ``factor`` (None where it declares none), ``tuned`` those
+    that were tuned. A variant without any is its own.
     """
     name = variant
     while name not in tuned and name in varied and varied[name].factor is not None:

@@ -150,15 +150,13 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
     except (OSError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
-    own = {f"architecture.{key}": size for key, size in checkpoint_sizes(config).items()}
-    own["tied_embeddings"] = getattr(config.get_text_config(), "tie_word_embeddings", None)
-    names = {f"architecture.{key}": name for key, name in _SIZES.items()} | {"tied_embeddings": "tie_word_embeddings"}
-    stated = {f"architecture.{key}": getattr(model.architecture, key) for key in _SIZES}
-    stated["tied_embeddings"] = model.tied_embeddings
+    sizes, tied = checkpoint_sizes(config), "tie_word_embeddings"
+    pairs = [(f"architecture.{key}", getattr(model.architecture, key), _SIZES[key], sizes[key]) for key in _SIZES]
+    pairs.append(("tied_embeddings", model.tied_embeddings, tied, getattr(config.get_text_config(), tied, None)))
     faults = [
-        f"{file}: {key}: {value}, but the checkpoint's config.json has {names[key]}: {own[key]}"
-        for key, value in stated.items()
-        if own[key] != value
+        f"{file}: {key}: {stated}, but the checkpoint's config.json has {name}: {own}"
+        for key, stated, name, own in pairs
+        if own != stated
     ]
     if faults:
         raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))

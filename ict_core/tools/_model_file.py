@@ -3,7 +3,6 @@
 import json
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from ict_core.training import check_family
 _SMALL_FILES = ("*.json", "tokenizer.model", "merges.txt", "chat_template.jinja")  # of a checkpoint, without weights
 _DTYPES = ("bfloat16", "float32")
 _PROMPT = "{prompt}"
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a checkpoint is: lines of the YAML file, and the folder in which its small files lie."""
-
-    lines: list[str]
-    folder: Path
 
 
 def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list[str]]:
@@ -47,8 +38,13 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
         raise UserError(f"{path}: is there already; remove it, or give another --name")
     with tempfile.TemporaryDirectory() as scratch:
         local = Path(checkpoint)
-        source = _of_folder(local, repository) if local.is_dir() else _of_hub(checkpoint, Path(scratch))
-        text, remarks = _text(source)
+        if local.is_dir():
+            folder, root = local.resolve(), repository.resolve()
+            stated = folder.relative_to(root) if folder.is_relative_to(root) else folder
+            lines = ["kind: local", f"path: {json.dumps(str(stated))}"]
+        else:
+            folder, lines = Path(scratch), _of_hub(checkpoint, Path(scratch))
+        text, remarks = _text(lines, folder)
     path.write_text(text, encoding="utf-8")
     try:
         load_model(path)
@@ -57,13 +53,8 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
     return path, remarks
 
 
-def _of_folder(folder: Path, repository: Path) -> Source:
-    full, root = folder.resolve(), repository.resolve()
-    path = full.relative_to(root) if full.is_relative_to(root) else full
-    return Source(["kind: local", f"path: {json.dumps(str(path))}"], full)
-
-
-def _of_hub(name: str, scratch: Path) -> Source:
+def _of_hub(name: str, scratch: Path) -> list[str]:
+    """The lines of the file about the hub, whose small files come into the folder."""
     import httpx
     from huggingface_hub import HfApi, snapshot_download
 
@@ -76,15 +67,13 @@ def _of_hub(name: str, scratch: Path) -> Source:
         raise UserError(f"{name}: there is no such folder, and {text}: {reason}") from None
     card = info.card_data.to_dict() if info.card_data else {}
     licence = card.get("license") or "unknown"
-    lines = ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
-    return Source(lines, scratch)
+    return ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
 
 
-def _text(source: Source) -> tuple[str, list[str]]:
-    """The file, and remarks on it."""
+def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
+    """The file that says `where` the checkpoint is and what lies in its folder, and remarks on it."""
     from transformers import AutoConfig
 
-    folder = source.folder
     tokenizer = read_tokenizer(folder)
     try:
         stated = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
@@ -102,7 +91,7 @@ def _text(source: Source) -> tuple[str, list[str]]:
     if dtype not in _DTYPES:
         remarks.append(f"dtype: the checkpoint has {dtype}; float32 is written")
         dtype = "float32"
-    lines = [*source.lines, "architecture:"]
+    lines = [*where, "architecture:"]
     lines += [f"  {key}: {value}" for key, value in checkpoint_sizes(config).items()]
     lines += [f"tied_embeddings: {str(bool(config.tie_word_embeddings)).lower()}", f"dtype: {dtype}"]
     lines += [f"stop_ids: {ids}"]

@@ -83,7 +83,7 @@ class Choice:
             scores = _group_scores(selection.parameters.get("score"))
             return cls(selection, warmup_steps=warmup_steps or 0, scores=scores)
         if hasattr(selection, "selector"):
-            own = warmup_steps if selection.warmup_steps is None else selection.warmup_steps
+            own = warmup_steps if selection.warmup is None else selection.warmup
             if own is None:
                 raise UserError(
                     f"selection: {named!r} has a warm-up and does not state it; give selection_warmup_steps (the paper "

@@ -58,7 +58,8 @@ def with_paths(root: Path, path: str) -> None:
     """The study's mirror and its local model in another place."""
     for file, key in ((STUDY, "mirror"), ("configs/models/tiny.yaml", "path")):
         text = (root / file).read_text()
-        (root / file).write_text(re.sub(rf"{key}: .*", f"{key}: {path}", text))
+        (stated,) = re.findall(rf"{key}: .*", text)
+        (root / file).write_text(text.replace(stated, f"{key}: {json.dumps(path)}"))
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def linked(named, tmp_path_factory) -> Path:
     return named
 
 
-@pytest.mark.parametrize("path", ["..", "../outside", "kept/../../outside", "link", "link/deeper", "./link/../x"])
+@pytest.mark.parametrize("path", ["..", "../outside", "kept/../../outside", "link/deeper", "./link/../x", "a\0b"])
 def test_a_relative_path_stays_in_the_project(linked, path):
     with_paths(linked, path)
     with pytest.raises(UserError) as error:

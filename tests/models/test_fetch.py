@@ -15,10 +15,8 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 
 from ict_core.config import Architecture, HubModel, LocalModel
 from ict_core.errors import UserError
-from ict_core.evidence._collect import compute_frame, merge_manifests
 from ict_core.models import _fetch as checkpoints
-from ict_core.store import hash_file, hash_tree, records
-from ict_core.tables.compute import compute_numbers
+from ict_core.store import hash_file, hash_tree
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
@@ -83,16 +81,6 @@ def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(sourc
     assert (manifest["stage"], manifest["tokens"]) == ("fetch", 0)
     assert manifest["model_sha256"] == hash_file(source / "model.safetensors")
     assert manifest["config"] == {"model": {"name": "tiny"}}
-
-
-def test_the_evidence_copes_with_a_model_that_was_fetched(source, tmp_path):
-    manifest = json.loads((fetched(local(), tmp_path) / "manifest.json").read_text())
-    job = {"model": "tiny", "variant": "base", "seed": 0, **manifest}
-    compute = compute_frame([job])
-    records.write_frame(compute, tmp_path / "compute.parquet", records.COMPUTE)
-    assert compute_numbers(compute, ["tiny"], [])["stage"].tolist() == ["fetch"]
-    (merged,) = merge_manifests([job])["jobs"]
-    assert (merged["stage"], merged["model_sha256"]) == ("fetch", manifest["model_sha256"])
 
 
 def sharded(folder: Path) -> None:
@@ -160,11 +148,6 @@ def test_a_model_with_code_of_its_own_is_refused(source, tmp_path):
     own = {"model_type": "tiny", "auto_map": {"AutoConfig": "modeling_tiny.TinyConfig"}}
     (source / "config.json").write_text(json.dumps(config | own))
     refused(local(), tmp_path, "config.json of the checkpoint cannot be read", "trust_remote_code")
-
-
-def test_a_refused_model_can_be_fetched_after_its_file_is_mended(source, tmp_path):
-    refused(local(stop_ids=(5,)), tmp_path, "stop_ids")
-    assert fetched(local(), tmp_path).is_dir()
 
 
 class Hub:
@@ -242,16 +225,3 @@ def test_what_the_hub_refuses_is_one_line(hub, tmp_path, monkeypatch, error):
 def test_without_a_network_the_real_library_ends_in_the_same_error(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     refused(HUB, tmp_path, "Owner/tiny", COMMIT, "HF_TOKEN")
-
-
-def test_remote_code_is_never_trusted():
-    root = Path(__file__).resolve().parents[2]
-    places = [root / name for name in ("ict_core", "workflow", "configs", "benchmarks", "scripts", "notebooks")]
-    files = [f for place in places for f in place.rglob("*") if f.suffix in (".py", ".smk", ".yaml", ".sh", ".ipynb")]
-    assert len(files) > 150
-    said = [
-        (file.name, value)
-        for file in [*files, root / "workflow/Snakefile"]
-        for value in re.findall(r"trust[_-]remote[_-]code\W*(\w+)", file.read_text(encoding="utf-8"))
-    ]
-    assert {value for _, value in said} == {"False"}, said

@@ -76,21 +76,6 @@ def test_the_imports_of_every_file_are_those_that_python_parses():
         assert set(code._imports(text)) == {name for name in parsed if name.split(".")[0] == "ict_core"}, file
 
 
-def test_imports_are_seen_wherever_they_stand_and_however_they_are_written():
-    text = """
-import ict_core.a as x, ict_core.b
-from ict_core.c import (
-    one as first,  # a reason, with a comma
-    two,
-)
-def later():
-    from ict_core.d import three  # noqa
-    import numpy
-from ict_core_other import four
-"""
-    assert list(code._imports(text)) == [f"ict_core.{name}" for name in ("a", "b", "c.one", "c.two", "d.three")]
-
-
 def test_an_edit_changes_the_fingerprints_of_those_that_import_it_and_of_no_other(library):
     (library / "one.py").write_text("import ict_core.two\n")
     (library / "two.py").write_text("")
@@ -118,10 +103,6 @@ def test_of_the_selection_rules_a_training_depends_on_its_own(rule):
     module = rule_files()[rule]
     of_rules = {f"selection/{name}.py" for name in rule_files().values()}
     assert names("stages.train", f"selection.{module}") & of_rules == {f"selection/{module}.py"}
-
-
-def test_a_training_depends_on_what_its_resume_does():
-    assert names(*RESUME) <= names(*TRAIN)
 
 
 def test_a_module_that_is_not_there_is_an_error():

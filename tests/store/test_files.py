@@ -29,14 +29,6 @@ def test_a_folder_takes_the_place_of_another_whole(tmp_path):
         assert names(tmp_path) == ["model"]
 
 
-def test_what_a_killed_job_left_is_not_continued(tmp_path):
-    (tmp_path / "model.partial").mkdir()
-    (tmp_path / "model.partial" / "stale").touch()
-    with appearing(tmp_path / "model") as partial:
-        partial.mkdir()
-    assert list((tmp_path / "model").iterdir()) == []
-
-
 def test_what_a_job_left_that_was_killed_between_its_renames_is_removed(tmp_path):
     (tmp_path / "model.old.partial").mkdir()  # the old folder was moved away, the new one had no name yet
     (tmp_path / "model.partial").mkdir()

@@ -85,17 +85,6 @@ def test_a_start_token_that_the_tokenizer_adds_is_no_part_of_the_prompt(reposito
         fetch_model(load_model(path), path.name, repository, {}, repository / "twice")
 
 
-def test_a_hub_that_is_not_reached_is_told(repository, monkeypatch):
-    import httpx
-
-    def unreachable(*_, **__):
-        raise httpx.ConnectError("no route")
-
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
-    with pytest.raises(UserError, match="owner/name: there is no such folder, and the hub was not reached: Connect"):
-        model_file("owner/name", "x", repository)
-
-
 def test_sizes_that_a_family_names_otherwise_and_what_training_refuses_are_told(repository):
     folder = repository / "checkpoints/tiny"
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48}

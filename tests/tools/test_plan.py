@@ -1,12 +1,10 @@
 """`ict plan`: its jobs are Snakemake's, its seconds those of finished jobs, its wall time a bound."""
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.errors import UserError
 from ict_core.store import records, write_manifest
@@ -125,22 +123,3 @@ def test_trainings_that_later_rounds_may_ask_for_are_named(mini):
     assert tuned.later_in_words() and not mini.later_in_words()
     assert f"Not counted: {tuned.later_in_words()}.\n" in plan_page(tuned, JOBS, {}, REFERENCE, 1)
     assert "Not counted" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1)
-
-
-@pytest.mark.slow
-def test_the_command_takes_times_of_the_stored_run_where_nothing_has_run(tmp_path, capsys):
-    for part in ("configs", "results"):
-        (tmp_path / part).mkdir()
-    shutil.copytree(REPOSITORY / "configs", tmp_path / "configs", dirs_exist_ok=True)
-    for part in ("Snakefile", "workflow", "ict_core", "requirements", "notebooks", "results/reference", "profiles"):
-        (tmp_path / part).symlink_to(REPOSITORY / part)
-    study = str(tmp_path / "configs/studies/mini.yaml")
-    assert main(["plan", study, "--cores", "2"]) == 0
-    page = capsys.readouterr().out
-    assert "results/reference/mini." in page and cells_of(page, "train", "mini-s")[4] == "72"
-
-
-def test_bad_input_is_one_clear_error(capsys, tmp_path):
-    for option, value in (("--results", str(tmp_path / "none")), ("--cores", "0")):
-        assert main(["plan", str(STUDIES / "mini.yaml"), option, value]) == 2
-        assert option in capsys.readouterr().err

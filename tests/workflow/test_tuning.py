@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
 
-from ict_core.config import Cell, load_study
+from ict_core.config import Cell, at_rate, load_study
 from ict_core.errors import UserError
 from ict_core.evidence import check_rewards
 from ict_core.store import StudyFiles, TrainFiles, hash_weights, read_manifest, write_manifest
@@ -167,7 +167,7 @@ def test_a_study_trains_at_the_stored_rates_and_holds_the_hash_of_their_file(rat
     for cell in study.cells():
         resolved = study.resolve(cell)
         assert resolved["rates_of"] == stated and resolved["training"]["learning_rate"] == 4e-4
-        assert "rates_of" not in study.resolve(study.at_shared_rate(cell))
+        assert "rates_of" not in study.resolve(cell._replace(variant=at_rate(cell.variant, 1e-3)))
     assert study.stage_config("evidence")["rates_of"] == stated
     assert study.tuning_cells() == study.shared_rate_cells() == []
     own = "results/taking/mini-xs/grpo/seed-0/train"

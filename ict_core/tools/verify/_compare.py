@@ -34,7 +34,7 @@ def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterato
     """What configuration, packages, code and inputs differ in from those that made the stored cell, a line each."""
     for stage in stages:
         stored = store.read_manifest(place.manifest(stage))
-        config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)  # type: ignore[arg-type]
+        config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)
         now = store.manifest(json.loads(json.dumps(config)))
         lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
         yield from (f"{stage}: {line}" for line in lines)

@@ -3,7 +3,6 @@
 import functools
 import re
 import shutil
-from math import comb
 from pathlib import Path
 
 import pandas as pd
@@ -41,16 +40,6 @@ def test_keys_name_one_row_and_its_number_follows_from_the_stored_runs(name):
         assert sound and f"ict_core/{origin.module}" in text
         follows = origin.follow and row.get("source") != "paper" and row.get("mean") != ""
         assert ("recomputed from scores.parquet" in text) == follows
-
-
-def test_an_ablation_is_recomputed_with_its_difference():
-    text, sound = explain(MINI / "tables/ablations.csv", "mini-s/score/random-10/pass@4")
-    scores = pd.read_parquet(MINI / "scores.parquet").query("model == 'mini-s' and benchmark != 'mini-stem'")
-    value = [1 - comb(n - c, 4) / comb(n, 4) for n, c in zip(scores["n"], scores["correct"], strict=True)]
-    of_benchmark = scores.assign(value=value).groupby(["variant", "seed", "benchmark"])["value"].mean()
-    mean = of_benchmark.groupby("variant").mean()  # each run has every benchmark
-    assert sound and f"mean, recomputed from scores.parquet: {mean['random-10']:.10g}, as printed" in text
-    assert f"difference, recomputed from scores.parquet: {mean['random-10'] - mean['ict-10']:.10g}, as printed" in text
 
 
 def test_a_contrast_of_the_stored_study_by_hand():
@@ -189,16 +178,6 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
     )
     assert main(["explain", table, "--cell", "m", "--samples", "b/r"]) == 2
     assert "has no such problem; allowed: b/p, b/q" in capsys.readouterr().err
-
-
-def test_without_the_problems_neither_question_nor_gold_answer_is_shown(study, capsys):
-    (study / "data/eval.parquet").unlink()
-    assert main(["explain", str(study / "tables/statuses.csv"), "--cell", "m", "--samples", "b/q"]) == 0
-    printed = capsys.readouterr().out
-    assert f"  {study}/data/eval.parquet is not here: neither question nor gold answer can be shown\n" in printed
-    assert "b/q, sample 0: wrong" in printed
-    for text in ("grade: problems_sha256", "generate: problems_sha256"):
-        assert text in printed.splitlines()[-1].partition("not checked: ")[2]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.errors import UserError
-from ict_core.tools.explain import claims_of, explain
+from ict_core.tools.explain import explain
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"
@@ -115,12 +114,6 @@ def test_a_claim_whose_numbers_its_runs_do_not_give_is_told(copy, capsys):
     assert re.match("NOT SOUND: .*: test, estimate, p, verdict; not checked: ", printed.splitlines()[-1])
 
 
-def test_the_ledger_is_the_repository_s_wherever_the_command_is_given(copy, monkeypatch, capsys):
-    monkeypatch.chdir(copy.parent)
-    assert main(["explain", "claims.json", "--cell", "beats-random"]) == 0
-    assert f"test, declared by {ROOT}/configs/claims.yaml, as printed" in capsys.readouterr().out
-
-
 def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, capsys):
     def refused(*options: str) -> str:
         assert main(["explain", str(copy), *options]) == 2
@@ -138,13 +131,3 @@ def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, 
     error = refused("--cell", "gain-over-grpo", "--claims", str(other))
     known = ", ".join([*(claim["id"] for claim in claims if claim["family"].startswith("rules-over-")), "a"])
     assert f"{other}: no claim gain-over-grpo; allowed: {known}; {copy} was made by another ledger" in error
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"claims": 3}', '{"claims": [3]}', '{"claims": [{"id": "a"}]}'])
-def test_what_is_no_file_of_claims_is_refused(tmp_path, content):
-    path = tmp_path / "claims.json"
-    with pytest.raises(UserError, match=f"{path}: no such file; run the workflow up to the claims"):
-        claims_of(path)
-    path.write_text(content)
-    with pytest.raises(UserError, match=f"{path}: not as `ict claims` writes it"):
-        claims_of(path)

@@ -102,18 +102,6 @@ def test_alternatives_are_the_likeliest_tokens(groups, distributions):
     assert not groups.alternatives.probs[~groups.completion_mask].any()
 
 
-def test_a_stop_token_is_the_last_of_its_response(groups):
-    for ids, mask in zip(groups.completion_ids, groups.completion_mask, strict=True):
-        stops = torch.isin(ids[mask], torch.tensor(STOPS))
-        assert not stops[:-1].any() and (stops[-1] or mask.sum() == 24)
-
-
-def test_forks_are_asked_of_each_response(checkpoint, problems, groups, monkeypatch):
-    monkeypatch.setattr("ict_core.shadow._checkpoint.fork_tokens", lambda tokenizer, ids: [i % 2 == 1 for i in ids])
-    found = sampled(checkpoint, problems)
-    assert torch.equal(found.forks, (groups.completion_ids % 2 * groups.completion_mask).float())
-
-
 def test_a_rollout_depends_on_its_own_problem_and_seed_only(checkpoint, problems, groups):
     last = sampled(checkpoint, problems.iloc[2:], known_forks=False)
     length = last.completion_ids.size(1)

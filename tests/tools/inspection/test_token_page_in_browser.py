@@ -94,16 +94,3 @@ def test_controls_shade_and_mark(opened):
     tab.get_by_label("shade kept tokens only").check()
     assert tab.locator(".text .t:not(.l0):not(.k)").count() == 0
     assert "lowest" in tab.locator(".legend").inner_text()
-
-
-def test_the_keyboard_goes_from_token_to_token(opened):
-    groups = made_up_groups(["one", " two"], prompts=2, size=3, length=12)
-    tab, _ = opened(page(page_data(groups, {}, "title", [])))
-    tab.locator(".text .t").first.focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
-        tab.keyboard.press(key)
-    at = "[document.activeElement.position, rollouts.indexOf(document.activeElement.parentNode.rollout)]"
-    assert tab.evaluate(at) == [2, 1]
-    assert tab.locator("#tip").is_visible() and tab.locator(".text [tabindex]").count() == 6
-    tab.keyboard.press("Escape")
-    assert not tab.locator("#tip").is_visible()
