@@ -26,7 +26,6 @@ from ._methods import Clip as Clip
 from ._methods import Control as Control
 from ._methods import Correction as Correction
 from ._methods import EntropyBonus as EntropyBonus
-from ._methods import Lora as Lora
 from ._methods import Method as Method
 from ._methods import Normaliser as Normaliser
 from ._methods import Rollouts as Rollouts
@@ -43,11 +42,9 @@ from ._study import BASE_VARIANT as BASE_VARIANT
 from ._study import Study as Study
 from ._study import trials as trials
 from ._study_file import Cell as Cell
-from ._study_file import Data as Data
 from ._study_file import Evaluation as Evaluation
 from ._study_file import Grading as Grading
 from ._study_file import Validity as Validity
-from ._tuning import StoredRates as StoredRates
 from ._tuning import Trial as Trial
 from ._tuning import Tuning as Tuning
 from ._tuning import at_rate as at_rate

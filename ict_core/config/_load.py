@@ -61,13 +61,12 @@ def load_study(path: Path) -> Study:
             mistakes.add_all(of_model, _check_model(model, training, file.training))
     mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
+    of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     for name, benchmark in benchmarks.items():
         benchmarks[name] = _with_problems(
             benchmark, (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
         )
-    of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
-    mistakes.raise_if_any()
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     study = Study(
         name=file.study,

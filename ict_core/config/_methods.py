@@ -228,6 +228,7 @@ class Method(Section):
 
     selector: str  # narrowed to a literal by each section of a selector
     source: Source | None = Field(default=None, exclude=True)  # of the rule, which nothing but a bench's table shows
+    warmup_steps: ClassVar[int | None]  # a key of the selectors that have a warm-up
     ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, if it is no parameter
     two_updates: ClassVar[bool] = False  # whether the rule is about a second update on the same rollouts
     entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token; others have none

@@ -93,7 +93,7 @@ class TopScore(Percent):
     # those at or above the lowest of the `percent`, or above the `percent`-th percentile; absent: exactly so many
     threshold: Literal["ties", "percentile"] | None = Field(default=None, exclude_if=is_absent)
     keep: Literal["top", "rest"] = "top"
-    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # absent: the study's
+    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
 
     def faults(self) -> Iterator[Fault]:
         if self.reference != "position" and self.score != "js":

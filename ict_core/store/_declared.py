@@ -11,10 +11,6 @@ from ict_core.store._manifests import git
 def declared(files: Sequence[Path], runs: Iterable[str | None]) -> dict[str, Any]:
     """The commit that holds the declaring files, in the repository of the first, and those changed after some run.
 
-    Args:
-        files: what declares outcome, gates and analysis.
-        runs: the commits of all runs.
-
     Returns:
         ``commit``, the last one that changed a file (None outside of git), and ``files``: SHA-256 and last commit of
         each, by its path in the repository. ``after`` are the files with changes that no commit holds, or whose last

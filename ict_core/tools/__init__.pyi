@@ -10,8 +10,6 @@ from ._plan import Kind as Kind
 from ._plan import finished_seconds as finished_seconds
 from ._plan import plan_page as plan_page
 from ._plan import planned_jobs as planned_jobs
-from ._walk import Link as Link
 from ._walk import Place as Place
-from ._walk import links_of as links_of
 from ._walk import place_of as place_of
 from ._walk import walk as walk

@@ -199,13 +199,7 @@ MACHINE_CHECKS: dict[str, Check] = {
 def check_machine(
     study: Study, root: Path, checks: Mapping[str, Check] = MACHINE_CHECKS
 ) -> Iterator[tuple[str, Finding]]:
-    """The name and the finding of every check, one after the other; none depends on another.
-
-    Args:
-        study: which it is to run.
-        root: the folder of the study's repository.
-        checks: by name.
-    """
+    """The name and the finding of every check, one after the other; `root` is the folder of the study's repository."""
     for name, check in checks.items():
         try:
             result = check(study, root)

@@ -30,11 +30,6 @@ class Kind(NamedTuple):
 def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
     """How many jobs of each kind Snakemake would run now on so many cores; the rules of figures count as one.
 
-    Args:
-        study: its file.
-        repository: the folder of the Snakefile.
-        cores: more threads than these no job has.
-
     Raises:
         UserError: the dry run fails; it has its last lines.
     """
@@ -86,15 +81,7 @@ def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
 
 
 def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: Path, cores: int) -> str:
-    """A study's jobs with their hours, as Markdown.
-
-    Args:
-        study: whose jobs they are.
-        jobs: as :func:`planned_jobs` counts them.
-        seconds: of finished jobs.
-        source: the folder that these were read from, for the page.
-        cores: on how many the study shall run.
-    """
+    """The jobs of :func:`planned_jobs` with their hours, as Markdown, by the seconds of finished jobs in `source`."""
     mean = {kind: sum(took) / len(took) for kind, took in seconds.items()}
     rows: list[tuple[object, ...]] = []
     work, untimed, chains = 0.0, 0, defaultdict[str, float](float)

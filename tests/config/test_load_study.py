@@ -1,5 +1,6 @@
 """What a good study resolves to."""
 
+import functools
 import itertools
 import json
 from dataclasses import replace
@@ -9,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from ict_core.config import Cell, Tuning, compare, load_method, load_methods, load_study
-from ict_core.config._selectors import TopScore
 from ict_core.store import StudyFiles
 
 PROJECT = Path(__file__).parents[2] / "configs"
-STUDIES = sorted((PROJECT / "studies").glob("*.yaml"))
+STUDIES = sorted(path.stem for path in (PROJECT / "studies").glob("*.yaml"))
+project = functools.cache(lambda name: load_study(PROJECT / f"studies/{name}.yaml"))
 STAGES = ("train_data", "eval_data", "base", "tune", "train", "generate", "grade", "shadow", "evidence")
 
 OF_BATCH = {"training.prompts_per_step", "training.steps", "training.lr_warmup_steps"}
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_a_study_of_the_project_loads_and_its_variants_differ_in_method_and_seed_only(path):
-    study = load_study(path)
-    assert study.name == path.stem
+@pytest.mark.parametrize("name", STUDIES)
+def test_variants_of_a_study_of_the_project_differ_in_method_and_seed_and_an_arm_in_its_factor_alone(name):
+    study = project(name)
+    assert study.name == name
     assert len(study.benchmarks) == 7 or study.name.startswith(("paper-ablations", "smollm2-"))
     cells = study.cells()
     assert len(cells) == len(set(cells))
@@ -37,10 +38,22 @@ def test_a_study_of_the_project_loads_and_its_variants_differ_in_method_and_seed
         sizes |= OF_BATCH if any(other.batch for other in study.methods.values()) else set()
         own_rate = {"training.learning_rate"} if study.rates_of else set()
         assert different <= {"seed", "model.pretraining.seed", "tuning.variant"} | sizes | own_rate
+    arms = study.arms()
+    assert set(study.methods) - set(arms) <= {study.baselines[0]}
+    declared = {variant: arm for variant, arm in arms.items() if arm["factor"]}
+    assert declared or name.endswith(("smoke", "readings"))
+    for variant, arm in declared.items():
+        of_group = {"training.group_size", "training.prompts_per_step"}
+        follow = {"group_size": of_group, "batch": OF_BATCH}.get(arm["factor"], set())
+        keys = {key for key, _, _ in arm["different"]}
+        keys -= {"method.warmup_steps"} if arm["factor"] == "batch" else set()
+        factor, changed = f"method.{arm['factor']}", {".".join(key.split(".")[:2]) for key in keys}
+        assert factor in changed and changed <= {factor} | follow, variant
+        assert arm["equal"] > 40
 
 
 def test_every_file_of_the_project_is_used_and_names_its_origin():
-    studies = [load_study(path) for path in STUDIES]
+    studies = [project(name) for name in STUDIES]
     for kind in ("models", "methods", "benchmarks"):
         used = {name for study in studies for name in getattr(study, kind)}
         assert used == {path.stem for path in (PROJECT / kind).glob("*.yaml")}
@@ -56,13 +69,13 @@ def test_every_rule_of_the_project_says_what_it_was_written_from():
     # as what they vary, but where a file says otherwise
     assert (methods["kl-cov"].source, methods["cispo"].source) == ("code", "summary")
     assert "source" not in methods["cispo"].dump() and "source" not in methods["cispo"].settings()
-    of_bench, other = (load_study(PROJECT / f"studies/{name}.yaml") for name in ("rules-more", "mini"))
+    of_bench, other = (project(name) for name in ("rules-more", "mini"))
     assert of_bench.stage_config("evidence")["sources"]["cw-grpo"] == "summary"
     assert "sources" not in other.stage_config("evidence")
 
 
 def test_the_paper_study_is_the_whole_grid():
-    paper = load_study(PROJECT / "studies/paper.yaml")
+    paper = project("paper")
     assert len(paper.cells()) == 3 * 5 * 5 + 3 * 5
     assert {model.hub for model in paper.models.values()} == {f"Qwen/Qwen2.5-{size}" for size in ("0.5B", "1.5B", "7B")}
     assert all(not model.allow_unpinned and len(model.stop_ids) == 2 for model in paper.models.values())
@@ -131,9 +144,9 @@ def test_every_variant_is_tuned_by_the_same_trainings_whose_seeds_and_base_model
 
 
 def test_seeds_that_tune_never_evaluate_in_a_study_of_the_project():
-    tuned = [study for study in map(load_study, STUDIES) if study.tuning]
+    tuned = [study for study in map(project, STUDIES) if study.tuning]
     assert {"mini-rates", "mini-again", "mini-again-2", "mini-again-3"} <= {study.name for study in tuned}
-    evaluated = {cell.seed for study in map(load_study, STUDIES) for cell in study.cells()}
+    evaluated = {cell.seed for study in map(project, STUDIES) for cell in study.cells()}
     assert not evaluated & {seed for study in tuned for seed in study.tuning.seeds}
     replications = [study.tuning.seeds for study in tuned if study.name.startswith("mini-again")]
     assert len(set(itertools.chain(*replications))) == 3 * 4  # each tunes on seeds of its own
@@ -304,7 +317,6 @@ def test_samples_of_a_benchmark_stand_in_place_of_the_studys(configs):
 @pytest.mark.parametrize(("written", "exact"), [("7", 7), ("7.1", Fraction(71, 10)), ("'0.1'", Fraction(1, 10))])
 def test_percent_is_exact(configs, written, exact):
     method = edited(configs, "methods/ict-20.yaml", "percent: 20", f"percent: {written}").methods["ict-20"]
-    assert isinstance(method, TopScore)
     assert method.fraction == Fraction(exact) / 100
     assert method.parameters()["fraction"] == method.fraction
 
@@ -316,7 +328,7 @@ def test_an_exponent_without_a_point_is_a_number(configs, written):
 
 
 def test_the_main_figures_show_what_every_model_runs():
-    study = load_study(PROJECT / "studies" / "mini.yaml")
+    study = project("mini")
     assert study.shared_methods() == ["grpo", "entropy-20", "stapo", "ict-10", "random-10"]
 
 
@@ -380,25 +392,8 @@ def test_a_warm_up_of_its_own_stands_before_the_studys(configs):
     assert [methods[v].warmup for v in ("ict-20", "ict-10", "random-10", "grpo")] == [9, 5, 5, 0]
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
-def test_an_arm_differs_in_its_declared_factor_alone(path):
-    study = load_study(path)
-    arms = study.arms()
-    assert set(study.methods) - set(arms) <= {study.baselines[0]}
-    declared = {variant: arm for variant, arm in arms.items() if arm["factor"]}
-    assert declared or set(study.methods) <= {"grpo", "ict-10"}
-    for variant, arm in declared.items():
-        of_group = {"training.group_size", "training.prompts_per_step"}
-        follow = {"group_size": of_group, "batch": OF_BATCH}.get(arm["factor"], set())
-        keys = {key for key, _, _ in arm["different"]}
-        keys -= {"method.warmup_steps"} if arm["factor"] == "batch" else set()
-        factor, changed = f"method.{arm['factor']}", {".".join(key.split(".")[:2]) for key in keys}
-        assert factor in changed and changed <= {factor} | follow, variant
-        assert arm["equal"] > 40
-
-
 def test_every_reading_of_the_specification_is_a_variant():
-    study = load_study(PROJECT / "studies/mini-ablations.yaml")
+    study = project("mini-ablations")
     values: dict[str, set[str]] = {}
     for arm in study.arms().values():
         for key, of, value in arm["different"] if arm["factor"] else []:
@@ -412,17 +407,17 @@ def test_every_reading_of_the_specification_is_a_variant():
     assert values["method.normaliser"] == {"kept", "response"}
     assert values["method.tau_h"] == {"0.2", "0.8"}
     assert values.keys() >= {"method.keep", "method.random_reward", "method.replica"}
-    paper = load_study(PROJECT / "studies/paper-ablations.yaml")
+    paper = project("paper-ablations")
     assert paper.methods["ict-10-w40"].warmup == 40 and paper.methods["ict-10"].warmup == 10
 
 
 def test_the_first_base_model_is_that_of_the_lowest_number():
-    assert load_study(PROJECT / "studies/mini.yaml").first_base("mini-s") == Cell("mini-s", "base", 0)
-    assert load_study(PROJECT / "studies/mini-again.yaml").first_base("mini-s") == Cell("mini-s", "base", 100)
+    assert project("mini").first_base("mini-s") == Cell("mini-s", "base", 0)
+    assert project("mini-again").first_base("mini-s") == Cell("mini-s", "base", 100)
 
 
 def test_a_batch_of_its_own_changes_prompts_steps_and_both_warm_ups_and_nothing_else():
-    study = load_study(PROJECT / "studies/mini-batch.yaml")
+    study = project("mini-batch")
     own, plain = study.training_of("mini-s", "ict-10-64x24"), study.training_of("mini-s", "ict-10")
     assert (own.prompts_per_step, own.steps, own.lr_warmup_steps) == (64, 24, 3)
     assert own.prompts_per_step * own.steps == plain.prompts_per_step * plain.steps

@@ -33,14 +33,9 @@ _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not he
 def explain(table: Path, selection: str, problem: str | None = None, ledger: Path = LEDGER) -> tuple[str, bool]:
     """Where a row of a table, or a claim of the ledger, comes from.
 
-    Args:
-        table: ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``.
-        selection: of the row, as :func:`chosen_row` takes it.
-        problem: ``BENCHMARK/PROBLEM``, whose question, gold answer and completions are printed as well.
-        ledger: the claims' declarations.
-
-    Returns:
-        The text, and whether the number follows from its runs and no link of their files is broken.
+    `table` is ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``, the `selection` as
+    :func:`chosen_row` takes it. Of a `problem`, ``BENCHMARK/PROBLEM``, question, gold answer and completions are
+    printed as well. With the text comes whether the number follows from its runs and no link of their files is broken.
 
     Raises:
         Damaged: the study's own files are damaged.

@@ -10,11 +10,11 @@ from ict_core.tools.verify import changes_after
 CELL = Cell("mini-s", "grpo", 0)
 
 
-def made(folder, cpu: str, numerics: str, cores: int = 2) -> Place:
+def made(folder, cpu: str, numerics: str) -> Place:
     """A cell whose training was on this CPU."""
     place = Place(folder, CELL)
     place.trained.mkdir(parents=True)
-    machine = {"cpu": cpu, "cpu_flags": [f"flag of {cpu}"], "cores": cores, "gpus": []}
+    machine = {"cpu": cpu, "cpu_flags": [f"flag of {cpu}"], "cores": 2, "gpus": []}
     content = {"platform": machine, "process": {"numerics": {"chosen": numerics}}}
     write_manifest(place.trained / "manifest.json", content)
     return place
@@ -33,8 +33,3 @@ def test_another_cpu_is_a_change_where_the_numerics_depend_on_it(tmp_path, cpus,
     stored, again = (made(tmp_path / str(i), cpus[i], numerics[i]) for i in range(2))
     lines = list(changes_after(stored, again, ["train"]))
     assert len(lines) == len(told) and all(any(name in line for line in lines) for name in told), lines
-
-
-def test_the_number_of_cores_is_told_with_any_numerics(tmp_path):
-    stored, again = (made(tmp_path / str(i), f"cpu {i}", "portable", cores=i + 2) for i in range(2))
-    assert list(changes_after(stored, again, ["train"])) == ["train: platform.cores: 2 -> 3"]
