@@ -3,7 +3,6 @@
 import dataclasses
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,14 +78,6 @@ def test_an_engine_that_does_not_import_is_a_fault_with_its_last_words(smoke, mo
 
     monkeypatch.setattr(subprocess, "run", hang)
     assert finding_of("engine", smoke).level == FAULT
-
-
-def test_a_package_of_another_version_is_named(smoke, tmp_path):
-    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
-    for lock in (tmp_path / "requirements").glob("*.lock"):
-        lock.write_text(lock.read_text().replace("numpy==", "numpy==99."))
-    level, text = finding_of("packages", smoke, tmp_path)
-    assert level == FAULT and "numpy" in text and "make env" in text
 
 
 def test_fewer_gpus_than_a_training_holds(paper, smoke, monkeypatch):

@@ -8,13 +8,36 @@ from ict_core.shadow._checkpoint import Alternatives, group_advantages
 from ict_core.store import STATISTICS
 from ict_core.tokens.streaming import TokenStatistics
 
-HOSTILE = r"""
-</script> <script>window.hit=1</script> <img/src=x/onerror=window.hit=1> <svg/onload=window.hit=1> <!-- --> ]]>
-<style>*{display:none}</style> <meta/http-equiv=refresh/content='0;url=about:blank'> &lt; &amp; "'\`${window.hit=1}
-javascript:window.hit=1 __proto__ constructor
-""".split()
-HOSTILE += ["\x00", "\x1b[31m", *"\u2028\u2029\u202e\u2066\u200b\u00a0\ufeff\ufffd\u3164", "\r\n", "\t", "\n", " "]
-HOSTILE += ["a" * 3000, "e" + "\u0301" * 40, "\u0301x", "\u05e9\u05dc\u05d5\u05dd", "\U0001f469\u200d\U0001f467"]
+HOSTILE = [
+    *("</script>", "<script>window.hit=1</script>", "<img src=x onerror=window.hit=1>", "<svg onload=window.hit=1>"),
+    *("<style>*{display:none}</style>", "<meta http-equiv=refresh content='0;url=about:blank'>", "<!--", "-->", "]]>"),
+    *(
+        "&lt;",
+        "&amp;",
+        "\"'\\`${window.hit=1}",
+        "javascript:window.hit=1",
+        "__proto__",
+        "constructor",
+        "\x00",
+        "\x1b[31m",
+    ),
+    *(
+        "\u2028",
+        "\u2029",
+        "\u202e",
+        "\u2066",
+        "\u200b",
+        "\u00a0",
+        "\ufeff",
+        "\ufffd",
+        "\u3164",
+        "\r\n",
+        "\t",
+        "\n",
+        " ",
+    ),
+    *("a" * 3000, "e" + "\u0301" * 40, "\u0301x", "\u05e9\u05dc\u05d5\u05dd", "\U0001f469\u200d\U0001f467"),
+]
 
 
 class Vocabulary:
