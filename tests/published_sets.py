@@ -1,5 +1,6 @@
 """The project's published sets, where their real rows may be, and made-up rows for all else."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -22,6 +23,12 @@ SETS = _read("benchmarks", PublishedBenchmark) | _read("data", TrainingSet)
 OPEN = [name for name, published in SETS.items() if not published.gated]
 
 
+def rows(pattern: str) -> list[dict]:
+    """The real rows of the files of a pattern, such as ``openai/gsm8k/main/test.jsonl``, in order of the files."""
+    lines = [line for file in sorted(MIRROR.glob(pattern)) for line in file.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in lines]
+
+
 def write_rows(mirror: Path, place: str, rows: list[dict]) -> None:
     """Rows as a file of a mirror, `OWNER/NAME/CONFIG/SPLIT`."""
     file = mirror / f"{place}.jsonl"
@@ -38,6 +45,6 @@ def gpqa_row(number: int) -> dict:
 
 def stated(name: str, items: list, **changes: object) -> PublishedSet:
     """A set of the project's whose file would state just these items."""
-    from ict_core.problems.published._load import items_hash
-
-    return SETS[name].model_copy(update={"rows": len(items), "sha256": items_hash(items), **changes})
+    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in sorted(items)]
+    sha256 = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return SETS[name].model_copy(update={"rows": len(items), "sha256": sha256, **changes})

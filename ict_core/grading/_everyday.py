@@ -55,17 +55,12 @@ def without_fonts(answer: str) -> str:
 
 def same_everyday(given: str, wanted: str) -> bool | None:
     """Whether two answers without dollar signs say the same, where this module knows; else None. Linear time."""
-    if _other_brackets(given, wanted):
+    sides = [side.replace("\\left", "").replace("\\right", "").strip() for side in (given, wanted)]
+    if any(_SET.fullmatch(a) and _TUPLE.fullmatch(b) for a, b in (sides, sides[::-1])):
         return False
     pair = [without_fonts(_SHORT.sub(lambda unit: f" {_LETTERS[unit[1]]}", side)) for side in (given, wanted)]
     rules: tuple[Callable[[str, str], bool | None], ...] = (_times, _bases, _words, _amounts)
     return next((known for rule in rules if (known := rule(pair[0], pair[1])) is not None), None)
-
-
-def _other_brackets(given: str, wanted: str) -> bool:
-    """Whether one is a set in braces and the other a tuple or an interval."""
-    sides = [side.replace("\\left", "").replace("\\right", "").strip() for side in (given, wanted)]
-    return any(_SET.fullmatch(a) and _TUPLE.fullmatch(b) for a, b in (sides, sides[::-1]))
 
 
 def _minutes(answer: str) -> tuple[int, bool] | None:

@@ -1,7 +1,6 @@
 """The grading stage: completions to grades, after answers whose status is known."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -11,67 +10,33 @@ from ict_core.grading._pool import GradingPool
 from ict_core.process import Progress
 from ict_core.store.records import GRADES
 
-
-class Canary(NamedTuple):
-    """A text with its gold answer and answer type, and the status that it must be given."""
-
-    name: str
-    text: str
-    gold: str
-    answer_type: str
-    status: str
-
-
-CANARIES = (
-    Canary("equal integers", r"so \boxed{85}", "85", "math", "correct"),
-    Canary("different integers", r"so \boxed{84}", "85", "math", "wrong"),
-    Canary("padded integer", r"so \boxed{51}", "051", "math", "correct"),
-    Canary("fraction with a slash", r"\boxed{1/2}", r"\frac{1}{2}", "math", "correct"),
-    Canary("fraction as a decimal", r"\boxed{0.5}", r"\frac{1}{2}", "math", "correct"),
-    Canary("fraction without braces", r"\boxed{\frac12}", "0.5", "math", "correct"),
-    Canary("another fraction", r"\boxed{\frac{1}{3}}", r"\frac{1}{2}", "math", "wrong"),
-    Canary("root in another form", r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "math", "correct"),
-    Canary("tuple with other spacing", r"\boxed{\left(1, 2\right)}", "(1,2)", "math", "correct"),
-    Canary("tuple in another order", r"\boxed{(2,1)}", "(1,2)", "math", "wrong"),
-    Canary("set in another order", r"\boxed{\{3, 1, 2\}}", r"\{1,2,3\}", "math", "correct"),
-    Canary("set with another member", r"\boxed{\{1,2,4\}}", r"\{1,2,3\}", "math", "wrong"),
-    Canary("last of two boxes", r"\boxed{7}, no, \boxed{\frac{2}{4}}", r"\frac{1}{2}", "math", "correct"),
-    Canary("answer declared without a box", "the answer is 85", "85", "math", "correct"),
-    Canary("box cut off", r"so \boxed{8", "8", "math", "no_answer"),
-    Canary("right letter", r"so \boxed{\text{(B)}}", "B", "choice", "correct"),
-    Canary("another letter", r"so \boxed{C}", "B", "choice", "wrong"),
-    Canary("no letter", r"so \boxed{42}", "B", "choice", "no_answer"),
-    Canary("letter before its option", r"\boxed{\textbf{(B)}~73}", "B", "choice", "correct"),
-    Canary("one of two letters", r"\boxed{\text{(A) or (B)}}", "A", "choice", "no_answer"),
-    Canary("letter outside a box", "Answer: (B)", "B", "choice", "correct"),
-    Canary("letter only mentioned", "(B) is too small", "B", "choice", "no_answer"),
-    Canary("latex in another form", r"\boxed{\dfrac{\sqrt{12}}{2}}", r"\sqrt{3}", "latex", "correct"),
-    Canary("latex that differs", r"\boxed{\frac{\sqrt{12}}{3}}", r"\sqrt{3}", "latex", "wrong"),
-    Canary("latex in a last sentence", r"So it is $\sqrt{3}$.", r"\sqrt{3}", "latex", "correct"),
-    Canary("latex denied", r"So it is not $\sqrt{3}$.", r"\sqrt{3}", "latex", "no_answer"),
-    Canary("integer, padded and dressed", r"so \boxed{$\text{033}$.}", "33", "integer", "correct"),
-    Canary("integer against a padded gold", "the answer is 33.", "033", "integer", "correct"),
-    Canary("integer as a fraction", r"\boxed{\frac{66}{2}}", "33", "integer", "correct"),
-    Canary("integer beside another", r"\boxed{m+n=34}", "33", "integer", "wrong"),
-    Canary("integer with another sign", r"\boxed{-33}", "33", "integer", "wrong"),
-    Canary("integer in prose", "33 is not prime", "33", "integer", "no_answer"),
-    Canary("number after the signs", "so 5 each\n#### 1,234", "1234", "number", "correct"),
-    Canary("number with currency and decimals", r"\boxed{\$42.00 \text{ per day}}", "42", "number", "correct"),
-    Canary("number at the end", "they need 40 + 2 = 42 eggs.", "42", "number", "correct"),
-    Canary("number as a fraction", r"\boxed{\frac{84}{2}}", "42", "number", "correct"),
-    Canary("number of millions", r"\boxed{42 \text{ million}}", "42", "number", "wrong"),
-    Canary("number with another sign", "#### -42", "42", "number", "wrong"),
-    Canary("no number", "I do not know", "42", "number", "no_answer"),
+CANARIES = (  # of the texts that math-verify decides on, and one more of each type
+    (r"\boxed{1/2}", r"\frac{1}{2}", "math", "correct"),
+    (r"\boxed{\frac{1}{3}}", r"\frac{1}{2}", "math", "wrong"),
+    (r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "math", "correct"),
+    (r"\boxed{\left(1, 2\right)}", "(1,2)", "math", "correct"),
+    (r"\boxed{(2,1)}", "(1,2)", "math", "wrong"),
+    (r"\boxed{\{3, 1, 2\}}", r"\{1,2,3\}", "math", "correct"),
+    (r"\boxed{\{1,2,4\}}", r"\{1,2,3\}", "math", "wrong"),
+    (r"so \boxed{8", "8", "math", "no_answer"),
+    (r"\boxed{\dfrac{\sqrt{12}}{2}}", r"\sqrt{3}", "latex", "correct"),
+    (r"\boxed{\frac{\sqrt{12}}{3}}", r"\sqrt{3}", "latex", "wrong"),
+    (r"\boxed{\frac{66}{2}}", "33", "integer", "correct"),
+    (r"\boxed{m+n=34}", "33", "integer", "wrong"),
+    (r"\boxed{033}", "33", "integer", "correct"),
+    (r"\boxed{\frac{84}{2}}", "42", "number", "correct"),
+    ("so 5 each\n#### 1,234", "1234", "number", "correct"),
+    (r"so \boxed{\text{(B)}}", "B", "choice", "correct"),
 )
+"""Texts with their gold answer and answer type, and the status that each must be given."""
 
 
-def check_canaries(pool: GradingPool) -> None:
-    """Grade every canary, several by math-verify in a worker; a UserError names each whose status differs."""
-    verdicts = pool.grade([(canary.text, canary.gold, canary.answer_type) for canary in CANARIES])
+def _check_canaries(pool: GradingPool) -> None:
+    verdicts = pool.grade([canary[:3] for canary in CANARIES])
     failures = [
-        f"{canary.name!r}: expected {canary.status}, found {verdict.status}"
-        for canary, verdict in zip(CANARIES, verdicts, strict=True)
-        if verdict.status != canary.status
+        f"{text} for {gold}: expected {status}, found {verdict.status}"
+        for (text, gold, _, status), verdict in zip(CANARIES, verdicts, strict=True)
+        if verdict.status != status
     ]
     if failures:
         raise UserError(
@@ -95,8 +60,7 @@ def _check(completions: pd.DataFrame, problems: pd.DataFrame) -> None:
     _reject(problems[problems.duplicated(_PROBLEM)], _PROBLEM, "the problem stands twice among the problems")
     kinds = problems["answer_type"]
     _reject(problems[~kinds.isin(ANSWER_TYPES)], _PROBLEM, f"its answer_type is not one of {', '.join(ANSWER_TYPES)}")
-    _reject(problems[problems["answer"].str.strip().fillna("") == ""], _PROBLEM, "its answer is empty")
-    wanted = pd.Series(map(refusal, problems["answer"], kinds), index=problems.index, dtype=object)
+    wanted = pd.Series(map(refusal, problems["answer"].fillna(""), kinds), index=problems.index, dtype=object)
     for reason in wanted.dropna().unique():
         _reject(problems[wanted == reason], _PROBLEM, f"its answer is not {reason}")
 
@@ -129,7 +93,7 @@ def grade_completions(
     _check(completions, problems)
     golds = completions[_PROBLEM].merge(problems, on=_PROBLEM, how="left", validate="many_to_one")
     with GradingPool(workers=workers, seconds=seconds, memory_mib=memory_mib) as pool:
-        check_canaries(pool)
+        _check_canaries(pool)
         items = list(zip(completions["text"], golds["answer"], golds["answer_type"], strict=True))
         verdicts = pool.grade(items, Progress("answer", len(items)).update)
     grades = completions.reset_index(drop=True).assign(

@@ -28,10 +28,18 @@ import re
 from collections.abc import Iterator
 
 from ict_core.grading._boxes import Verdict, last_box
+from ict_core.grading._choice import option
 from ict_core.grading._everyday import same_everyday, without_fonts
-from ict_core.grading._intervals import as_interval, looks_like_interval
-from ict_core.grading._option import option
-from ict_core.grading._plain import as_latex, as_tuple, both_signs, inside_fonts, sides_of_inequation
+from ict_core.grading._number import canonical
+from ict_core.grading._plain import (
+    as_interval,
+    as_latex,
+    as_tuple,
+    both_signs,
+    inside_fonts,
+    looks_like_interval,
+    sides_of_inequation,
+)
 from ict_core.grading._prose import DENIED, DOUBTED, answer_in_prose
 
 _log = logging.getLogger(__name__)
@@ -47,7 +55,7 @@ _IMAGINARY = re.compile(r"(?<![A-Za-z\\])i(?![A-Za-z])")
 _LABEL = re.compile(r"(?:\([A-H]\)[.:]?|[A-H][).:])(?:[ ~]|\\[,;: ]|\\q?quad|(?=[0-9\\-]))+(.+)")
 _LETTER = re.compile(r"\(([A-H])\)")
 _LEAD = re.compile(r"((?:[A-Za-z$'’(),-]+\s+){0,12}?)(?:is|are|equals|(?:final )?answer ?:)(?![A-Za-z]):?\s*(.+)", re.I)
-_INTEGER = re.compile(r"(-?)([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)")
+_INTEGER = re.compile(r"-?[0-9][0-9,]*")
 
 
 def _normalised(answer: str) -> str:
@@ -66,15 +74,6 @@ def _trimmed(answer: str) -> str:
 def _spelled(answer: str) -> str:
     """One spelling for texts that LaTeX sets alike; a space between letters or digits may separate, and stays."""
     return _SPACES.sub(" ", _SPACE.sub("", _SIZE.sub("", answer)))
-
-
-def _integer(answer: str) -> str | None:
-    """The canonical digits of an integer, or None. A string, since Python bounds the digits of ``int``."""
-    match = _INTEGER.fullmatch(answer)
-    if match is None:
-        return None
-    digits = match[2].replace(",", "").lstrip("0")
-    return match[1] + digits if digits else "0"
 
 
 def _bare(given: str, wanted: str) -> Iterator[str]:
@@ -106,19 +105,14 @@ def _known(given: str, wanted: str) -> bool | None:
     """Whether both say the same by rules 2 to 4; None where these do not know."""
     if _spelled(given) == _spelled(wanted) or _spelled(inside_fonts(given)) == _spelled(inside_fonts(wanted)):
         return True
-    integers = _integer(given), _integer(wanted)
+    integers = [canonical(side) if _INTEGER.fullmatch(side) else None for side in (given, wanted)]
     return integers[0] == integers[1] if None not in integers else same_everyday(given, wanted)
 
 
-def read_math(text: str) -> str:
-    """The answer of a text: of its last box, or of its prose where it has none; "" for none. Linear time."""
-    box = last_box(text)
-    return box.answer if box else answer_in_prose(text)
-
-
 def settle_math_text(text: str, gold: str) -> Verdict | str:
-    """The verdict on a text where rules 1 to 4 give one, else the answer, for math-verify."""
-    answer = read_math(text)
+    """The verdict on a text where rules 1 to 4 give one, else the answer, for math-verify. Linear time."""
+    box = last_box(text)
+    answer = box.answer if box else answer_in_prose(text)
     return settle_math(answer, gold) or answer
 
 

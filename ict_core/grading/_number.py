@@ -86,24 +86,18 @@ def _read(answer: str) -> str | None:
     return canonical(plain[1:-1].strip(" ") if plain.startswith("(") and plain.endswith(")") else plain)
 
 
-def is_integer_gold(gold: str) -> bool:
-    """Whether a gold answer can be read as an integer from 0 to 999, zero-padded or not; `gold` says which is legal."""
-    form = _read(gold)
-    return form is not None and form.isdecimal() and len(form) <= 3
-
-
 def settle_integer(text: str, gold: str) -> Verdict | str:
     """The verdict where rules 1 and 2 give one, else the answer; ``error`` for a gold that is none. Linear time."""
     box = last_box(text)
     answer = box.answer if box else answer_in_prose(text)
     if not answer:
         return Verdict("no_answer")
-    if not is_integer_gold(gold):
+    given, wanted = _read(answer), _read(gold)
+    if wanted is None or not wanted.isdecimal() or len(wanted) > 3:
         return Verdict.on(answer, "error")
-    given = _read(answer)
     if given is None:
         return answer
-    return Verdict.on(answer, "correct" if given == _read(gold) else "wrong")
+    return Verdict.on(answer, "correct" if given == wanted else "wrong")
 
 
 _MARKER = re.compile(r"#### ?([^\n]{1,200})")

@@ -1,5 +1,6 @@
 """Grading within limits: worker processes that are killed when an answer takes too long or too much memory."""
 
+import contextlib
 import json
 import math
 import os
@@ -7,11 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Self
 
@@ -24,7 +24,6 @@ from ict_core.store.records import STATUSES
 
 _START_SECONDS = 120.0  # to import math-verify, on a machine that is busy
 _COMMAND = "from ict_core.grading._worker import serve; serve({descriptor})"
-_BATCH = 32  # items in one message to a worker
 _ITEMS_PER_WORKER = 16  # a further worker is started for each so many items, as starting takes longer than grading
 _LONGEST_MESSAGE = 2**14  # bytes of a worker's, whose answers are cut
 _LIMITS = {
@@ -35,24 +34,69 @@ _DEATHS = {-signal.SIGKILL: "memory"}  # not sent by the pool: the kernel's out-
 _LOST_STARTS = 2  # workers in a call that may be killed while they start
 
 
-@dataclass
+class _Lost(Exception):
+    """A worker is of no more use: the status that its item would get, and how it ended where that was of no limit."""
+
+    def __init__(self, status: str, ended: int | None = None) -> None:
+        self.status, self.ended = status, ended
+
+
 class _Worker:
-    process: subprocess.Popen[bytes]
-    connection: Connection
-    deadline: float  # monotonic seconds; infinite while idle
-    ready: bool = False
-    assigned: deque[int] = field(default_factory=deque)  # the first is being graded
+    """An interpreter that sees the modules this one sees. It runs no code of this process's main module."""
 
+    def __init__(self, grade: Grader, seconds: float, memory_mib: int) -> None:
+        self.connection, theirs = Pipe()
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}  # a thread takes address space
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _COMMAND.format(descriptor=theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+            )
+        name = f"{grade.__module__}:{grade.__qualname__}"
+        self.connection.send_bytes(json.dumps([name, seconds, memory_mib * 2**20]).encode())
+        self.deadline = time.monotonic() + _START_SECONDS  # monotonic seconds; infinite while idle
+        self.ready = False
+        self.item: Item | None = None  # what it is grading
 
-@dataclass
-class _Job:
-    """The state of one call, with items by their index."""
+    def ask(self, item: Item, seconds: float) -> None:
+        """Give it an item to grade."""
+        self.item, self.deadline = item, time.monotonic() + seconds
+        with contextlib.suppress(BrokenPipeError):  # it died while it had nothing to do, as `hear` will find
+            self.connection.send_bytes(json.dumps(item).encode())
 
-    items: list[Item]
-    todo: deque[int]  # those that no worker has
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
-    again: set[int] = field(default_factory=set)  # whose worker died of something else than the limits
-    lost_starts: int = 0
+    def hear(self) -> Verdict | None:
+        """Its message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed."""
+        try:
+            message = json.loads(self.connection.recv_bytes(_LONGEST_MESSAGE))
+        except (EOFError, ConnectionResetError):
+            raise self._ending() from None
+        except (OSError, ValueError, RecursionError):  # a message that is too long is an OSError
+            raise _Lost("error") from None
+        self.deadline = math.inf
+        match message:
+            case None if not self.ready:
+                self.ready = True
+                return None
+            case [str(status), str(extracted)] if status in STATUSES and self.item:
+                self.item = None
+                return Verdict(status, extracted)
+        raise _Lost("error")
+
+    def _ending(self) -> _Lost:
+        try:
+            ended = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:  # it closed its connection and lives on
+            return _Lost("error", 0)
+        return _Lost(_LIMITS[ended]) if ended in _LIMITS else _Lost(_DEATHS.get(ended, "error"), ended)
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+        self.connection.close()
 
 
 class GradingPool:
@@ -89,7 +133,7 @@ class GradingPool:
     def close(self) -> None:
         """Kill every worker. The pool may be used again; it then starts new ones."""
         while self._workers:
-            self._discard(self._workers[-1])
+            self._workers.pop().kill()
 
     def grade(self, items: Sequence[Item], watch: Callable[[int], object] = lambda graded: None) -> list[Verdict]:
         """Grade items; `watch` is called now and then, and at the end, with the number of those that are graded.
@@ -108,142 +152,72 @@ class GradingPool:
         settled = [settle(item) for item in items]
         unsettled = list(dict.fromkeys(item for item in settled if not isinstance(item, Verdict)))
         ready = len(items) - len(unsettled)
-        graded = dict(zip(unsettled, self._run(unsettled, lambda done: watch(ready + done)), strict=True))
-        watch(len(items))
-        return [item if isinstance(item, Verdict) else graded[item] for item in settled]
-
-    def _run(self, items: list[Item], watch: Callable[[int], object]) -> list[Verdict]:
-        job = _Job(items, deque(range(len(items))))
         try:
-            while len(job.verdicts) < len(items):
-                watch(len(job.verdicts))
-                wanted = math.ceil((len(items) - len(job.verdicts)) / _ITEMS_PER_WORKER)
-                while len(self._workers) < min(self._most, wanted):
-                    self._workers.append(_start(self._grade, self._seconds, self._memory_mib))
-                self._assign(job)
-                self._collect(job)
+            graded = self._run(unsettled, lambda done: watch(ready + done))
         except BaseException:  # an interrupt included: what the workers still send belongs to no later call
             self.close()
             raise
-        return [job.verdicts[i] for i in range(len(items))]
+        watch(len(items))
+        return [item if isinstance(item, Verdict) else graded[item] for item in settled]
 
-    def _assign(self, job: _Job) -> None:
-        for worker in [worker for worker in self._workers if worker.ready and not worker.assigned]:
-            share = math.ceil(len(job.todo) / (2 * len(self._workers)))
-            batch = [job.todo.popleft() for _ in range(min(_BATCH, share))]
-            if not batch:
-                return
-            try:
-                worker.connection.send_bytes(json.dumps([job.items[i] for i in batch]).encode())
-            except BrokenPipeError:  # it died while it had nothing to do
-                job.todo.extendleft(reversed(batch))
-                self._discard(worker)
-            else:
-                worker.assigned.extend(batch)
-                worker.deadline = time.monotonic() + self._seconds
+    def _run(self, items: list[Item], watch: Callable[[int], object]) -> dict[Item, Verdict]:
+        todo, verdicts, deaths = deque(items), dict[Item, Verdict](), Counter[Item | None]()
+        while len(verdicts) < len(items):
+            watch(len(verdicts))
+            wanted = math.ceil((len(items) - len(verdicts)) / _ITEMS_PER_WORKER)
+            while len(self._workers) < min(self._most, wanted):
+                self._workers.append(_Worker(self._grade, self._seconds, self._memory_mib))
+            for worker in self._workers:
+                if worker.ready and not worker.item and todo:
+                    worker.ask(todo.popleft(), self._seconds)
+            nearest = min(worker.deadline for worker in self._workers) - time.monotonic()
+            heard = wait([worker.connection for worker in self._workers], None if nearest == math.inf else nearest)
+            for worker in list(self._workers):
+                item = worker.item
+                try:
+                    if worker.connection in heard:
+                        verdict = worker.hear()
+                    elif time.monotonic() >= worker.deadline:
+                        raise _Lost("timeout")
+                    else:
+                        continue
+                except _Lost as lost:
+                    self._workers.remove(worker)
+                    worker.kill()
+                    deaths[item] += 1
+                    verdict = _after(lost, worker, deaths[item])
+                    if item and not verdict:
+                        todo.appendleft(item)
+                if item and verdict:
+                    verdicts[item] = verdict
+        return verdicts
 
-    def _collect(self, job: _Job) -> None:
-        """Wait for a message, a death or a deadline, and take in every one that has come."""
-        if not self._workers:
-            return
-        nearest = min(worker.deadline for worker in self._workers)
-        timeout = None if nearest == math.inf else max(0.0, nearest - time.monotonic())
-        heard = wait([worker.connection for worker in self._workers], timeout)
-        for worker in list(self._workers):
-            if worker.connection in heard:
-                self._receive(worker, job)
-            elif time.monotonic() >= worker.deadline:
-                self._bury(worker, job, "timeout", None)
 
-    def _receive(self, worker: _Worker, job: _Job) -> None:
-        try:
-            verdict = _read(worker.connection.recv_bytes(_LONGEST_MESSAGE))
-            if (verdict is None) == worker.ready or (verdict is not None and not worker.assigned):
-                raise ValueError("a worker reports once that it is ready, and one verdict an item")
-        except (EOFError, ConnectionResetError):
-            self._bury(worker, job, *_ending(worker.process))
-            return
-        except (OSError, ValueError, RecursionError):  # a message that is too long is an OSError
-            self._bury(worker, job, "error", None)
-            return
-        if verdict is None:
-            worker.ready = True
-        else:
-            job.verdicts[worker.assigned.popleft()] = verdict
-        worker.deadline = time.monotonic() + self._seconds if worker.assigned else math.inf
+def _after(lost: _Lost, worker: _Worker, deaths: int) -> Verdict | None:
+    """The verdict on the item of a lost worker; None where it had none, or where another worker has to grade it.
 
-    def _bury(self, worker: _Worker, job: _Job, status: str, died: int | None) -> None:
-        """Give the item that a worker was at its status, the items after it back to the job, and the worker up.
-
-        Where it died by itself, of no limit, the item goes back too, the first time.
-        """
-        self._discard(worker)
-        if not worker.ready:
-            if died is not None and died < 0 and job.lost_starts < _LOST_STARTS:
-                job.lost_starts += 1
-                _say(f"a worker {_how(died)} as it started; another one is started")
-                return
+    `deaths`: the number of workers that were lost in this call with that item, or while they started.
+    """
+    how = ""
+    if lost.ended is not None:
+        by_signal = lost.ended < 0
+        how = f"was killed by {signal.Signals(-lost.ended).name}" if by_signal else f"ended with status {lost.ended}"
+    if not worker.ready:
+        if lost.ended is None or lost.ended >= 0 or deaths > _LOST_STARTS:
             raise UserError(
-                f"grading: a worker did not start ({status}, exit status {worker.process.returncode}); "
+                f"grading: a worker did not start ({lost.status}, exit status {worker.process.returncode}); "
                 "its error output stands above. Is math-verify installed for this Python?"
             )
-        if worker.assigned:
-            guilty = worker.assigned.popleft()
-            job.todo.extendleft(reversed(worker.assigned))
-            if died is None or guilty in job.again:
-                text = job.items[guilty][0]
-                box = last_box(text) if len(text) <= SETTLED_LIMIT else None
-                job.verdicts[guilty] = Verdict.on(box.answer if box else "", status)
-            else:
-                job.again.add(guilty)
-                job.todo.appendleft(guilty)
-                _say(f"a worker {_how(died)}; the answer that it was at is graded once more")
-
-    def _discard(self, worker: _Worker) -> None:
-        self._workers.remove(worker)
-        worker.process.kill()
-        worker.process.wait()
-        worker.connection.close()
-
-
-def _start(grade: Grader, seconds: float, memory_mib: int) -> _Worker:
-    """Start an interpreter that sees the modules this one sees. It runs no code of this process's main module."""
-    ours, theirs = Pipe()
-    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}  # a thread takes address space
-    with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _COMMAND.format(descriptor=theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            env=environment,
-        )
-    name = f"{grade.__module__}:{grade.__qualname__}"
-    ours.send_bytes(json.dumps([name, seconds, memory_mib * 2**20]).encode())
-    return _Worker(process, ours, deadline=time.monotonic() + _START_SECONDS)
-
-
-def _read(message: bytes) -> Verdict | None:
-    """A worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed."""
-    match json.loads(message):
-        case None:
-            return None
-        case [str(status), str(extracted)] if status in STATUSES:
-            return Verdict(status, extracted)
-    raise ValueError("no verdict")
-
-
-def _ending(process: subprocess.Popen[bytes]) -> tuple[str, int | None]:
-    """The status that the way a worker ended gives the item it was at, and its exit status if that was of no limit."""
-    try:
-        ended = process.wait(timeout=5)
-    except subprocess.TimeoutExpired:  # it closed its connection and lives on
-        return "error", 0
-    return (_LIMITS[ended], None) if ended in _LIMITS else (_DEATHS.get(ended, "error"), ended)
-
-
-def _how(ended: int) -> str:
-    return f"was killed by {signal.Signals(-ended).name}" if ended < 0 else f"ended with status {ended}"
+        _say(f"a worker {how} as it started; another one is started")
+        return None
+    if worker.item is None:
+        return None
+    if how and deaths == 1:
+        _say(f"a worker {how}; the answer that it was at is graded once more")
+        return None
+    text = worker.item[0]
+    box = last_box(text) if len(text) <= SETTLED_LIMIT else None
+    return Verdict.on(box.answer if box else "", lost.status)
 
 
 def _say(what: str) -> None:

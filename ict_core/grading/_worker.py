@@ -46,20 +46,20 @@ def _judge(grade: Grader, item: Item, memory: int) -> Verdict:
     return verdict
 
 
-def _next_batch(connection: Connection, parent: int) -> list[Item] | None:
-    """The next batch, or None once the parent is gone (another process may hold its end of the connection)."""
+def _next_item(connection: Connection, parent: int) -> Item | None:
+    """The next item, or None once the parent is gone (another process may hold its end of the connection)."""
     while not connection.poll(_IDLE_SECONDS):
         if os.getppid() != parent:
             return None
     try:
-        batch = json.loads(connection.recv_bytes())
+        text, gold, answer_type = json.loads(connection.recv_bytes())
     except (EOFError, ConnectionResetError):
         return None
-    return [(text, gold, answer_type) for text, gold, answer_type in batch]
+    return text, gold, answer_type
 
 
 def serve(descriptor: int) -> None:
-    """Grade batches from a connection, answering one item at a time; the first message to the parent is null: ready.
+    """Grade items from a connection, one at a time; the first message to the parent is null: ready.
 
     Messages are JSON: whatever a text makes of its worker, the parent runs nothing that it sends.
 
@@ -78,9 +78,8 @@ def serve(descriptor: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     connection.send_bytes(b"null")
-    while (batch := _next_batch(connection, parent)) is not None:
-        for item in batch:
-            signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
-            verdict = _judge(grade, item, memory)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            connection.send_bytes(json.dumps(verdict).encode())
+    while (item := _next_item(connection, parent)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
+        verdict = _judge(grade, item, memory)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        connection.send_bytes(json.dumps(verdict).encode())

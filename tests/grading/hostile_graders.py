@@ -65,7 +65,3 @@ def always_correct(text, gold, answer_type):
 
 def always_wrong(text, gold, answer_type):
     return Verdict("wrong")
-
-
-def always_fails(text, gold, answer_type):
-    return Verdict("error")

@@ -1,12 +1,13 @@
+import hostile_graders
 import pandas as pd
 import pytest
-from real_rows import math_train, rows
+from cases import CASES
 
 from ict_core.errors import UserError
+from ict_core.grading import GradingPool, grade_completions
 from ict_core.grading import _grade as grade_module
-from ict_core.grading import grade_answer, grade_completions, last_box
-from ict_core.grading._math import _equal
 from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, write_frame
+from ict_core.training._rewards import verifier_reward
 
 LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}
 
@@ -61,7 +62,7 @@ def test_no_completions_of_no_problems():
         (TEXTS[:5], GOLD, "problem r, samples 1: other problems of the benchmark have more samples"),
         (TEXTS, GOLD.replace({"choice": "essay"}), "problem r: its answer_type"),
         (TEXTS, GOLD.replace({"answer": {"B": "b"}}), "problem r: its answer is not one of A, B, C, D"),
-        (TEXTS, GOLD.replace({"answer": {"85": " "}}), "problem p: its answer is empty"),
+        (TEXTS, GOLD.replace({"answer": {"85": " "}}), "problem p: its answer is not an expression"),
     ],
 )
 def test_frames_that_do_not_fit(texts, gold, complaint):
@@ -76,28 +77,30 @@ def test_benchmarks_may_differ_in_samples():
     assert len(grade_completions(pd.concat([TEXTS, other]), gold, **LIMITS)) == 7
 
 
-def test_canaries_abort_the_job(monkeypatch):
-    def sick(_pool):
-        raise UserError("canary")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("grader", "complaint"),
+    [("always_correct", "expected wrong, found correct"), ("always_wrong", "expected correct, found wrong")],
+)
+def test_a_broken_grader_aborts_the_job(monkeypatch, grader, complaint):
+    def broken(**limits):
+        return GradingPool(**limits, grade=getattr(hostile_graders, grader))
 
-    monkeypatch.setattr(grade_module, "check_canaries", sick)
-    with pytest.raises(UserError, match="canary"):
+    monkeypatch.setattr(grade_module, "GradingPool", broken)
+    with pytest.raises(UserError, match=complaint):
         grade_completions(TEXTS, GOLD, **LIMITS)
 
 
-def test_the_box_of_a_real_solution_holds_its_answer():
-    math_500 = rows("HuggingFaceH4/MATH-500/default/test.jsonl")
-    other = [r["unique_id"] for r in math_500 if grade_answer(r["solution"], r["answer"], "latex").status != "correct"]
-    assert other == []
-
-
-def test_every_real_solution_has_a_box():
-    assert [row["solution"] for row in math_train() if not last_box(row["solution"])] == []
-
-
 @pytest.mark.slow
-def test_real_answers_are_correct_against_themselves():
-    """By math-verify alone, in another spelling."""
-    answers = [row["answer"] for row in rows("HuggingFaceH4/MATH-500/default/test.jsonl")]
-    spelled = [answer.replace(r"\frac", r"\dfrac").replace(r"\left", "").replace(r"\right", "") for answer in answers]
-    assert [gold for answer, gold in zip(spelled, answers, strict=True) if not _equal(answer, gold)] == []
+def test_the_reward_is_1_where_the_evaluation_says_correct():
+    """And in a worker a text has the status that it has in this process (test_cases.py)."""
+    rows = [row for group in CASES.values() for row in group]
+    problems = [("b", str(n), "?", "[]", "?", row[1], row[0]) for n, row in enumerate(rows)]
+    answers = [("b", str(n), 0, 7, row[2], 1, "stop", -1.0) for n, row in enumerate(rows)]
+    frames = pd.DataFrame(answers, columns=list(COMPLETIONS)), pd.DataFrame(problems, columns=list(PROBLEMS))
+    evaluated = grade_completions(*frames, **LIMITS)["status"].tolist()
+    kinds, golds, texts = ([row[column] for row in rows] for column in range(3))
+    with GradingPool(**LIMITS) as pool:
+        rewards = verifier_reward(pool)(texts, golds, kinds)
+    assert rewards == [float(status == "correct") for status in evaluated]
+    assert evaluated == [row[3] for row in rows]
