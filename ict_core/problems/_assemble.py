@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from ict_core.config import Benchmark, GeneratedBenchmark, PublishedBenchmark, PublishedSet, Study
+from ict_core.problems import published  # whose names import the `datasets` package, each when it is first used
 from ict_core.problems.mini import evaluation_problems, training_problems
 from ict_core.seeding import generator
 
@@ -23,7 +24,8 @@ def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.
     seed, wanted = study.data.seed, study.data.train_problems
     held_out = benchmark_problems(study.benchmarks, seed, mirror)
     if study.train_sets:
-        problems = pd.concat(_read(study.train_sets.values(), mirror, seed), ignore_index=True)
+        parts = [published.load_problems(one, mirror, seed) for one in study.train_sets.values()]
+        problems = pd.concat(parts, ignore_index=True)
         if wanted is not None and wanted != len(problems):
             drawn = generator(seed, "training sets").choice(len(problems), wanted, replace=False)
             problems = problems.iloc[sorted(drawn)].reset_index(drop=True)
@@ -39,14 +41,15 @@ def benchmark_problems(benchmarks: Mapping[str, Benchmark], seed: int, mirror: P
     Raises:
         UserError: a published set cannot be had or is not the one that its file states.
     """
-    _check_access(_published(benchmarks), mirror)
+    sets = _published(benchmarks)
+    _check_access(sets, mirror)
     generated = {
         name: (benchmark.family, benchmark.problems)
         for name, benchmark in benchmarks.items()
         if isinstance(benchmark, GeneratedBenchmark)
     }
     made = [evaluation_problems(seed, generated)] if generated else []
-    return pd.concat([*made, *_read(_published(benchmarks), mirror, seed)], ignore_index=True)
+    return pd.concat([*made, *(published.load_problems(one, mirror, seed) for one in sets)], ignore_index=True)
 
 
 def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
@@ -56,9 +59,7 @@ def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
         UserError: a set has none, cannot be had or is not the one that its file states.
     """
     check_study_access(study, mirror)
-    from ict_core.problems.published import load_solutions  # imports the `datasets` package
-
-    parts = [load_solutions(train_set, mirror) for train_set in study.train_sets.values()]
+    parts = [published.load_solutions(train_set, mirror) for train_set in study.train_sets.values()]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -73,18 +74,8 @@ def check_study_access(study: Study, mirror: Path | None) -> None:
 
 def _check_access(sets: Collection[PublishedSet], mirror: Path | None) -> None:
     if sets:
-        from ict_core.problems import published  # imports the `datasets` package
-
         published.check_access(sets, mirror)
 
 
 def _published(benchmarks: Mapping[str, Benchmark]) -> list[PublishedBenchmark]:
     return [one for one in benchmarks.values() if isinstance(one, PublishedBenchmark)]
-
-
-def _read(sets: Collection[PublishedSet], mirror: Path | None, seed: int) -> list[pd.DataFrame]:
-    if not sets:
-        return []
-    from ict_core.problems.published import load_problems  # imports the `datasets` package
-
-    return [load_problems(one, mirror, seed) for one in sets]

@@ -10,7 +10,6 @@ from ict_core.config import load_study
 from ict_core.errors import UserError
 from ict_core.problems import study_problems
 from ict_core.problems.mini import evaluation_problems, training_problems
-from ict_core.problems.published._load import distinct
 from ict_core.problems.published.readers import aime_25, gsm8k
 from ict_core.store import records
 
@@ -31,12 +30,9 @@ def mixed(tmp_path):
     """A study of one generated and one published benchmark that trains on two published sets."""
     write_rows(tmp_path, "openai/gsm8k/main/train", GSM8K)
     write_rows(tmp_path, "math-ai/aime25/default/test", AIME)
-    aime = distinct(aime_25.read(row) for row in AIME)
-    sets = {
-        "gsm8k-train": stated("gsm8k-train", distinct(gsm8k.read(row) for row in GSM8K)),
-        "aime-25": stated("aime-25", aime),
-    }
-    benchmarks = {"aime-25": stated("aime-25", aime), "mini-stem": MINI.benchmarks["mini-stem"]}
+    aime = stated("aime-25", [aime_25.read(row) for row in AIME])
+    sets = {"gsm8k-train": stated("gsm8k-train", [gsm8k.read(row) for row in GSM8K]), "aime-25": aime}
+    benchmarks = {"aime-25": aime, "mini-stem": MINI.benchmarks["mini-stem"]}
     data = MINI.data.model_copy(update={"train_problems": None})
     return replace(MINI, benchmarks=benchmarks, train_sets=sets, data=data)
 

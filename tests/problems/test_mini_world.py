@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ict_core.errors import UserError
 from ict_core.grading import grade_answer
 from ict_core.problems.mini import (
+    TEMPLATE,
     evaluation_problems,
     fork_tokens,
     pretraining_documents,
@@ -20,15 +21,8 @@ from ict_core.problems.mini._problems import FAMILIES
 from ict_core.seeding import generator
 from ict_core.store import records
 
-SETS = {
-    "mini-word": ("word", 60),
-    "mini-symbolic": ("symbolic", 60),
-    "mini-stem": ("stem", 60),
-    "mini-science": ("science", 60),
-    "mini-aime23": ("aime", 30),
-    "mini-aime24": ("aime", 30),
-    "mini-aime25": ("aime", 30),
-}
+SETS = {f"mini-{family}": (family, 60) for family in ("word", "symbolic", "stem", "science")}
+SETS |= {f"mini-aime{year}": ("aime", 30) for year in (23, 24, 25)}
 
 
 @pytest.mark.parametrize(
@@ -68,11 +62,9 @@ def test_impossible_steps_are_refused(bad):
         Step(*bad)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_solutions_grade_as_correct_and_have_one_fork_a_step(family):
     rng = generator(0, "test", family)
-    tokenizer = train_tokenizer(352)
     for _ in range(50):
         problem = FAMILIES[family](rng)
         worked = (rng.random(len(problem.steps)) < 0.5).tolist()
@@ -80,10 +72,6 @@ def test_solutions_grade_as_correct_and_have_one_fork_a_step(family):
         kind = "choice" if problem.letter else "math"
         assert grade_answer(text, problem.answer, kind).status == "correct"
         assert [text[i] for i in fork_offsets(text)] == [":" if w else "=" for w in worked]
-        tokens = tokenizer(text, return_offsets_mapping=True)
-        spans = {tuple(span) for span in tokens["offset_mapping"]}
-        assert all((i, i + 1) in spans for i in fork_offsets(text))  # a fork is exactly one token
-        assert tokenizer.decode(tokens["input_ids"]) == text
 
 
 @pytest.mark.parametrize("family", ["stem", "science"])
@@ -107,6 +95,8 @@ def test_no_evaluation_prompt_is_ever_trained_on():
 def test_sets_fit_their_schema_and_repeat(tmp_path):
     frame = evaluation_problems(3, SETS)
     records.write_frame(frame, tmp_path / "eval.parquet", records.PROBLEMS)
+    assert [TEMPLATE.format(question=question) for question in frame["question"]] == list(frame["prompt"])
+    assert set(frame["options"]) == {"[]"}
     assert frame.equals(evaluation_problems(3, SETS))
     assert not frame.equals(evaluation_problems(4, SETS))
 
@@ -161,6 +151,7 @@ def test_a_fork_is_exactly_one_token():
     tokenizer = train_tokenizer(352)
     for _, completion in pretraining_documents(3, 50, set()):
         ids = tokenizer(completion)["input_ids"]
+        assert tokenizer.decode(ids) == completion
         marks = fork_tokens(tokenizer, [*ids, tokenizer.eos_token_id])
         chosen = [tokenizer.decode([token]) for token, mark in zip(ids, marks, strict=False) if mark]
         assert chosen == [completion[offset] for offset in fork_offsets(completion)] != []

@@ -1,6 +1,7 @@
 """Published sets on made-up rows: readers, prompts, hashes, and what is said when rows are missing or changed."""
 
 import hashlib
+import json
 
 import datasets
 import pytest
@@ -8,8 +9,7 @@ from published_sets import SETS, gpqa_row, stated, write_rows
 
 from ict_core.config import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published import check_access, load_problems, load_solutions
-from ict_core.problems.published._load import Item, boxed, distinct, integer, items_hash, load_items, number, prompt
+from ict_core.problems.published import Item, boxed, check_access, integer, load_problems, load_solutions, number
 from ict_core.problems.published.readers import (
     aime_23,
     aime_24,
@@ -23,7 +23,7 @@ from ict_core.problems.published.readers import (
 
 TOKEN = "hf_madeUpForThisTest"
 GSM8K = [{"question": f"How many is {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n:,}"} for n in (7, 1234, 15)]
-GSM8K_ITEMS = distinct(gsm8k.read(row) for row in GSM8K)
+ITEMS = sorted(gsm8k.read(row) for row in GSM8K)
 PLACE = "openai/gsm8k/main/test"
 
 
@@ -43,27 +43,20 @@ def no_hub(monkeypatch):
 def message(published, mirror) -> str:
     with pytest.raises(UserError) as caught:
         check_access([published], mirror)
-        load_items(published, mirror)
+        load_problems(published, mirror, 0)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("written", "plain"), [("051", "51"), ("000", "0"), (" 7 ", "7"), (999, "999")])
-def test_padded_integers(written, plain):
-    assert integer(written) == plain
-
-
-@pytest.mark.parametrize("written", ["1000", "-1", "", None, True, "3.0", "٣", 12.0])
-def test_what_is_no_aime_answer(written):
-    with pytest.raises(ValueError, match="no integer from 0 to 999"):
-        integer(written)
-
-
-def test_numbers_lose_their_separators():
-    assert [number(text) for text in (" 1,234", "-5", "2,125,000", "0.5")] == ["1234", "-5", "2125000", "0.5"]
-    for text in ("12,34", "five", "", "1 2"):
+def test_answers_lose_padding_and_separators():
+    assert [integer(written) for written in ("051", "000", " 7 ", 999)] == ["51", "0", "7", "999"]
+    assert [number(written) for written in (" 1,234", "-5", "2,125,000", "0.5")] == ["1234", "-5", "2125000", "0.5"]
+    for written in ("1000", "-1", "", None, True, "3.0", "٣", 12.0):
+        with pytest.raises(ValueError, match="no integer from 0 to 999"):
+            integer(written)
+    for written in ("12,34", "five", "", "1 2"):
         with pytest.raises(ValueError, match="no number"):
-            number(text)
+            number(written)
 
 
 @pytest.mark.parametrize(
@@ -95,16 +88,18 @@ def test_rows_of_each_aime():
     assert aime_25.read({"id": "0", "problem": "P", "answer": 70}) == Item("0", "P", "70")
 
 
-def test_a_row_of_mmlu_has_four_options():
+def test_a_row_of_mmlu_has_four_options_and_may_stand_twice(tmp_path, no_hub):
     row = {"subject": "s", "question": "Q", "choices": ["1", " 2", "3", "4"], "answer": 1}
     item = mmlu_stem.read(row)
     assert (item.answer, item.choices) == ("B", ("1", "2", "3", "4"))
-    assert [i.id for i in distinct([item, item])] == [item.id, f"{item.id}-2"]
     for broken in ({"choices": ["1", "2", "3"]}, {"answer": 4}, {"answer": "B"}):
         with pytest.raises(ValueError):
             mmlu_stem.read(row | broken)
-    with pytest.raises(ValueError, match="two different rows"):
-        distinct([item, item._replace(answer="C")])
+    write_rows(tmp_path, "TIGER-Lab/MMLU-STEM/default/test", [row, row])
+    published = stated("mmlu-stem", [item, item._replace(id=f"{item.id}-2")])
+    assert list(load_problems(published, tmp_path, 0)["problem"]) == [item.id, f"{item.id}-2"]
+    write_rows(tmp_path, "TIGER-Lab/MMLU-STEM/default/test", [row, row | {"answer": 2}])
+    assert f"two different rows have the id '{item.id}'" in message(published, tmp_path)
 
 
 def test_the_order_of_gpqas_options_comes_from_the_record_and_is_balanced():
@@ -122,41 +117,38 @@ def test_the_order_of_gpqas_options_comes_from_the_record_and_is_balanced():
         assert items[row].answer == "ABCD"[sorted(hashes).index(hashes[0])] == letter
 
 
-def test_a_prompt_is_filled_in_one_pass():
-    item = Item("1", r"What is {options} of \frac{1}{2}?", "A", ("{question}", "b", "c", "d"))
-    shown = prompt(SETS["gpqa"].prompt.template, item)
-    assert shown.startswith("What is {options} of \\frac{1}{2}?\n\nA) {question}\nB) b\nC) c\nD) d\n\nAnswer with")
-    assert shown.endswith("output the final answer within \\boxed{}.")
-    plain = prompt(SETS["gsm8k"].prompt.template, GSM8K_ITEMS[0])
-    assert plain.startswith(f"{GSM8K_ITEMS[0].question} Let's think step by step")
+@pytest.mark.parametrize("question", ["Which?", "Which?\n\nA) 1\nB) 2\nC) 3\nD) 4", "{options} é \\boxed{} \u2028"])
+def test_a_prompt_is_filled_in_one_pass_and_its_parts_are_kept(question, tmp_path, no_hub):
+    row = gpqa_row(0) | {"Question": question, "Incorrect Answer 1": "A) a\nB) b", "Incorrect Answer 2": "{question}"}
+    write_rows(tmp_path, "Idavidrein/gpqa/gpqa_diamond/train", [row])
+    problem = load_problems(stated("gpqa", [gpqa.read(row)]), tmp_path, 0).loc[0]
+    options = gpqa.read(row).choices
+    assert (problem["question"], tuple(json.loads(problem["options"]))) == (question.strip(), options)
+    lines = "\n".join(f"{letter}) {choice}" for letter, choice in zip("ABCD", options, strict=True))
+    assert problem["prompt"].startswith(f"{question.strip()}\n\n{lines}\n\nAnswer with")
+    assert problem["prompt"].endswith("output the final answer within \\boxed{}.")
 
 
 def test_the_hash_is_of_the_content_alone(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, [{"extra": n, **row} for n, row in enumerate(GSM8K[::-1])])
-    published = stated("gsm8k", GSM8K_ITEMS)
-    assert load_items(published, tmp_path) == GSM8K_ITEMS
-    assert items_hash(GSM8K_ITEMS[::-1]) == published.sha256
-    assert items_hash([Item("é", "q", "1")]) == hashlib.sha256('["é","q","1",null]\n'.encode()).hexdigest()
+    published = stated("gsm8k", ITEMS)  # which has the hash by hand
+    found = load_problems(published, tmp_path, 0)
+    assert found[["problem", "question", "answer"]].values.tolist() == [list(item[:3]) for item in ITEMS]
 
 
-def test_a_changed_row_names_both_hashes(tmp_path, no_hub):
+def test_changed_and_missing_rows_are_named(tmp_path, no_hub):
+    published = stated("gsm8k", ITEMS)
     changed = [{**GSM8K[0], "answer": "#### 8"}, *GSM8K[1:]]
     write_rows(tmp_path, PLACE, changed)
-    published = stated("gsm8k", GSM8K_ITEMS)
-    error = message(published, tmp_path)
-    found = items_hash([gsm8k.read(row) for row in changed])
+    error, found = message(published, tmp_path), stated("gsm8k", [gsm8k.read(row) for row in changed]).sha256
     assert error.startswith("configs/benchmarks/gsm8k.yaml: sha256: ")
     assert published.sha256 in error and found in error and "was changed" in error
-
-
-def test_a_missing_row_names_both_counts(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, GSM8K[1:])
-    assert "rows: 3 stated, but the mirror" in (error := message(stated("gsm8k", GSM8K_ITEMS), tmp_path))
-    assert "has 2; the data set was changed" in error
+    assert "rows: 3 stated" in (error := message(published, tmp_path)) and "has 2; the data set was changed" in error
 
 
 def test_a_broken_mirror_is_named(tmp_path, no_hub):
-    published = stated("gsm8k", GSM8K_ITEMS)
+    published = stated("gsm8k", ITEMS)
     assert "nowhere is no folder" in message(published, tmp_path / "nowhere")
     assert f"the mirror has no file {tmp_path}/{PLACE}.jsonl" in message(published, tmp_path)
     write_rows(tmp_path, PLACE, [{"question": "Q"}])
@@ -169,19 +161,12 @@ def test_a_broken_mirror_is_named(tmp_path, no_hub):
 
 def test_an_answer_type_that_the_reader_does_not_give_is_named(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, GSM8K)
-    assert "answer_type: choice does not fit" in message(stated("gsm8k", GSM8K_ITEMS, answer_type="choice"), tmp_path)
+    assert "answer_type: choice does not fit" in message(stated("gsm8k", ITEMS, answer_type="choice"), tmp_path)
 
 
 def test_a_gated_set_needs_a_token_before_anything_is_downloaded(no_hub):
     error = message(SETS["gpqa"], None)
     assert "HF_TOKEN is not set" in error and "https://huggingface.co/datasets/Idavidrein/gpqa" in error
-
-
-def test_a_gated_set_is_read_from_a_mirror_without_a_token(tmp_path, no_hub):
-    rows = [gpqa_row(number) for number in range(5)]
-    write_rows(tmp_path, "Idavidrein/gpqa/gpqa_diamond/train", rows)
-    frame = load_problems(SETS["gpqa"].model_copy(update={"rows": 5}), tmp_path, 0)
-    assert list(frame["problem"]) == [row["Record ID"] for row in rows]
 
 
 def test_the_token_is_in_no_message(monkeypatch):
@@ -197,20 +182,17 @@ def test_the_token_is_in_no_message(monkeypatch):
 
 def test_some_problems_are_drawn_from_the_checked_rows(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, GSM8K)
-    published = stated("gsm8k", GSM8K_ITEMS, problems=2)
+    published = stated("gsm8k", ITEMS, problems=2)
     frames = [load_problems(published, tmp_path, seed) for seed in range(8)]
     assert all(len(frame) == 2 and frame["problem"].is_monotonic_increasing for frame in frames)
     assert frames[0].equals(load_problems(published, tmp_path, 0))
     assert len({tuple(frame["problem"]) for frame in frames}) > 1
 
 
-def test_every_set_asks_for_the_same_box():
+def test_every_set_has_a_reader_every_reader_a_set_and_all_ask_for_the_same_box():
+    assert {published.reader for published in SETS.values()} == set(READERS)
     asked = r"Let's think step by step and output the final answer within \boxed{}."
     assert all(published.prompt.template.endswith(asked) for published in SETS.values())
-
-
-def test_every_reader_has_a_set_and_every_set_a_reader():
-    assert {published.reader for published in SETS.values()} == set(READERS)
 
 
 @pytest.mark.parametrize(("steps", "read"), [(0, False), (1, True), (2, True), (3, False)])
@@ -223,9 +205,9 @@ def test_a_worked_solution_loses_its_marks_and_boxes_its_answer(tmp_path):
     row = {"question": "How many?", "answer": "He has 48/2 = <<48/2=24>>24.\nIn all 1,024 of <<a>>them.\n#### 1,024"}
     assert gsm8k.solution(row) == ("He has 48/2 = 24.\nIn all 1,024 of them.\nThe final answer is \\boxed{1024}.")
     write_rows(tmp_path, PLACE, [*GSM8K, GSM8K[0]])
-    items = distinct(gsm8k.read(row) for row in [*GSM8K, GSM8K[0]])
-    found = load_solutions(stated("gsm8k", items), tmp_path)
-    assert list(found["problem"]) == sorted(gsm8k.read(row).id for row in GSM8K)  # one that stands there twice, once
+    twice = gsm8k.read(GSM8K[0])
+    found = load_solutions(stated("gsm8k", [*ITEMS, twice._replace(id=f"{twice.id}-2")]), tmp_path)
+    assert list(found["problem"]) == [item.id for item in ITEMS]  # one that stands there twice, once
     first = found.set_index("problem").loc[gsm8k.read(GSM8K[1]).id]
     assert first["prompt"].startswith("How many is 1234? Let's think")
     assert first["completion"] == "It is 1234.\nThe final answer is \\boxed{1234}."

@@ -138,24 +138,15 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
             )
 
 
-def load_items(published: PublishedSet, mirror: Path | None) -> list[Item]:
-    """All problems of a set in order of their ids, checked against its YAML file; `mirror` as in :func:`check_access`.
-
-    Raises:
-        UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
-    """
-    return _checked(published, mirror, [item for item, _ in _read(published, mirror)])
-
-
 def load_solutions(published: PublishedSet, mirror: Path | None) -> pd.DataFrame:
     """All problems of a set whose reader has a function `solution`, as ``records.SOLUTIONS`` in order of their ids.
 
     A problem that stands there twice is one row.
 
     Raises:
-        UserError: the reader has none; or see :func:`load_items`.
+        UserError: the reader has none; or see :func:`load_problems`.
     """
-    solution = getattr(_reader(published), "solution", None)
+    solution = getattr(import_module(f"ict_core.{READERS[published.reader]}"), "solution", None)
     if solution is None:
         known = sorted(
             name for name, module in READERS.items() if hasattr(import_module(f"ict_core.{module}"), "solution")
@@ -172,16 +163,12 @@ def load_solutions(published: PublishedSet, mirror: Path | None) -> pd.DataFrame
     return pd.DataFrame(rows, columns=list(records.SOLUTIONS))
 
 
-def _reader(published: PublishedSet) -> Any:
-    return import_module(f"ict_core.{READERS[published.reader]}")
-
-
 def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]]:
     """Every problem with its row, as they stand in the hub's files or the mirror's."""
-    read: Read = _reader(published).read
+    read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
     found: list[tuple[Item, Row]] = []
     for config in published.configs:
-        origin, rows = _hub_rows(published, config) if mirror is None else _mirror_rows(published, config, mirror)
+        origin, rows = _rows(published, config, mirror)
         for number, row in enumerate(rows, start=1):
             try:
                 item = read(row)
@@ -217,12 +204,13 @@ def _checked(published: PublishedSet, mirror: Path | None, items: list[Item]) ->
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
     """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
 
-    The set's name becomes the column `benchmark`. Where not all rows are used, `seed` and that name draw them.
+    They are held against the set's YAML file; `mirror` as in :func:`check_access`. The set's name becomes `benchmark`.
+    Where not all rows are used, `seed` and that name draw them.
 
     Raises:
-        UserError: see :func:`load_items`.
+        UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
-    items = load_items(published, mirror)
+    items = _checked(published, mirror, [item for item, _ in _read(published, mirror)])
     if published.drawn < len(items):
         drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
         items = [items[index] for index in sorted(drawn)]
@@ -249,49 +237,41 @@ def prompt(template: str, item: Item) -> str:
     return re.sub(r"\{(question|options)\}", lambda place: shown[place[1]], template)
 
 
-def _hub_rows(published: PublishedSet, config: str) -> tuple[str, list[dict[str, Any]]]:
-    """Where the rows of one config are on the hub, and the rows."""
-    origin = f"{published.hub} ({config}, {published.split}, revision {published.revision})"
-    try:
-        dataset = datasets.load_dataset(
-            published.hub,
-            config,
-            split=published.split,
-            revision=published.revision,
-            token=published.gated,  # True: the library finds the token itself; it is in no variable here
-        )
-    except _FAILURES as error:
-        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-            raise
-        raise UserError(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
-    return origin, _rows(published, dataset, published.columns, origin)
-
-
-def _mirror_rows(published: PublishedSet, config: str, mirror: Path) -> tuple[str, list[dict[str, Any]]]:
-    """The file of one config in a mirror, and its rows."""
-    copy = published.mirror_copy
-    hub, config, split = (copy.hub, copy.config, copy.split) if copy else (published.hub, config, published.split)
-    file = mirror / hub / config / f"{split}.jsonl"
-    if not file.is_file():
-        raise UserError(f"{published.file}: the mirror has no file {file}; put it there, or leave out data.mirror")
-    with tempfile.TemporaryDirectory() as cache:  # no cache outlives the file that it copies
+def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[str, list[dict[str, Any]]]:
+    """Where the rows of one config are, on the hub or in a mirror, and the rows."""
+    copy = published.mirror_copy if mirror else None
+    columns = list(copy.columns if copy else published.columns)
+    if mirror:
+        place = (copy.hub, copy.config, copy.split) if copy else (published.hub, config, published.split)
+        origin = f"{mirror.joinpath(*place)}.jsonl"
+        if not Path(origin).is_file():
+            raise UserError(
+                f"{published.file}: the mirror has no file {origin}; put it there, or leave out data.mirror"
+            )
+    else:
+        origin = f"{published.hub} ({config}, {published.split}, revision {published.revision})"
+    with tempfile.TemporaryDirectory() as cache:  # no cache outlives the mirror's file that it copies
         try:
-            dataset = datasets.load_dataset("json", data_files=str(file), split="train", cache_dir=cache)
+            if mirror:
+                dataset = datasets.load_dataset("json", data_files=origin, split="train", cache_dir=cache)
+            else:
+                dataset = datasets.load_dataset(
+                    published.hub,
+                    config,
+                    split=published.split,
+                    revision=published.revision,
+                    token=published.gated,  # True: the library finds the token itself; it is in no variable here
+                )
         except _FAILURES as error:
-            raise UserError(f"{published.file}: {file} cannot be read: {_one_line(error)}") from None
-        return str(file), _rows(published, dataset, copy.columns if copy else published.columns, str(file))
-
-
-def _rows(
-    published: PublishedSet, dataset: datasets.Dataset, columns: tuple[str, ...], origin: str
-) -> list[dict[str, Any]]:
-    missing = [column for column in columns if column not in dataset.column_names]
-    if missing:
-        raise UserError(
-            f"{published.file}: columns: {', '.join(missing)} not in {origin}, "
-            f"which has {', '.join(dataset.column_names)}"
-        )
-    return dataset.select_columns(list(columns)).to_list()
+            if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+                raise
+            raise UserError(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
+        if missing := [column for column in columns if column not in dataset.column_names]:
+            raise UserError(
+                f"{published.file}: columns: {', '.join(missing)} not in {origin}, "
+                f"which has {', '.join(dataset.column_names)}"
+            )
+        return origin, dataset.select_columns(columns).to_list()
 
 
 def _one_line(error: Exception) -> str:
