@@ -234,11 +234,10 @@ def _answers(
     if not checkpoint.exists():
         fetch_model(model, f"configs/models/{name}.yaml", work, {"model": stated}, checkpoint)
     prepare()
-    from ict_core.evaluation import Questions, answers
+    from ict_core.evaluation import answers
     from ict_core.grading import grade_completions
 
-    questions = Questions.of(problems, evaluation, checkpoint)
-    completions, facts = answers(checkpoint, model, evaluation, questions, _SEED, work / _CACHE)
+    completions, facts = answers(checkpoint, model, evaluation, problems, _SEED, work / _CACHE)
     completions = completions[list(records.COMPLETIONS)]
     grades = grade_completions(completions, problems, workers=evaluation.threads, **GRADING)
     key = ["benchmark", "problem"]

@@ -1,4 +1,3 @@
-from ._answers import Questions as Questions
 from ._answers import answers as answers
 from ._answers import unused as unused
 from ._engine import Engine as Engine

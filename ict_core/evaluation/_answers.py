@@ -1,8 +1,7 @@
 """A checkpoint's answers to problems, by the engine that an evaluation names."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -17,27 +16,10 @@ _ENGINES: list[Engine] = []
 """Keeps a job's engine until its process ends: vLLM ends one by a look through the whole heap, which takes seconds."""
 
 
-class Questions(NamedTuple):
-    """What a model is asked."""
-
-    problems: pd.DataFrame  # `records.PROBLEMS`, prompts as they stand in the benchmarks
-    samples: Mapping[str, int]  # completions a problem, by benchmark
-    sampling: Sampling
-
-    @classmethod
-    def of(cls, problems: pd.DataFrame, evaluation: Evaluation, checkpoint: Path) -> "Questions":
-        """All problems of the benchmarks, as an evaluation asks them of a checkpoint."""
-        samples = {str(name): evaluation.samples_for(name) for name in problems["benchmark"].unique()}
-        stops = stop_token_ids(checkpoint)
-        return cls(
-            problems, samples, Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stops)
-        )
-
-
 def answers(
-    checkpoint: Path, model: Model, evaluation: Evaluation, questions: Questions, seed: int, cache: Path | None
+    checkpoint: Path, model: Model, evaluation: Evaluation, problems: pd.DataFrame, seed: int, cache: Path | None
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Sample a checkpoint's answers, but for those in the folder `cache`.
+    """Sample a checkpoint's answers to ``records.PROBLEMS``, but for those in the folder `cache`.
 
     Returns:
         ``records.SAMPLED``, and for a manifest the engine, its settings, and how much was sampled and reused.
@@ -47,7 +29,9 @@ def answers(
         UserError: the engine cannot be had here, or the prompts are longer than the model reads.
     """
     check_files(checkpoint)
-    problems, sampling = questions.problems, questions.sampling
+    stops = stop_token_ids(checkpoint)
+    sampling = Sampling(evaluation.temperature, evaluation.top_p, evaluation.max_new_tokens, stops)
+    samples = {str(name): evaluation.samples_for(name) for name in problems["benchmark"].unique()}
     asked = problems.assign(prompt=templated(model.prompt, problems["prompt"]))
     settings = sampler_settings(evaluation.engine, checkpoint, evaluation.threads, model.dtype)
 
@@ -58,7 +42,7 @@ def answers(
 
     engine = load() if cache is None else CachedEngine(load, cache, settings)
     _ENGINES.append(engine)
-    completions = generate(engine, asked, questions.samples, seed, sampling)
+    completions = generate(engine, asked, samples, seed, sampling)
     reused = engine.reused if isinstance(engine, CachedEngine) else []
     facts = {
         **{key: settings[key] for key in ("engine", "engine_version", "model_sha256")},

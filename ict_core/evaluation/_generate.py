@@ -23,7 +23,7 @@ from ict_core.errors import UserError
 from ict_core.evaluation._engine import Completion, Engine, Request, Sampling, engine_version
 from ict_core.process import this_hardware
 from ict_core.seeding import derive_seed
-from ict_core.store import MANIFEST, fingerprint, hash_file, hash_tree, hash_weights, records, write_json
+from ict_core.store import MANIFEST, fingerprint, hash_file, hash_tree, hash_weights, records
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.SAMPLED[name] for name in _COMPLETION}}
@@ -153,9 +153,6 @@ class CachedEngine(Engine):
                 new.append(position)
         if not new:
             return
-        unnamed = _unnamed(folder)
-        write_json(unnamed, settings)
-        unnamed.replace(folder / "settings.json")  # for a reader of the folder
         self._engine = self._engine or self._load()
         part: dict[Request, Completion] = {}
         begun = time.monotonic()
@@ -170,18 +167,13 @@ class CachedEngine(Engine):
             _write(folder, part)
 
 
-def _unnamed(folder: Path) -> Path:
-    """A file that no other job writes, to be renamed when it is whole."""
-    return folder / f"{secrets.token_hex(8)}.unnamed"
-
-
 def _write(folder: Path, part: Mapping[Request, Completion]) -> None:
     if not part:
         return
     rows = pd.DataFrame(
         [dataclasses.asdict(request) | dataclasses.asdict(sampled) for request, sampled in part.items()]
     )
-    unnamed = _unnamed(folder)
+    unnamed = folder / f"{secrets.token_hex(8)}.unnamed"  # which no other job writes
     records.write_frame(rows.assign(ids=records.listed(rows["ids"])), unnamed, _SCHEMA)
     unnamed.replace(folder / f"{hash_file(unnamed)}.parquet")
 

@@ -35,15 +35,14 @@ def run(
     study = study_to_run(cell.study)
     prepare()
     chosen = cell.of(study)
-    from ict_core.evaluation import Questions, answers
+    from ict_core.evaluation import answers
     from ict_core.store import cost, records, remember_source, write_manifest
     from ict_core.store import manifest as manifest_of
 
     started = time.perf_counter()
     remember_source()
-    questions = Questions.of(records.read_frame(problems, records.PROBLEMS), study.evaluation, checkpoint)
-    model = study.models[chosen.model]
-    sampled, facts = answers(checkpoint, model, study.evaluation, questions, chosen.seed, cache)
+    asked, model = records.read_frame(problems, records.PROBLEMS), study.models[chosen.model]
+    sampled, facts = answers(checkpoint, model, study.evaluation, asked, chosen.seed, cache)
     completions = sampled[list(records.COMPLETIONS)]
     facts = {
         "stage": "generate",

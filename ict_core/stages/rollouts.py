@@ -8,7 +8,7 @@ from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_mode
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache: Given, out: Given) -> None:
     """Sample and grade an untrained model's answers, with their tokens."""
     loaded = study_of_model(study, model)
-    from ict_core.evaluation import Questions, answers
+    from ict_core.evaluation import answers
     from ict_core.grading import grade_completions
     from ict_core.store import records, remember_source
 
@@ -18,8 +18,7 @@ def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache
     if len(sizes) > 1:
         raise UserError(f"evaluation.samples_of: {sorted(sizes)} samples; allowed in a token study: one number for all")
     asked = records.read_frame(problems, records.PROBLEMS)
-    questions = Questions.of(asked, evaluation, checkpoint)
-    completions, facts = answers(checkpoint, loaded.models[model], evaluation, questions, 0, cache)
+    completions, facts = answers(checkpoint, loaded.models[model], evaluation, asked, 0, cache)
     sampled = completions[list(records.COMPLETIONS)]
     grades = grade_completions(sampled, asked, workers=evaluation.threads, **loaded.grading.dump())
     rollouts = completions.assign(status=grades["status"].to_numpy())

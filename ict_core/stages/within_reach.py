@@ -12,7 +12,7 @@ def run(
     loaded = study_of_model(study, model)
     import pandas as pd
 
-    from ict_core.evaluation import Questions, Sampling, answers, stop_token_ids
+    from ict_core.evaluation import answers
     from ict_core.grading import grade_completions
     from ict_core.seeding import generator
     from ict_core.store import records, remember_source
@@ -25,9 +25,9 @@ def run(
     if rule.problems is not None and rule.problems < len(whole):
         drawn = generator(loaded.data.seed, "within reach").choice(len(whole), rule.problems, replace=False)
         whole = whole.iloc[sorted(drawn)].reset_index(drop=True)
-    sampling = Sampling(training.temperature, 1.0, training.max_new_tokens, stop_token_ids(checkpoint))
-    asked = Questions(whole, dict.fromkeys(whole["benchmark"].unique(), rule.samples), sampling)
-    completions, facts = answers(checkpoint, loaded.models[model], loaded.evaluation, asked, seed, cache)
+    as_in_training = {"temperature": training.temperature, "top_p": 1.0, "max_new_tokens": training.max_new_tokens}
+    evaluation = loaded.evaluation.changed(samples=rule.samples, samples_of=None, **as_in_training)
+    completions, facts = answers(checkpoint, loaded.models[model], evaluation, whole, seed, cache)
     own = completions[list(records.COMPLETIONS)]
     grades = grade_completions(own, whole, workers=loaded.evaluation.threads, **loaded.grading.dump())
     right = (grades["status"] == "correct").groupby([grades["benchmark"], grades["problem"]]).mean()

@@ -5,7 +5,7 @@ import shutil
 import pandas as pd
 
 from ict_core.config import Evaluation, LocalModel, Template
-from ict_core.evaluation import Engine, Questions, answers
+from ict_core.evaluation import Engine, answers
 from ict_core.evaluation._engine import Completion
 from ict_core.store import MANIFEST, file_hashes, records, write_manifest
 
@@ -44,7 +44,6 @@ def test_prompts_stand_in_the_template_and_benchmarks_have_their_own_number_of_s
     shutil.copytree(tiny_checkpoint, checkpoint)
     write_manifest(checkpoint / MANIFEST, {"files": file_hashes(checkpoint)})
     monkeypatch.setattr("ict_core.evaluation._answers.load_engine", lambda *_: engine)
-    questions = Questions.of(PROBLEMS, EVALUATION, checkpoint)
-    found, facts = answers(checkpoint, MODEL, EVALUATION, questions, 3, None)
+    found, facts = answers(checkpoint, MODEL, EVALUATION, PROBLEMS, 3, None)
     assert engine.prompts == ["<a?>", "<a?>", "<b?>"] and list(found["benchmark"]) == ["a", "a", "b"]
     assert (facts["completions"], facts["completions_reused"]) == (3, 0)

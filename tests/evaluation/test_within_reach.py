@@ -27,16 +27,15 @@ def asked(monkeypatch, tmp_path):
     seen = {}
 
     def answers(checkpoint, model, evaluation, asked, seed, cache):
-        seen.update(asked._asdict(), seed=seed, model=model)
+        seen.update(evaluation=evaluation, problems=asked, seed=seed, model=model)
         rows = [
             (benchmark, problem, sample, 0, f"\\boxed{{{7 if sample < RIGHT[problem] else 8}}}", 3, "stop", -1.0, "1 2")
-            for benchmark, problem in asked.problems[["benchmark", "problem"]].itertuples(index=False)
-            for sample in range(asked.samples[benchmark])
+            for benchmark, problem in asked[["benchmark", "problem"]].itertuples(index=False)
+            for sample in range(evaluation.samples_for(benchmark))
         ]
         return pd.DataFrame(rows, columns=[*records.SAMPLED]), {"engine": "none", "engine_version": "1"}
 
     monkeypatch.setattr("ict_core.evaluation.answers", answers)
-    monkeypatch.setattr("ict_core.evaluation.stop_token_ids", lambda _: (2, 0))
 
     def run(prompts_per_step: int = 2, **rule: int) -> tuple[dict, list[str]]:
         changed = {
@@ -55,8 +54,8 @@ def asked(monkeypatch, tmp_path):
 def test_problems_are_kept_that_are_right_at_times_and_not_always(asked):
     seen, chosen = asked()
     assert chosen == ["b", "c", "e"]
-    assert (seen["model"], seen["seed"]) == (STUDY.models[BASE.model], 0) and seen["samples"] == {"made-up": 4}
-    sampling, training = seen["sampling"], STUDY.training
+    assert (seen["model"], seen["seed"]) == (STUDY.models[BASE.model], 0)
+    sampling, training = seen["evaluation"], STUDY.training
     assert (sampling.temperature, sampling.max_new_tokens) == (training.temperature, training.max_new_tokens)
     assert list(seen["problems"]["prompt"]) == [f"{name}?" for name in RIGHT]
 
