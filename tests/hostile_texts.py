@@ -57,16 +57,7 @@ _ENORMOUS = st.builds(
 )
 ANSWERS = st.one_of(_FORMULAS, _NUMBERS, st.text(max_size=40), _NESTED, _ENORMOUS)
 _AROUND = st.sampled_from(
-    [
-        "{}",
-        r"so \boxed{{{}}}",
-        r"\boxed{{{}}} \boxed{{",
-        "#### {}",
-        "The answer is {}.",
-        "Answer: ({})",
-        r"$\boxed {}$",
-        "{}\n",
-    ]
+    ["{}", r"so \boxed{{{}}}", r"\boxed{{{}}} \boxed{{", "#### {}", "The answer is {}.", "Answer: ({})", r"$\boxed {}$"]
 )
 ITEMS = st.sampled_from(sorted(GOLDS)).flatmap(
     lambda kind: st.tuples(

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.slow
 GOLDS = {"latex": r"\frac{1}{3}", "integer": "42", "number": "42", "choice": "B"}
 ANSWERS = {
     "tower": "9^9^9^9",
-    "braced tower": "9^{9^{9^9}}",
     "nested braces": "{" * 10_000 + "5" + "}" * 10_000,
     "open braces": "{" * 10_000,
     "nested dress": r"\text{" * 10_000 + "5" + "}" * 10_000,
@@ -24,7 +23,6 @@ ANSWERS = {
     "megabyte of boxes": r"\boxed{" * 125_000 + "}" * 125_000,
     "megabyte of bare boxes": r"\boxed " * 142_857,
     "megabyte of digits": "1" * 1_000_000,
-    "megabyte of groups": "1" + ",111" * 250_000,
     "megabyte of signs": "-" * 1_000_000,
     "megabyte of markers": "#### " * 200_000,
     "megabyte of spaces": "answer" + " " * 1_000_000,
@@ -40,7 +38,6 @@ ANSWERS = {
     "Arabic-Indic digits": "٤٢",
     "full-width digits": "４２",
     "full-width letter": "Ｂ",
-    "empty": "",
     "nul": "\0",
     "spaces": " " * 90_000 + "x",
     "parentheses": "(" * 500 + "5" + ")" * 500,

@@ -9,7 +9,8 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,33 +91,6 @@ def content_id(*parts: str) -> str:
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
-def distinct(items: Iterable[Item]) -> list[Item]:
-    """The items in order of their ids; of equal items, the second and later get `-2`, `-3`, ... behind the id.
-
-    Raises:
-        ValueError: two different items have one id.
-    """
-    times: dict[Item, int] = {}
-    named: dict[str, Item] = {}
-    for item in items:
-        times[item] = number = times.get(item, 0) + 1
-        name = item.id if number == 1 else f"{item.id}-{number}"
-        if name in named:
-            raise ValueError(f"two different rows have the id {name!r}")
-        named[name] = item._replace(id=name)
-    return [named[name] for name in sorted(named)]
-
-
-def items_hash(items: Sequence[Item]) -> str:
-    """SHA-256 over one line of JSON an item, ``[id, question, answer, choices]``, in order of the ids.
-
-    Row order, other columns and the kind of file have no part in it. UTF-8, no ASCII escapes, no spaces between values.
-    """
-    ordered = sorted(items, key=lambda item: item.id)
-    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
 def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
     """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place.
 
@@ -179,26 +153,36 @@ def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]
     return found
 
 
-def _checked(published: PublishedSet, mirror: Path | None, items: list[Item]) -> list[Item]:
-    """The items in order of their ids, if they are those that the set's YAML file states."""
+def _checked(published: PublishedSet, mirror: Path | None, items: Iterable[Item]) -> list[Item]:
+    """The items in order of their ids, if they are those that the set's YAML file states.
+
+    Of equal items, the second and later get `-2`, `-3`, ... behind the id. The hash is over one line of JSON an item,
+    ``[id, question, answer, choices]``: row order, other columns and the kind of file have no part in it.
+    """
     whole = published.hub if mirror is None else f"the mirror {mirror}"
-    try:
-        items = distinct(items)
-    except ValueError as error:
-        raise UserError(f"{published.file}: {whole}: {error}") from error
-    if len(items) != published.rows:
-        raise UserError(f"{published.file}: rows: {published.rows} stated, but {whole} has {len(items)}; {_MEND}")
+    times: Counter[Item] = Counter()
+    named: dict[str, Item] = {}
     for item in items:
+        times[item] += 1
+        name = item.id if times[item] == 1 else f"{item.id}-{times[item]}"
+        if name in named:
+            raise UserError(f"{published.file}: {whole}: two different rows have the id {name!r}")
+        named[name] = item._replace(id=name)
+    ordered = [named[name] for name in sorted(named)]
+    if len(ordered) != published.rows:
+        raise UserError(f"{published.file}: rows: {published.rows} stated, but {whole} has {len(ordered)}; {_MEND}")
+    for item in ordered:
         has_choices = item.choices is not None
         if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
             raise UserError(
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
                 f"{whole}; allowed: the answer type of the reader {published.reader}"
             )
-    sha256 = items_hash(items)
+    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
+    sha256 = hashlib.sha256("".join(lines).encode()).hexdigest()
     if published.sha256 is not None and sha256 != published.sha256:
         raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {whole} has {sha256}; {_MEND}")
-    return items
+    return ordered
 
 
 def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
