@@ -28,11 +28,15 @@ def problems() -> pd.DataFrame:
     return evaluation_problems(0, {"mini-word": ("word", 5), "mini-stem": ("stem", 4)})
 
 
-def test_an_unknown_engine_and_a_folder_without_weights_are_refused(tiny_checkpoint, tmp_path):
+def test_what_an_engine_cannot_load_is_refused(tiny_checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(UserError, match="'sglang' is unknown; allowed: vllm, transformers"):
         load_engine("sglang", tiny_checkpoint, 160, 1, "float32")
     with pytest.raises(UserError, match="no safetensors weights"):
         load_engine("transformers", tmp_path, 160, 1, "float32")
+    for name in ("transformers", "vllm"):
+        with pytest.raises(UserError, match="bfloat16 needs a GPU.* state dtype: float32"):
+            load_engine(name, tiny_checkpoint, 160, 1, "bfloat16")
 
 
 def test_stop_ids_come_from_the_checkpoint(tiny_checkpoint, tmp_path):
@@ -40,13 +44,6 @@ def test_stop_ids_come_from_the_checkpoint(tiny_checkpoint, tmp_path):
     (tmp_path / "generation_config.json").write_text("{}")
     with pytest.raises(UserError, match="names no stop id"):
         stop_token_ids(tmp_path)
-
-
-def test_bfloat16_is_refused_without_a_gpu(tiny_checkpoint, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    for name in ("transformers", "vllm"):
-        with pytest.raises(UserError, match="bfloat16 needs a GPU.* state dtype: float32"):
-            load_engine(name, tiny_checkpoint, 160, 1, "bfloat16")
 
 
 def test_the_context_is_the_longest_prompt_and_the_longest_answer(tiny_checkpoint, problems):
