@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -48,8 +49,6 @@ RC: dict[RcKeyType, Any] = {
 
 @dataclass(frozen=True)
 class Style:
-    """How a variant's line is drawn."""
-
     colour: str
     line: LineStyleType
     marker: str
@@ -162,6 +161,7 @@ def grid(
     return figure, axes
 
 
+@rc_context(RC)
 def sentence(text: str) -> Figure:
     """A figure that says in words why there is nothing to draw: a study without an ablation still has its report."""
     figure = Figure(figsize=(COLUMN_WIDTH, 1.0), layout="constrained")

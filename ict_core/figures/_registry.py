@@ -1,5 +1,6 @@
 """What a figure's module declares, and every figure by its name. Only drawing imports its module, and matplotlib."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -43,16 +44,20 @@ def draw(name: str, study: "Stored") -> "Figure":
     Raises:
         UserError: a frame is missing or broken, or as :class:`FigureDeclaration` says.
     """
+    declared = FIGURES[name]
+    settings: dict[str, Any] = {"variants": study.settings.shared}
+    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
+    return drawn(name, study, declared.inputs, **settings)
+
+
+def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) -> "Figure":
+    """What a module draws of a study's frames of these names."""
     from matplotlib import rc_context  # here, as titles and inputs are read at every start
 
     from ict_core.figures._panels import RC
 
-    declared = FIGURES[name]
-    frames = [study.frame(frame) for frame in declared.inputs]
-    settings: dict[str, Any] = {"variants": study.settings.shared}
-    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
     with rc_context(RC):
-        figure: Figure = import_module(f"ict_core.figures.{name}").draw(*frames, **settings)
+        figure: Figure = import_module(f"ict_core.figures.{module}").draw(*map(study.frame, frames), **settings)
     return figure
 
 

@@ -41,7 +41,6 @@ def draw(
     arms: Mapping[str, ArmVariation],
     margin: float | None = None,
 ) -> Figure:
-    """Draw variant - reference of the average, for all of `arms` that declare a factor; `variants` is unused."""
     rows = rows_of(contrasts, arms)
     if rows.empty:
         return sentence("No variant of this study declares by which factor it differs from another.")

@@ -43,7 +43,6 @@ def _draw_rule(axis: Axes, rule: str, rows: pd.DataFrame) -> None:
 
 
 def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """A row a metric, a column a model and what is held equal; a line a rule, without the baseline, which keeps 1."""
     rules = [rule for rule in batches["rule"].unique() if not (batches["reference"] == rule).any()]
     if not rules:
         return sentence("This study varies no batch: no variant declares batch as its factor.")

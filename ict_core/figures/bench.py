@@ -81,7 +81,6 @@ def draw(
     baselines: Sequence[str],
     margin: float,
 ) -> Figure:
-    """Draw every rule of a bench (`evidence.controls_of`); `variants` is unused."""
     controls, baseline = controls_of(arms), baselines[0]
     if not controls:
         return sentence("This study runs no rule beside its control: it is no bench.")

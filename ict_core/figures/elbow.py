@@ -43,7 +43,6 @@ def _draw_model(axis: Axes, curves: pd.DataFrame, elbows: pd.DataFrame, variants
 
 
 def draw(quantities: pd.DataFrame, curves: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean sorted curve of u over the share of a sequence's tokens, a band over seeds, and their elbows."""
     present(quantities, variants)
     if not curves["variant"].isin(list(variants)).any():
         return sentence("No tokens were sampled at a step at which a rule selects.")

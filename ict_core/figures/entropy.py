@@ -23,5 +23,4 @@ NAMES = {"h1": r"Shannon $H_1$ (nats)", "h2": r"Rényi $H_2$ (nats)"}
 
 
 def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean H1 and H2 over all response tokens of the batch, unsmoothed."""
     return training_curves(log, variants, NAMES, window=1)[0]

@@ -50,7 +50,6 @@ def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
 
 
 def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
-    """The paired runs' differences in points, by seed, shape (pairs,)."""
     chosen = runs[(runs["model"] == row["model"]) & (runs["metric"] == row["metric"])]
     ours, theirs = (chosen[chosen["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline"))
     return 100 * paired_differences(ours, theirs).to_numpy(np.float64)
@@ -121,7 +120,6 @@ def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, ma
 
 
 def heading(model: str, rows: pd.DataFrame) -> Line:
-    """A model's line: its name and over how many seeds its contrasts were made."""
     return Line(f"{model} ({seed_range(rows['seeds'], 'seed')})", 0)
 
 

@@ -54,7 +54,6 @@ def _legend(figure: Figure, models: Sequence[str]) -> None:
 
 
 def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> Figure:
-    """Draw every rule's recall (above) and precision (below) of the known forks on the first baseline's rollouts."""
     rows = shadow[shadow["variant"] == baselines[0]]
     rules = present(rows.assign(variant=rows["rule"]), variants)
     steps = rows[rows["rule"].isin(rules) & rows["forks"].notna()]

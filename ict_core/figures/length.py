@@ -24,7 +24,6 @@ LEAST_TOP = 1.0  # percent: the truncation axis reaches at least this far, so th
 
 
 def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean response length in tokens and the truncated share in percent."""
     percent = log.assign(truncated_share=100 * log["truncated_share"])
     names = {
         "length_mean": f"Response length (tokens),\nmean of {WINDOW} steps",

@@ -64,7 +64,6 @@ def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
 
 @rc_context({"axes.grid": False})
 def draw(overlap: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean Jaccard index of the kept sets and rank correlation of the scores of all pairs of rules."""
     names = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
     if overlap.empty or len(rules := present(names, variants)) == 1:
         return sentence("This study has one rule alone.")

@@ -44,7 +44,6 @@ def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: 
 
 
 def _passes(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of pass@k of the average, with the column k."""
     k = frame["metric"].str.extract(r"^pass@(\d+)$")[0]
     return frame.assign(k=k)[k.notna() & (frame["benchmark"] == AVERAGE)].astype({"k": "int64"})
 

@@ -54,7 +54,6 @@ def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: b
 
 @rc_context({"axes.grid": False})
 def draw(tokens: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw densities of (pi, beta) after the warm-up: a row a variant, two columns a model, of kept and of dropped."""
     present(tokens, variants)
     selecting = tokens[tokens["selecting"] & tokens["variant"].isin(list(variants))]
     if selecting.empty:

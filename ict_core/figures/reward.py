@@ -23,7 +23,6 @@ WINDOW = 5  # optimiser steps in the moving mean: the reward of one batch is noi
 
 
 def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw the mean reward of the rollout batch, in percent."""
     percent = log.assign(reward=100 * log["reward"])
     names = {"reward": f"Training reward (%),\nmean of {WINDOW} steps"}
     return training_curves(percent, variants, names, WINDOW)[0]

@@ -39,7 +39,6 @@ Looks = dict[str, dict[str, Any]]  # the line of every source, the random distri
 
 
 def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
-    """A logarithmic horizontal axis with these ticks, and a vertical one where it has ticks."""
     axis.set_xscale("log")
     axis.set_xticks(x, [f"{tick:g}" for tick in x])
     if y:
@@ -62,7 +61,6 @@ def _draw_sizes(axis: Axes, rows: pd.DataFrame, sign: int, looks: Looks) -> None
 
 
 def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
-    """The closed form for some purities, and what the distributions have."""
     ratio = np.geomspace(RATIOS[0], RATIOS[-1], 400)
     for beta, side in PURITIES.items():
         turn = np.abs(turning_shift(np.log(ratio * beta), -np.log(beta)))
@@ -80,7 +78,6 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
 def draw(
     quantities: pd.DataFrame, single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
-    """Draw where the statement's sign holds, for random distributions and for each model's sampled tokens."""
     present(quantities, variants)
     rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))
     sources = rows["states"].unique()

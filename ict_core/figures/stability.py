@@ -29,7 +29,6 @@ _PARTS = {
 
 
 def draw(stability: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """A panel a size of the smaller studies, a bar a claim."""
     if stability.empty:
         return sentence("The study has too few seeds for smaller ones to be drawn from it.")
     sizes = [int(size) for size in stability["seeds"].unique()]

@@ -50,7 +50,6 @@ STATEMENTS = {
 
 
 def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Sequence[str]) -> Figure:
-    """Draw each run's value of every statement, with a t interval over the seeds."""
     arms, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     limits = limits_by(quantity_means, ["model", "variant", "quantity"])
     figure, panels = variant_panels(models, arms, [s.title for s in STATEMENTS.values()], LINE)

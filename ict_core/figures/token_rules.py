@@ -39,7 +39,6 @@ def _draw(axis: Axes, means: pd.DataFrame, rules: Sequence[str], chance: float |
 
 
 def draw(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Figure:
-    """Draw the quantities of :data:`PANELS` of every rule."""
     drawn = present(quantity_means, rules)
     models = list(quantity_means["model"].unique())
     figure, panels = variant_panels(models, drawn, list(PANELS.values()), LINE)

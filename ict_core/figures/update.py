@@ -31,8 +31,6 @@ SIDE = 0.2  # of a line: kept tokens stand above its middle, dropped ones below
 
 
 class Panel(NamedTuple):
-    """A title, and the measure of `theory.agreement` and the regime that it shows, in percent."""
-
     title: str
     measure: str
     regime: str
@@ -51,7 +49,6 @@ def draw(
     agreement_means: pd.DataFrame,
     variants: Sequence[str],
 ) -> Figure:
-    """Draw each run's agreement with the theory, of kept and of dropped tokens, with t intervals over the seeds."""
     arms, models = present(quantities, variants), [str(model) for model in quantities["model"].unique()]
     values = agreement[agreement["variant"].isin(arms)]
     if values.empty:

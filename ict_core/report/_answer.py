@@ -43,19 +43,16 @@ _COMPARED = PASS_METRICS[-1]  # in which a method stands against the first basel
 
 
 def main_figure(settings: Settings) -> str:
-    """The figure that a study's first page shows."""
-    return "bench" if _controls(settings) else "forest"
+    return "bench" if bench_controls(settings) else "forest"
 
 
-def _controls(settings: Settings) -> dict[str, str]:
-    """The controls of a bench by rule; a study whose only controls are those of its gates is none."""
-    controls, gated = controls_of(settings.arms), _gated(settings)
-    is_bench = any(settings.arms[control].factor == "control" and control not in gated for control in controls)
-    return controls if is_bench else {}
+def bench_controls(settings: Settings) -> set[str]:
+    """The controls of a bench; a study whose only controls are those of its gates is none."""
+    declared = {variant for variant, arm in settings.arms.items() if arm.factor == "control"}
+    return set(controls_of(settings.arms)) if declared - _gated(settings) else set()
 
 
 def _gated(settings: Settings) -> set[str]:
-    """The variants that the study's gates look at."""
     v = settings.validity
     return {v.baseline, v.replica, v.random, v.oracle, v.oracle_control} if v else set()
 
@@ -75,7 +72,7 @@ def answer(
     verdicts, in a sentence; then every variant's level on the average over the benchmarks `averaged` and what is known
     of its difference from the first baseline, a table a model; a bench's controls have none.
     """
-    reference, controls, rows = settings.baselines[0], _controls(settings), []
+    reference, controls, rows = settings.baselines[0], bench_controls(settings), []
     unfit, gated = set(validity.loc[validity["outcome"] == FAILED, "model"]), _gated(settings)
     pairs = both_ways(contrasts)
     level, contrast = (
@@ -139,7 +136,6 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
 
 
 def _of_rates(tuning: pd.DataFrame) -> list[str]:
-    """What must be said of the learning rates that were chosen."""
     said: dict[str, list[str]] = {}
     for (model, variant), remark in remarks(tuning).items():
         if remark:

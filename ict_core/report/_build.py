@@ -1,6 +1,5 @@
 """The pages of a study: the overview, and the report, from the files of the other stages."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from ict_core.evidence import Settings, Stored, mixture_note, words
 from ict_core.figures import FIGURES
 from ict_core.markdown import markdown_table
 from ict_core.report._answer import answer, main_figure
-from ict_core.report._claims import estimate_text, folded, page
+from ict_core.report._claims import estimate_text, folded, page, stored_claims
 from ict_core.statistics import ALPHA, NOT_TESTED, SIGN_FLIP_FROM
 from ict_core.statistics.calibrated import nearest
 from ict_core.store import StudyFiles, read_manifest, write_text
@@ -151,7 +150,6 @@ def _trust(settings: Settings) -> str:
 
 
 def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
-    """The ledger's verdicts in short, after a sentence that counts them."""
     counts = ", ".join(
         f"{count} {verdict}" for verdict, count in Counter(claim["verdict"] for claim in claims).most_common()
     )
@@ -186,12 +184,11 @@ def write_report(stored: Path, results: Path) -> None:
     Raises:
         UserError: a file is missing; it names it.
     """
-    study, files = Stored(stored), StudyFiles(results)
+    study, files = Stored(stored, results), StudyFiles(results)
     settings = study.settings
     manifest = read_manifest(StudyFiles(stored).manifest)
-    made = Stored(stored, results)
-    claims = _claims(files.claims)
-    levels, contrasts, validity = (made.frame(name) for name in ("levels", "contrasts", "validity"))
+    claims = stored_claims(files.claims, "run the stage that writes it")["claims"]
+    levels, contrasts, validity = (study.frame(name) for name in ("levels", "contrasts", "validity"))
     answered = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
     first = overview(settings, claims, study.frame("compute"), manifest, answered)
     all_claims = _text(files.claims_text)
@@ -201,7 +198,7 @@ def write_report(stored: Path, results: Path) -> None:
     more = [folded("Every claim", all_claims), *(folded(title, text) for title, text in tables.items())]
     write_text(files.overview, page(settings.name, "\n".join([first, "## Claims and tables\n", *more]), images))
     write_text(files.answer, f"{answered}\n{study.note}\n")
-    parts = [first, _index(results, files), all_claims.replace("# Claims", "## Claims", 1)]
+    parts = [first, all_claims.replace("# Claims", "## Claims", 1)]
     parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
     for name, figure in FIGURES.items():
         image = files.figure(name, "png").relative_to(results)
@@ -210,15 +207,6 @@ def write_report(stored: Path, results: Path) -> None:
     page_of_paper = _text(files.paper_page).replace("\n## ", "\n### ").replace("](figure-", f"]({folder}/figure-")
     parts.append(page_of_paper.replace(f"# {settings.name}: the", "## The", 1))
     write_text(files.report, "\n".join(parts))
-
-
-def _index(results: Path, files: StudyFiles) -> str:
-    """Links to the tables and figures."""
-    tables = [f"[{table.title}]({files.table(name, 'md').relative_to(results)})" for name, table in TABLES.items()]
-    figures = [
-        f"[{figure.title}]({files.figure(name, 'png').relative_to(results)})" for name, figure in FIGURES.items()
-    ]
-    return f"## Tables and figures\n\nTables: {', '.join(tables)}.\n\nFigures: {', '.join(figures)}.\n"
 
 
 def _text(path: Path) -> str:
@@ -230,14 +218,3 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
-
-
-def _claims(path: Path) -> list[dict[str, Any]]:
-    try:
-        content = json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); delete it and run the stage that writes it") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: not what `ict claims` wrote; delete it and run the stage that writes it")
-    claims: list[dict[str, Any]] = content["claims"]
-    return claims

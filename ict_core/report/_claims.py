@@ -1,14 +1,17 @@
 """The ledger's page (every claim, the paper's figure, this study's, the verdict), and a page as HTML."""
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from markdown_it import MarkdownIt
 
+from ict_core.errors import Damaged, UserError
 from ict_core.markdown import markdown_table
 from ict_core.statistics import ALPHA, CONTRADICTED, NOT_TESTABLE, NOT_TESTED, SUPPORTED
 from ict_core.tables import NONE, p_value
@@ -165,6 +168,19 @@ def claims_beside(
             markdown_table(heads, rows, "l" + "rl" * (1 + len(by_id))),
         ]
     )
+
+
+def stored_claims(file: Path, remedy: str) -> dict[str, Any]:
+    """A study's ledger of claims with its name and note; UserError with the remedy where there is no such file."""
+    try:
+        whole: dict[str, Any] = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
+        raise UserError(f"{file}: no such file; {remedy}") from error
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{file}: not JSON ({error})", file) from None
+    if not isinstance(whole, dict):
+        raise Damaged(f"{file}: not what `ict claims` wrote", file)
+    return whole
 
 
 def estimate_text(claim: Mapping[str, Any]) -> str:

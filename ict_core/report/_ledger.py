@@ -1,14 +1,12 @@
 """The verdict on every claim of the ledger, as a file and as a page."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ict_core.errors import Damaged, UserError
 from ict_core.evidence import Measure, Stored, as_json, claims_of, ledger, ledger_frames
-from ict_core.report._claims import claims_beside, claims_page
+from ict_core.report._claims import claims_beside, claims_page, stored_claims
 from ict_core.statistics import SHARED_RATE, Graded, by_base
 from ict_core.store import REPOSITORY, StudyFiles, stored_folder, write_json, write_text
 
@@ -34,11 +32,13 @@ def write_claims(stored: Path, results: Path, claims: Path) -> None:
         for entry in tested:
             seen = other.get(entry["id"], {})
             entry["at_shared_rate"] = {key: seen[key] for key in _AT_SHARED_RATE} if seen.get("seeds") else None
-    stored_pages = {name: _stored_claims(name) for name in settings.whole.get("beside", [])}
-    beside = {name: page["claims"] for name, page in stored_pages.items()}
-    kinds = {name: _kind(name, page) for name, page in stored_pages.items()}
+    others = {}
+    for name in settings.whole.get("beside", []):
+        remedy = f"`make reference STUDY={name}`, or take it out of `beside`"
+        others[name] = stored_claims(StudyFiles(REPOSITORY / stored_folder(name)).claims, remedy)
+    kinds = {name: _kind(name, other) for name, other in others.items()}
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
-    text += claims_beside(settings.name, tested, beside, kinds)
+    text += claims_beside(settings.name, tested, {name: other["claims"] for name, other in others.items()}, kinds)
     files = StudyFiles(results)
     write_text(files.claims_text, text)
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})
@@ -49,15 +49,3 @@ def _kind(name: str, page: Mapping[str, Any]) -> str:
     if page.get("unit") == "prompt":
         return "an untrained model's tokens, by prompts"
     return Stored(REPOSITORY / stored_folder(name)).settings.real_models
-
-
-def _stored_claims(name: str) -> dict[str, Any]:
-    """The claims of a study that the repository stores, with its name and note."""
-    file = StudyFiles(REPOSITORY / stored_folder(name)).claims
-    try:
-        whole: dict[str, Any] = json.loads(file.read_bytes())
-    except FileNotFoundError as error:
-        raise UserError(f"{file}: no such file; `make reference STUDY={name}`, or take it out of `beside`") from error
-    except (ValueError, RecursionError) as error:
-        raise Damaged(f"{file}: not JSON ({error})", file) from None
-    return whole

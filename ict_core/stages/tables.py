@@ -8,22 +8,6 @@ def run(stored: StoredFolder, results: Results, paper: Given) -> None:
     """Make every table."""
     from ict_core.evidence import Stored
     from ict_core.store import StudyFiles
-    from ict_core.tables import INPUTS, TableSettings, build_tables, read_paper
+    from ict_core.tables import build_tables, read_paper
 
-    study = Stored(stored, results)
-    s = study.settings
-    settings = TableSettings(
-        variants=s.variants,
-        baselines=s.baselines,
-        mirrors=s.mirrors,
-        margin=s.margin,
-        power=s.power,
-        paper=read_paper(paper),
-        arms=s.arms,
-        recipe_rate=s.recipe_rate,
-        kept=s.kept,
-        averaged=study.averaged,
-        sources=s.whole.get("sources"),
-    )
-    frames = {name: study.frame(name) for name in INPUTS}
-    build_tables(frames, settings, study.note, StudyFiles(results).tables, study.mixed)
+    build_tables(Stored(stored, results), read_paper(paper), StudyFiles(results).tables)

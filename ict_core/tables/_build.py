@@ -1,25 +1,32 @@
 """All tables of a study, from the frames of its statistics."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ict_core.evidence import Stored
 from ict_core.statistics import AVERAGE, Graded
-from ict_core.tables._frames import Frames, Table, TableSettings, restricted
-from ict_core.tables._registry import TABLES
+from ict_core.tables._registry import INPUTS, TABLES
+from ict_core.tables._table import Frames, Table, TableSettings, restricted
 from ict_core.tables._write import write
+from ict_core.tables.paper import Paper
 
 
-def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
-    """The tables of :data:`TABLES`, in order; one with numbers from samples not all of which were graded says so."""
+def make_tables(frames: Frames, settings: TableSettings, averaged: Sequence[str] | None = None) -> list[Table]:
+    """The tables of :data:`TABLES`, in order; one with numbers from samples not all of which were graded says so.
+
+    The average is over the benchmarks `averaged`, by default over all.
+    """
     shown = restricted(frames, settings.variants)
-    graded, tables = Graded(shown["scores"], settings.averaged), []
+    graded, tables = Graded(shown["scores"], averaged), []
     for name, declared in TABLES.items():
         maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
         table: Table = maker(**{frame: shown[frame] for frame in declared.inputs}, settings=settings)
-        tables.append(_with_notices(replace(table, title=declared.title), declared.against, graded, settings))
+        tables.append(
+            _with_notices(replace(table, name=name, title=declared.title), declared.against, graded, settings)
+        )
     return tables
 
 
@@ -45,10 +52,12 @@ def _with_notices(table: Table, against: str | None, graded: Graded, settings: T
     return replace(table, numbers=table.numbers.assign(notice=notices), caption=caption)
 
 
-def build_tables(frames: Frames, settings: TableSettings, note: str, out: Path, mixed: str = "") -> list[Path]:
-    """Write every table into the folder `out`, with `note` and `mixed` as in :func:`write`, and name the files.
+def build_tables(study: Stored, paper: Paper, out: Path) -> list[Path]:
+    """Write every table of a study into the folder `out`, and name the files.
 
     Raises:
         UserError: a variant without a level; nothing is written then.
     """
-    return [path for table in make_tables(frames, settings) for path in write(table, out, note, mixed)]
+    frames = {name: study.frame(name) for name in INPUTS}
+    tables = make_tables(frames, TableSettings(**vars(study.settings), paper=paper), study.averaged)
+    return [path for table in tables for path in write(table, out, study.note, study.mixed)]

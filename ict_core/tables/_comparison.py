@@ -1,15 +1,11 @@
 """Levels beside a difference from one reference: the layout of the ablations and of the fractions kept."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, GAIN, PASS_METRICS, both_ways
-from ict_core.tables._frames import OVER_BASE, gains
-from ict_core.tables._layout import NONE, by_row, percent_interval
-
-_LIMITS = ["difference", "difference_low", "difference_high"]
+from ict_core.tables._table import DIFFERENCE, NONE, OVER_BASE, by_row, differences, gains, means
 
 
 def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -24,10 +20,10 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
     key = ["model", "variant", "metric"]
     average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds", *GAIN]]
     names = {"baseline": "reference", "low": "difference_low", "high": "difference_high"}
-    pairs = both_ways(contrasts).rename(columns=names)
-    pairs = pairs[[*key, "reference", *_LIMITS, "family", "p_adjusted", "p_equivalence_adjusted", "verdict"]]
+    tests = both_ways(contrasts).rename(columns=names)
+    tests = tests[[*key, "reference", *DIFFERENCE, "family", "p_adjusted", "p_equivalence_adjusted", "verdict"]]
     numbers = rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross").merge(average, on=key, how="left")
-    numbers = numbers.merge(pairs, on=[*key, "reference"], how="left")
+    numbers = numbers.merge(tests, on=[*key, "reference"], how="left")
     ran = set(levels["variant"])
 
     def verdict(variant: str, reference: str, mean: float, found: str) -> str:
@@ -44,22 +40,26 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
     )
 
 
-def side_by_side(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The readable form of :func:`compared`: `columns`, then each metric's level, difference and verdict."""
-    by_metric = {metric: numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
-    first = by_metric[PASS_METRICS[0]]
-    readable = first[list(columns)].astype(str)
-    readable["seeds"] = by_row(first, ["seeds"], lambda seeds: NONE if pd.isna(seeds) else str(seeds))
-    for metric, rows in by_metric.items():
-        readable[metric] = by_row(rows, ["mean", "low", "high"], percent_interval)
-        readable[f"Δ {metric}"] = by_row(rows, _LIMITS, partial(percent_interval, signed=True))
-        readable[f"{OVER_BASE}, {metric}"] = gains(rows)
-        readable[f"{metric} verdict"] = rows["verdict"]
-    return readable
+def side_by_side(sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The readable form of rows of :func:`compared`, each side's level, difference and verdict beside the others'."""
+    texts = {}
+    for name, rows in sides.items():
+        texts[name] = means(rows)
+        texts[f"Δ {name}"] = differences(rows)
+        texts[f"{OVER_BASE}, {name}"] = gains(rows)
+        texts[f"{name} verdict"] = list(rows["verdict"])
+    return pd.DataFrame(texts)
+
+
+def by_metric(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The readable form of :func:`compared`: `columns`, the seeds, then both metrics side by side."""
+    sides = {metric: numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
+    first = sides[PASS_METRICS[0]]
+    seeds = first["seeds"].astype(str).where(first["seeds"].notna(), NONE)
+    return pd.concat([first[list(columns)].astype(str), seeds, side_by_side(sides)], axis=1)
 
 
 def resolved(numbers: pd.DataFrame) -> str:
-    """A sentence on the verdicts of :func:`compared`: how many comparisons there are and how many are resolved."""
     tests = numbers[numbers["family"] != ""]
     if tests.empty:
         return "The study makes no such comparison."

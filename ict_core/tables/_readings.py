@@ -4,8 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.tables._frames import Table
-from ict_core.tables._layout import by_row, percent, percent_interval
+from ict_core.tables._table import Table, by_row, means, percent
 from ict_core.theory import least_probability
 
 _READING = ["reference", "scope", "quantity", "cut", "temperature"]
@@ -20,11 +19,13 @@ def readings_table(readings: pd.DataFrame) -> Table:
     columns: dict[str, Any] = {key: found[key] for key in ("model", "variant", "reference", "scope", "quantity", "cut")}
     columns["temperature"] = found["temperature"].map("{:g}".format)
     for figure, title in _FIGURES.items():
-        columns[title] = by_row(found, [figure, f"{figure}_low", f"{figure}_high"], percent_interval)
+        columns[title] = means(found, [figure, f"{figure}_low", f"{figure}_high"])
     again = [f"{figure}_again" for figure in _FIGURES]
     columns["second set"] = by_row(found, again, lambda *values: " / ".join(map(percent, values)))
     columns["confirmed"] = found["meets_again"].map({True: "yes", False: "no"})
-    return Table("readings", readings, pd.DataFrame(columns), _caption(first, second), keys=2, title="Readings of ICT")
+    return Table(
+        readings, pd.DataFrame(columns), _caption(first, second), keys=2, name="readings", title="Readings of ICT"
+    )
 
 
 def _caption(first: pd.DataFrame, second: pd.DataFrame) -> str:

@@ -35,7 +35,6 @@ class Origin:
 
     @property
     def words(self) -> str:
-        """What made the numbers, with the tests."""
         return f"{self.made}, {COMPARED}" if self.compared else self.made
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core.evidence import RULE_QUANTITIES
-from ict_core.tables._frames import Table, in_order, wide
-from ict_core.tables._layout import NONE, by_row, number, percent, percent_interval
+from ict_core.tables._table import NONE, Table, by_row, in_order, number, percent, wide
 
 QUANTITIES = {
     **RULE_QUANTITIES,
@@ -25,8 +24,7 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
     chosen = quantity_means[quantity_means["quantity"].isin(QUANTITIES)].rename(columns={"variant": "rule"})
     chosen = chosen.rename(columns={"seeds": "prompts"})
     numbers = in_order(chosen, model=list(chosen["model"]), rule=rules, quantity=QUANTITIES)
-    texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    readable = wide(texts, ["model", "rule"], "quantity", QUANTITIES).rename(columns=QUANTITIES)
+    readable = wide(numbers, ["model", "rule"], "quantity", QUANTITIES)
     carried = numbers.loc[numbers["quantity"] == "norm_share", "prompts"]
     caption = (
         f"Every selection rule on the same answers of the untrained model: means over {_count(numbers['prompts'])}, "
@@ -41,7 +39,7 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
         "and wrong answers: the norm of GRPO's gradient with respect to the model's weights from the kept tokens "
         "alone, over that from all, and the cosine between the two."
     )
-    return Table("token_rules", numbers, readable, caption, keys=1, title="Rules on an untrained model's tokens")
+    return Table(numbers, readable, caption, 1, "token_rules", "Rules on an untrained model's tokens")
 
 
 def _count(prompts: pd.Series) -> str:
@@ -74,11 +72,10 @@ def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Tabl
         "English words of the closed classes (articles, pronouns, prepositions, conjunctions, auxiliaries); a word's "
         f"first token counts as the word. Percent of all tokens: {shares}."
     )
-    return Table("token_classes", numbers, readable, caption, keys=1, title="Content words and form words")
+    return Table(numbers, readable, caption, 1, "token_classes", "Content words and form words")
 
 
 def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
-    """The tokens that each rule keeps and drops most, by the limit of the interval that is nearer to chance."""
     rows = _lifts(token_texts, "token")
     numbers = in_order(rows[rows["rule"].isin(list(rules))], model=list(rows["model"]), rule=rules)
     lines = []
@@ -94,7 +91,7 @@ def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
         "column counts the tokens whose whole interval lies above and below 1. All are in the CSV."
     )
     readable = pd.DataFrame(lines, columns=["model", "rule", "keeps most", "drops most", "above / below chance"])
-    return Table("token_texts", numbers, readable, caption, keys=1, title="Which tokens are kept and dropped")
+    return Table(numbers, readable, caption, 1, "token_texts", "Which tokens are kept and dropped")
 
 
 def _words(rows: pd.DataFrame) -> str:

@@ -2,15 +2,17 @@
 
 import re
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
 from ict_core.markdown import markdown_table
 from ict_core.store import write_text
-from ict_core.tables._frames import Table, alignments, grouped
+from ict_core.tables._table import Table
 
 ROWS = 60  # of one float; a longer table becomes several
+_NUMERIC = re.compile(r"[+−<]?\d.*|—")
 _NARROW = 12  # characters that every column may have
 _LARGE = (40, 10)  # rows and columns beyond which the table is set smaller, so that it still fits a page
 _LATEX = str.maketrans(
@@ -58,6 +60,22 @@ def latex_escape(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"\\texttt{\1}", escaped)
 
 
+def grouped(readable: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:
+    """(leading key columns that the row shares with the row above, the row's cells with those blanked)."""
+    above: list[str] = []
+    for row in readable.astype(str).itertuples(index=False, name=None):
+        cells = list(row)
+        shared = next((i for i in range(keys) if cells[i : i + 1] != above[i : i + 1]), keys)
+        yield shared, [""] * shared + cells[shared:]
+        above = cells
+
+
+def alignments(readable: pd.DataFrame) -> list[str]:
+    """`r` for columns of numbers and dashes, `l` for words."""
+    columns = (readable.iloc[:, i].astype(str) for i in range(len(readable.columns)))  # two may have one name
+    return ["r" if all(map(_NUMERIC.fullmatch, column)) else "l" for column in columns]
+
+
 def _head(rows: pd.DataFrame, align: str) -> str:
     """The headings; one that is wider than its column's cells is broken into several lines."""
     cells = []
@@ -73,12 +91,12 @@ def _head(rows: pd.DataFrame, align: str) -> str:
 
 def _parts(table: Table) -> list[pd.DataFrame]:
     """The rows of each float: at most :data:`ROWS`, cut where the outermost group that allows it begins."""
-    shared = [count for count, _ in grouped(table.shown, table.keys)]
+    shared = [count for count, _ in grouped(table.readable, table.keys)]
     cuts = [0]
     while len(shared) - cuts[-1] > ROWS:
         window = range(cuts[-1] + ROWS, cuts[-1] + ROWS // 2, -1)
         cuts.append(min(window, key=lambda row: shared[row]))  # of equal ones the latest
-    return [table.shown.iloc[start:stop] for start, stop in zip(cuts, [*cuts[1:], len(shared)], strict=True)]
+    return [table.readable.iloc[start:stop] for start, stop in zip(cuts, [*cuts[1:], len(shared)], strict=True)]
 
 
 def _float(table: Table, rows: pd.DataFrame, part: str, number: int, align: str, note: str) -> list[str]:
@@ -115,7 +133,7 @@ def latex(table: Table, note: str = "") -> str:
     The preamble needs `booktabs`, `graphicx` and T1 fonts. Labels are tab:<name>, tab:<name>-2, ...; `note` stands in
     bold under each float.
     """
-    parts, align = _parts(table), "".join(alignments(table.shown))
+    parts, align = _parts(table), "".join(alignments(table.readable))
     lines: list[str] = []
     for number, rows in enumerate(parts, start=1):
         part = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
@@ -144,8 +162,8 @@ def markdown_escape(text: str) -> str:
 
 def markdown(table: Table, note: str = "") -> str:
     """The table below its caption; `note` is a line of its own in bold. Its title is left to the page around it."""
-    rows = [map(markdown_escape, cells) for _, cells in grouped(table.shown, table.keys)]
-    body_table = markdown_table([*map(markdown_escape, table.shown.columns)], rows, alignments(table.shown))
+    rows = [map(markdown_escape, cells) for _, cells in grouped(table.readable, table.keys)]
+    body_table = markdown_table([*map(markdown_escape, table.readable.columns)], rows, alignments(table.readable))
     return "\n\n".join([table.caption, *([f"**{markdown_escape(note)}**"] if note else []), body_table])
 
 

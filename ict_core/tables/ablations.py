@@ -1,14 +1,12 @@
 """The ablations and controls: every variant beside the one from which it differs in its declared factor alone."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
-from ict_core.evidence import ArmVariation, words
+from ict_core.evidence import words
 from ict_core.statistics import FACTORS, seed_range
-from ict_core.tables._comparison import compared, resolved, side_by_side
-from ict_core.tables._frames import OF_BASE, Table, TableSettings
+from ict_core.tables._comparison import by_metric, compared, resolved
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import OF_BASE, Table, TableSettings
 
 TABLE = TableDeclaration(
     place=7,
@@ -25,12 +23,9 @@ TABLE = TableDeclaration(
 )
 
 
-def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
-    """The factor, reference and values (in words) of every variant that declares one, and the columns of `compared`.
-
-    They come by factor in the order of :data:`FACTORS`; each model's references come first.
-    """
-    declared = [(variant, arm) for variant, arm in arms.items() if arm.factor is not None]
+def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
+    """By factor every variant that declares one, its value and its reference's; each model's references come first."""
+    declared = [(variant, arm) for variant, arm in settings.arms.items() if arm.factor is not None]
     declared.sort(key=lambda pair: list(FACTORS).index(str(pair[1].factor)))
     references = dict.fromkeys(arm.of for _, arm in declared)
     rows: list[tuple[object, ...]] = []
@@ -40,12 +35,7 @@ def ablation_numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, arms: Mappin
             old, new = map(words, arm.values())
             rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, new, old))
     columns = ["model", "factor", "variant", "reference", "value", "value in reference"]
-    return compared(levels, contrasts, pd.DataFrame(rows, columns=columns))
-
-
-def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """The readable ablations, pass@1 and pass@4 side by side."""
-    numbers = ablation_numbers(levels, contrasts, settings.arms)
+    numbers = compared(levels, contrasts, pd.DataFrame(rows, columns=columns))
     caption = (
         "Each variant differs from its reference in one factor alone, which its configuration declares and the loader "
         "checks. Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
@@ -55,5 +45,5 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
     )
     changes = numbers.assign(change=numbers["value in reference"] + " → " + numbers["value"])
     changes.loc[changes["factor"] == "", "change"] = ""
-    readable = side_by_side(changes, ["model", "factor", "variant", "change", "reference"])
-    return Table("ablations", numbers, readable, caption, keys=2)
+    readable = by_metric(changes, ["model", "factor", "variant", "change", "reference"])
+    return Table(numbers, readable, caption, keys=2)

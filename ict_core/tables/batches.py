@@ -1,13 +1,14 @@
 """The batch as a factor: what part of the baseline's gain each rule keeps, at every size of a batch."""
 
+import math
 from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import BATCHES, GAIN, seed_range
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import NONE, by_row, number, percent_interval
+from ict_core.evidence import KEPT
+from ict_core.statistics import BATCHES, seed_range
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, OVER_BASE, Table, TableSettings, by_row, gains, in_order, number, value_text
 
 TABLE = TableDeclaration(
     place=21,
@@ -22,17 +23,16 @@ TABLE = TableDeclaration(
 )
 
 
-def kept_text(kept: float, low: float, high: float) -> str:
-    """A ratio with its limits; a dash where the reference's gain is not told from 0."""
-    return NONE if low != low else f"{number(kept, 2)} [{number(low, 2)}, {number(high, 2)}]"
-
-
 def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a rule and batch: tokens trained a step, gain over the base model, and the part of the baseline's gain."""
     baseline = settings.baselines[0]
     if batches.empty:
         caption = "The study varies no batch: no variant declares `batch` as its factor."
-        return Table("batches", batches, batches, caption, keys=0)
+        return Table(batches, batches, caption, keys=0)
+
+    def ratio(kept: float, low: float, high: float) -> str:
+        return NONE if math.isnan(low) else value_text(KEPT, kept, low, high)
+
     rules = [variant for variant in settings.variants if variant in set(batches["rule"])]
     numbers = in_order(batches, model=batches["model"].unique(), rule=rules, metric=batches["metric"].unique())
     readable = pd.DataFrame(
@@ -40,8 +40,8 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
             **numbers[["model", "metric", "rule"]],
             "prompts × steps": by_row(numbers, ["prompts", "steps"], "{} × {}".format),
             "tokens trained a step": by_row(numbers, ["tokens"], partial(number, decimals=0)),
-            "Δ base": by_row(numbers, GAIN, partial(percent_interval, signed=True)),
-            f"of {baseline}'s": by_row(numbers, ["kept", "kept_low", "kept_high"], kept_text),
+            OVER_BASE: gains(numbers),
+            f"of {baseline}'s": by_row(numbers, ["kept", "kept_low", "kept_high"], ratio),
         }
     )
     caption = (
@@ -50,4 +50,4 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
         f"same prompts and steps, a ratio with Fieller's limits; {NONE}: `{baseline}`'s gain is not told from 0. Every "
         "arm trains at a learning rate of its own."
     )
-    return Table("batches", numbers[list(BATCHES)], readable, caption, keys=3)
+    return Table(numbers[list(BATCHES)], readable, caption, keys=3)

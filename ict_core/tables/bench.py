@@ -1,16 +1,29 @@
 """A bench of rules: what each gives over the first baseline and over its controls, at both rates, and its rank."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ict_core.evidence import BENCH_METRIC, MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
 from ict_core.statistics import ALPHA, AVERAGE, BASE, GAIN, IDENTICAL, both_ways, detectable, seed_range
-from ict_core.tables._frames import OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, tuned_arms
-from ict_core.tables._layout import NONE, number, percent, percent_interval
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import (
+    NONE,
+    OF_BASE,
+    OVER_BASE,
+    Table,
+    TableSettings,
+    by_row,
+    gains,
+    in_order,
+    means,
+    number,
+    percent,
+    percent_interval,
+    tuned_arms,
+    wide,
+)
 
 TABLE = TableDeclaration(
     place=20,
@@ -24,7 +37,7 @@ TABLE = TableDeclaration(
     runs=(),  # of two sets of cells, as in `rates`
 )
 
-BASELINE, RANDOM, SIGN, MEAN = "baseline", "random", "same sign", "mean one"
+BASELINE, RANDOM, SIGN, SCALED = "baseline", "random", "same sign", "mean one"
 _KEY = ["model", "variant"]
 _OWN_ADVANTAGE = "method.advantage"
 _NOT_OF_THE_WEIGHTS = (
@@ -47,7 +60,7 @@ def compared_with(baseline: str, arms: Mapping[str, ArmVariation]) -> dict[tuple
     pairs = {(rule, baseline): BASELINE for rule in arms if rule not in controls and rule != baseline}
     for control, rule in controls.items():
         key = arms[control].values()[1]
-        pairs[rule, control] = MEAN if key == MEAN_ONE else SIGN if key.endswith(SAME_SIGN) else RANDOM
+        pairs[rule, control] = SCALED if key == MEAN_ONE else SIGN if key.endswith(SAME_SIGN) else RANDOM
     return pairs
 
 
@@ -60,7 +73,6 @@ def _differences(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], 
 
 
 def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """The means of one quantity, a column of its name."""
     rows = means.loc[means["quantity"] == quantity, [*_KEY, "mean"]]
     return rows.rename(columns={"mean": quantity})
 
@@ -91,7 +103,6 @@ def _of_all_arms(measured: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd
 
 
 def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What there is to say of an arm alone: a row a model and variant."""
     levels, log, tuning = frames["levels"], frames["log"], frames["tuning"]
     level = levels[(levels["benchmark"] == AVERAGE) & (levels["metric"] == BENCH_METRIC) & (levels["variant"] != BASE)]
     level = level.rename(columns={"mean": "level", "low": "level_low", "high": "level_high"})
@@ -110,12 +121,12 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned_arms(arms, settings.arms, tuning)])
 
 
-def _found(row: Mapping[Any, Any]) -> str:
+def _found(difference: float, low: float, high: float, verdict: str) -> str:
     """A difference with its interval; a verdict that holds after the correction is marked."""
-    text = percent_interval(row["difference"], row["low"], row["high"], signed=True)
-    if row["verdict"] == IDENTICAL:
+    if verdict == IDENTICAL:
         return IDENTICAL
-    return {"better": f"{text} ↑", "worse": f"{text} ↓", "equivalent": f"{text} ≈"}.get(str(row["verdict"]), text)
+    mark = {"better": " ↑", "worse": " ↓", "equivalent": " ≈"}.get(verdict, "")
+    return percent_interval(difference, low, high, signed=True) + mark
 
 
 def bench_table(
@@ -125,21 +136,21 @@ def bench_table(
     baseline = settings.baselines[0]
     if not controls_of(settings.arms):
         empty = pd.DataFrame(columns=_COLUMNS)
-        return Table("bench", empty, empty, "The study runs no rule beside its control: it is no bench.", keys=0)
+        return Table(empty, empty, "The study runs no rule beside its control: it is no bench.", keys=0)
     pairs = compared_with(baseline, settings.arms)
     views = {"own": contrasts, "shared": shared_rate_contrasts}
     numbers = pd.concat([_differences(frame, pairs, rates) for rates, frame in views.items()], ignore_index=True)
     numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")
     best_first = list(numbers.sort_values("level", ascending=False)["variant"])
-    orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, MEAN]}
+    orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, SCALED]}
     numbers = in_order(numbers, model=list(frames["levels"]["model"]), **orders)[_COLUMNS]
     caption = f"{_caption(numbers, baseline, settings)}{_detectable(contrasts, pairs, settings)}"
-    if settings.sources is not None:
-        numbers = numbers.assign(source=[settings.sources.get(rule, NONE) for rule in numbers["variant"]])
+    if sources := settings.whole.get("sources"):
+        numbers = numbers.assign(source=[sources.get(rule, NONE) for rule in numbers["variant"]])
         caption += (
             " Source: what the rule was written from, code, its paper, a summary of either, or nothing published."
         )
-    return Table("bench", numbers, _shown(numbers, baseline), caption, keys=1)
+    return Table(numbers, _readable(numbers, baseline), caption, keys=1)
 
 
 def _detectable(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], settings: TableSettings) -> str:
@@ -159,34 +170,36 @@ def _detectable(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], s
     )
 
 
-def _shown(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
+def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     heads = {
-        ("own", BASELINE): f"Δ {baseline}",
-        ("own", RANDOM): "Δ random",
-        ("own", SIGN): "Δ random, same sign",
-        ("own", MEAN): "Δ mean one",
-        ("shared", BASELINE): f"Δ {baseline}, shared rate",
+        f"own {BASELINE}": f"Δ {baseline}",
+        f"own {RANDOM}": "Δ random",
+        f"own {SIGN}": "Δ random, same sign",
+        f"own {SCALED}": "Δ mean one",
+        f"shared {BASELINE}": f"Δ {baseline}, shared rate",
     }
     if not (numbers["kind"] == SIGN).any():
-        del heads["own", SIGN]
-    rows = []
-    for (model, variant), of_rule in numbers.groupby(_KEY, sort=False):
-        first = of_rule.iloc[0]
-        found = {(row["rates"], row["kind"]): _found(row) for row in of_rule.to_dict("records")}
-        ranks = NONE
-        if not pd.isna(first["rank"]):
-            ranks = f"{first['rank']:.0f} ({first['rank_low']:.0f}–{first['rank_high']:.0f})"
-        rows.append(
-            [model, variant, f"{first['rate']:g}"]
-            + [percent_interval(first["level"], first["level_low"], first["level_high"])]
-            + gains(of_rule.iloc[[0]])
-            + [found.get(key, NONE) for key in heads]
-            + [ranks, percent(first["effective_share"]), percent(first["positive_share"])]
-            + [number(100 * first["h1_change"], 0, signed=True)]
-            + [first[column] for column in numbers.columns if column == "source"]
-        )
-    last = ["rank", "effective share", "A > 0", "ΔH1 (%)", *(["source"] if "source" in numbers else [])]
-    return pd.DataFrame(rows, columns=["model", "rule", "own rate", BENCH_METRIC, OVER_BASE, *heads.values(), *last])
+        del heads[f"own {SIGN}"]
+    texts = by_row(numbers, ["difference", "low", "high", "verdict"], _found)
+    found = numbers.assign(head=numbers["rates"] + " " + numbers["kind"], text=texts)
+    found = wide(found.drop_duplicates([*_KEY, "head"], keep="last"), _KEY, "head", heads)
+    rules = numbers.drop_duplicates(_KEY).reset_index(drop=True)
+
+    def rank(mean: float, low: float, high: float) -> str:
+        return NONE if pd.isna(mean) else f"{mean:.0f} ({low:.0f}–{high:.0f})"
+
+    columns = {
+        **rules[_KEY].rename(columns={"variant": "rule"}),
+        "own rate": rules["rate"].map("{:g}".format),
+        BENCH_METRIC: means(rules, ["level", "level_low", "level_high"]),
+        OVER_BASE: gains(rules),
+        **found[list(heads.values())],
+        "rank": by_row(rules, ["rank", "rank_low", "rank_high"], rank),
+        "effective share": rules["effective_share"].map(percent),
+        "A > 0": rules["positive_share"].map(percent),
+        "ΔH1 (%)": [number(100 * change, 0, signed=True) for change in rules["h1_change"]],
+    }
+    return pd.DataFrame(columns | ({"source": rules["source"]} if "source" in rules else {}))
 
 
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:

@@ -5,9 +5,8 @@ import math
 import pandas as pd
 
 from ict_core.statistics import AVERAGE, BASE, BASE_MODEL, METRICS, PASS_METRICS, RERUN, SOURCES_OF_VARIANCE
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import NONE, number, percent
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, Table, TableSettings, in_order, number, percent
 
 TABLE = TableDeclaration(
     place=16,
@@ -21,15 +20,7 @@ TABLE = TableDeclaration(
 )
 
 
-def _text(sd: float, contribution: float, total: float) -> str:
-    """ "1.2 (35 %)": the source's standard deviation in points and its part of the level's variance."""
-    if math.isnan(sd):
-        return NONE
-    return f"{percent(sd)} ({number(100 * contribution / total, 0)} %)" if total else percent(sd)
-
-
 def components_table(components: pd.DataFrame, settings: TableSettings) -> Table:
-    """The components of the average, a column a source of variance."""
     orders = {"variant": [BASE, *settings.variants], "benchmark": [AVERAGE, *settings.mirrors]}
     orders["source"] = [BASE_MODEL, *SOURCES_OF_VARIANCE]
     numbers = in_order(components, model=list(components["model"]), metric=METRICS, **orders)
@@ -41,7 +32,9 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
     for level, parts in chosen.groupby(key, sort=False):
         by_source = parts.set_index("source")[["sd", "contribution"]].reindex(sources)
         total = float(parts.loc[parts["source"] != RERUN, "contribution"].sum())
-        texts = [_text(sd, part, total) for sd, part in by_source.itertuples(index=False, name=None)]
+        shares = [f" ({number(100 * part / total, 0)} %)" if total else "" for part in by_source["contribution"]]
+        sds = by_source["sd"]
+        texts = [NONE if math.isnan(sd) else percent(sd) + share for sd, share in zip(sds, shares, strict=True)]
         rows.append((*level, *texts, percent(math.sqrt(total)) if total else NONE))
     readable = pd.DataFrame(rows, columns=[*key, *(s.replace(" x ", " × ") for s in sources), "level's error"])
     caption = (
@@ -63,4 +56,4 @@ def components_table(components: pd.DataFrame, settings: TableSettings) -> Table
             f" Rerun: between two trainings with the same random numbers, {NONE} where there were none; it lies within "
             "the seed's and adds nothing to the sum."
         )
-    return Table("components", numbers, readable, caption, keys=2)
+    return Table(numbers, readable, caption, keys=2)

@@ -1,14 +1,11 @@
 """What the jobs took: tokens, seconds and memory of every cell's stages."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from ict_core.statistics import BASE
 from ict_core.store.records import STAGES
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import NONE, number, whole_range
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, Table, TableSettings, in_order, number
 
 TABLE = TableDeclaration(
     place=14,
@@ -30,21 +27,25 @@ _HEADS = {
 }
 
 
-def compute_numbers(compute: pd.DataFrame, models: Sequence[str], variants: Sequence[str]) -> pd.DataFrame:
-    """The jobs of a frame of `records.COMPUTE` in order; a rate without tokens or measurable time is NaN."""
-    by_seed = compute.sort_values("seed", kind="stable")
-    ordered = in_order(by_seed, model=models, variant=[BASE, *variants], stage=STAGES)
-    timed = ordered.where((ordered["tokens"] > 0) & (ordered["seconds"] > 0))
-    rate = timed["tokens"] / timed["seconds"]
-    return ordered.assign(tokens_per_second=rate)[["model", "variant", "seed", "stage", *_HEADS]]
-
-
 def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The mean over the seeds of a model, variant and stage with the least and the largest; models as in the levels."""
-    numbers = compute_numbers(compute, list(levels["model"]), settings.variants)
+    """The mean over the seeds of a model, variant and stage with the least and the largest; models as in the levels.
+
+    A rate without tokens or measurable time is NaN.
+    """
+    by_seed = compute.sort_values("seed", kind="stable")
+    orders = {"model": levels["model"], "variant": [BASE, *settings.variants], "stage": STAGES}
+    numbers = in_order(by_seed, **orders)
+    timed = numbers.where((numbers["tokens"] > 0) & (numbers["seconds"] > 0))
+    numbers = numbers.assign(tokens_per_second=timed["tokens"] / timed["seconds"])
+    numbers = numbers[["model", "variant", "seed", "stage", *_HEADS]]
+
+    def range_of(values: pd.Series, decimals: int) -> str:
+        mean, low, high = (number(float(v), decimals) for v in (values.mean(), values.min(), values.max()))
+        return mean if low == high else f"{mean} ({low} to {high})"
+
     key, rows = ["model", "variant", "stage"], []
     for job, cells in numbers.groupby(key, sort=False):
-        costs = [whole_range(cells[cost], decimals) for cost, (_, decimals) in _HEADS.items()]
+        costs = [range_of(cells[cost], decimals) for cost, (_, decimals) in _HEADS.items()]
         rows.append((*job, str(len(cells)), *costs))
     readable = pd.DataFrame(rows, columns=[*key, "runs", *(head for head, _ in _HEADS.values())])
     stages = set(numbers["stage"])
@@ -58,4 +59,4 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
         f"without a GPU. All {len(numbers)} jobs together: {number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
         f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens."
     )
-    return Table("compute", numbers, readable, caption, keys=2)
+    return Table(numbers, readable, caption, keys=2)

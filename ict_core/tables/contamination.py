@@ -3,9 +3,8 @@
 import pandas as pd
 
 from ict_core.contamination import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import by_row, number, rare_percent
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, by_row, in_order, number, rare_percent
 
 TABLE = TableDeclaration(
     place=17,
@@ -31,7 +30,6 @@ _HEADS = {
 
 
 def contamination_table(contamination: pd.DataFrame, settings: TableSettings) -> Table:
-    """The counts of a frame of `records.CONTAMINATION`, with their shares of the benchmark's problems."""
     numbers = in_order(contamination, benchmark=settings.mirrors)
 
     def text(count: int, problems: int) -> str:
@@ -51,4 +49,4 @@ def contamination_table(contamination: pd.DataFrame, settings: TableSettings) ->
         f"more between the sets of {SHINGLE}-character stretches, exact ones included. Equal but for numbers: the same "
         "wording with other numbers, as problems from one template are by construction."
     )
-    return Table("contamination", numbers, readable, caption, keys=1)
+    return Table(numbers, readable, caption, keys=1)

@@ -15,9 +15,23 @@ from ict_core.statistics import (
     SINGLE_BENCHMARK,
     seed_range,
 )
-from ict_core.tables._frames import LABELS, OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, same_arms
-from ict_core.tables._layout import by_row, number, p_value, percent, percent_interval, percent_range
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import (
+    LABELS,
+    OF_BASE,
+    OVER_BASE,
+    Table,
+    TableSettings,
+    by_row,
+    differences,
+    gains,
+    in_order,
+    number,
+    p_value,
+    percent,
+    percent_range,
+    same_arms,
+)
 
 TABLE = TableDeclaration(
     place=2,
@@ -42,7 +56,6 @@ _CORRECTIONS = {
 
 
 def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The contrasts of the average, declared ones first; the CSV has every benchmark."""
     key = ["model", "variant", "benchmark", "metric"]
     numbers = in_order(
         contrasts.merge(levels[[*key, *GAIN]], on=key, how="left"),
@@ -56,9 +69,9 @@ def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: Tab
     rows = numbers[numbers["benchmark"] == AVERAGE].reset_index(drop=True)
     readable = rows[["family", "model", "metric", "variant", "baseline"]].assign(metric=rows["metric"].replace(LABELS))
     readable["family"] = readable["family"].where(rows["question"] == "", rows["question"])
-    readable["difference"] = by_row(rows, ["difference", "low", "high"], partial(percent_interval, signed=True))
+    readable["difference"] = differences(rows, ["difference", "low", "high"])
     readable[OVER_BASE] = gains(rows)
-    readable["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], partial(percent_range, signed=True))
+    readable["two-way interval"] = by_row(rows, ["two_way_low", "two_way_high"], percent_range)
     readable[["verdict", "test"]] = rows[["verdict", "test"]]
     readable["p"] = by_row(rows, ["p"], p_value)
     readable["adjusted p"] = by_row(rows, ["p_adjusted"], p_value)
@@ -68,7 +81,7 @@ def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: Tab
     readable["seeds"] = rows["seeds"].astype(str)
     readable["seeds needed"] = rows["seeds_needed"].map(_seeds)
     readable["for what was seen"] = rows["seeds_needed_seen"].map(_seeds)
-    return Table("contrasts", numbers, readable, _caption(numbers, rows, settings), keys=3)
+    return Table(numbers, readable, _caption(numbers, rows, settings), keys=3)
 
 
 def _seeds(needed: float) -> str:
@@ -76,7 +89,6 @@ def _seeds(needed: float) -> str:
 
 
 def _family(numbers: pd.DataFrame, family: str) -> str:
-    """How many tests a family has, how many could be made, how many are resolved."""
     tests = numbers[numbers["family"] == family]
     resolved = int(tests["verdict"].isin(["better", "worse"]).sum())
     return (

@@ -4,9 +4,8 @@ import pandas as pd
 
 from ict_core.evidence import CHANCE, OWN, WHEN
 from ict_core.statistics import seed_range
-from ict_core.tables._frames import Table, TableSettings, in_order, wide
-from ict_core.tables._layout import by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, in_order, wide
 
 TABLE = TableDeclaration(
     place=9,
@@ -22,17 +21,14 @@ TABLE = TableDeclaration(
 
 
 def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """Recall and precision: of the rules on the baseline's rollouts, then of each method on its own."""
     baseline = settings.baselines[0]
     rules = [*fork_means.loc[fork_means["rollouts"] == baseline, "rule"].unique(), *settings.variants]
     numbers = in_order(fork_means, model=list(fork_means["model"]), rollouts=[baseline, OWN], rule=rules)
     columns: dict[str, str] = {}
     for measure, chance in CHANCE.items():
         columns |= {f"{chance} all": f"{chance} %"} | {f"{measure} {when}": f"{measure} {when}" for when in WHEN}
-    texts = numbers.assign(
-        text=by_row(numbers, ["mean", "low", "high"], percent_interval), head=numbers["measure"] + " " + numbers["when"]
-    )
-    readable = wide(texts, ["model", "rollouts", "rule"], "head", columns).rename(columns=columns)
+    headed = numbers.assign(head=numbers["measure"] + " " + numbers["when"])
+    readable = wide(headed, ["model", "rollouts", "rule"], "head", columns)
     if numbers.empty:
         caption = "No decision points are known in these problems, so no rule's recall or precision of them is."
     else:
@@ -45,4 +41,4 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
             "method kept of its own, at steps at which it selects. As many tokens drawn at random have a recall of "
             "`kept %` and a precision of `forks %`."
         )
-    return Table("forks", numbers, readable, caption, keys=2)
+    return Table(numbers, readable, caption, keys=2)

@@ -6,9 +6,21 @@ from string import ascii_lowercase
 import pandas as pd
 
 from ict_core.statistics import ALPHA, AVERAGE, BASE, DECLARED, METRICS, seed_range
-from ict_core.tables._frames import LABELS, OF_BASE, OVER_BASE, Table, TableSettings, gains, in_order, same_arms, wide
-from ict_core.tables._layout import NONE, by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import (
+    LABELS,
+    NONE,
+    OF_BASE,
+    OVER_BASE,
+    Table,
+    TableSettings,
+    by_row,
+    gains,
+    in_order,
+    percent_interval,
+    same_arms,
+    wide,
+)
 
 TABLE = TableDeclaration(
     place=1,
@@ -73,24 +85,20 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
     readable = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
     readable = readable.replace({"metric": LABELS})
     caption = _caption(numbers, settings, letters, bool(marks)) + same_arms(contrasts)
-    return Table("main", numbers, readable, caption, keys=2)
-
-
-def _of_base(numbers: pd.DataFrame) -> str:
-    """What the rows of the untrained models are."""
-    several = numbers.loc[numbers["variant"] == BASE, "seeds"].max() > 1
-    if several:
-        return f"`{BASE}`: the untrained models with which the trainings began, whose number stands under seeds."
-    return f"`{BASE}`: one evaluation of the untrained model, so that its interval speaks for new problems only."
+    return Table(numbers, readable, caption, keys=2)
 
 
 def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[str, str], marked: bool) -> str:
-    seeds = seed_range(numbers.loc[numbers["variant"] != BASE, "seeds"])
+    is_base = numbers["variant"] == BASE
+    seeds = seed_range(numbers.loc[~is_base, "seeds"])
+    base = "one evaluation of the untrained model, so that its interval speaks for new problems only"
+    if numbers.loc[is_base, "seeds"].max() > 1:
+        base = "the untrained models with which the trainings began, whose number stands under seeds"
     stand_ins = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "
-        f"weighs the same.{OF_BASE} {_of_base(numbers)} An interval whose sides differ by more than half a point is "
+        f"weighs the same.{OF_BASE} `{BASE}`: {base}. An interval whose sides differ by more than half a point is "
         f"printed from low to high, in whole percents; {NONE}: none. "
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""

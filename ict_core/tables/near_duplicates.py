@@ -3,9 +3,8 @@
 import pandas as pd
 
 from ict_core.contamination import SIMILAR
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import number
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, in_order, number
 
 TABLE = TableDeclaration(
     place=18,
@@ -23,7 +22,6 @@ SHOWN = 10  # pairs of a benchmark in the readable table
 
 
 def near_duplicates_table(near_duplicates: pd.DataFrame, settings: TableSettings) -> Table:
-    """The pairs of a frame of `records.NEAR_DUPLICATES`: all in the CSV, the nearest of each benchmark to read."""
     numbers = in_order(near_duplicates, benchmark=settings.mirrors)
     nearest = numbers.groupby("benchmark", sort=False).head(SHOWN)
     readable = nearest.assign(similarity=[number(value, 3) for value in nearest["similarity"]])
@@ -36,4 +34,4 @@ def near_duplicates_table(near_duplicates: pd.DataFrame, settings: TableSettings
     )
     if numbers.empty:
         caption = f"No evaluation question has a similarity of {SIMILAR:g} or more with a training question."
-    return Table("near_duplicates", numbers, readable, caption, keys=2)
+    return Table(numbers, readable, caption, keys=2)

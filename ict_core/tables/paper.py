@@ -1,13 +1,18 @@
 """The paper's published figures beside the study's own."""
 
 import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field
 
+from ict_core.config import Name, Section, load_section
+from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.statistics import AVERAGE, METRICS
-from ict_core.tables._frames import LABELS, Paper, Table, TableSettings, in_order, wide
-from ict_core.tables._layout import NONE, by_row, number, percent_interval
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import LABELS, NONE, Table, TableSettings, by_row, in_order, number, percent_interval, wide
 
 TABLE = TableDeclaration(
     place=13,
@@ -23,6 +28,67 @@ TABLE = TableDeclaration(
 
 PAPER, STUDY = "paper", "this study"
 COLUMNS = ["benchmark", "metric", "variant", "source", "model", "mean", "low", "high"]
+_ROUNDING = 0.0051  # a total printed with two decimals may be this far from the mean of its two columns
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class Figures(Section):
+    """One printed row, in percent; null where the paper gives no figure."""
+
+    variant: Name
+    pass_at_1: Percent | None
+    pass_at_4: Percent | None
+    total: Percent | None
+
+    def shares(self) -> dict[str, float]:
+        """Metric -> share; NaN where the paper gives none."""
+        values = dict(zip(METRICS, (self.pass_at_1, self.pass_at_4, self.total), strict=True))
+        return {metric: float("nan") if v is None else v / 100 for metric, v in values.items()}
+
+    def consistent(self) -> bool:
+        """Whether the total is the mean of pass@1 and pass@4, or one of the three is missing."""
+        if self.pass_at_1 is None or self.pass_at_4 is None or self.total is None:
+            return True
+        return abs(self.total - (self.pass_at_1 + self.pass_at_4) / 2) < _ROUNDING
+
+
+class Averages(Section):
+    """The averages over the seven benchmarks of one model; `named` are the project's names for the same model."""
+
+    size: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    named: tuple[Name, ...]
+    rows: tuple[Figures, ...] = Field(min_length=1)
+
+
+class Ablation(Section):
+    size: str = Field(min_length=1)
+    benchmark: str = Field(min_length=1)
+    rows: tuple[Figures, ...] = Field(min_length=1)
+
+
+class Paper(Section):
+    source: str = Field(min_length=1)
+    averages: tuple[Averages, ...] = Field(min_length=1)
+    ablation: Ablation
+
+    def faults(self) -> Iterator[Fault]:
+        sizes = [averages.size for averages in self.averages]
+        if self.ablation.size not in sizes:
+            yield refused("ablation.size", self.ablation.size, f"one of {', '.join(sizes)}")
+        places = {f"averages[{i}].rows": averages.rows for i, averages in enumerate(self.averages)}
+        for place, rows in {**places, "ablation.rows": self.ablation.rows}.items():
+            yield from repeated(place, [row.variant for row in rows])
+
+
+def read_paper(path: Path) -> Paper:
+    """Read and check the published figures, `configs/paper.yaml`.
+
+    Raises:
+        UserError: the file is missing or wrong; one line a problem, with file, key, value and what is allowed.
+    """
+    paper: Paper = load_section(path, Paper)
+    return paper
 
 
 def _published(paper: Paper) -> pd.DataFrame:
@@ -96,7 +162,7 @@ def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
     )
     heads = [f"{model} ({source})" for source, model in columns]
     readable = wide(texts, ["benchmark", "metric", "variant"], "head", heads)
-    return Table("paper", numbers, readable, _caption(settings, paired), keys=2)
+    return Table(numbers, readable, _caption(settings, paired), keys=2)
 
 
 def _caption(settings: TableSettings, paired: bool) -> str:

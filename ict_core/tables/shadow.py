@@ -4,9 +4,8 @@ import pandas as pd
 
 from ict_core.evidence import RULE_QUANTITIES
 from ict_core.statistics import seed_range
-from ict_core.tables._frames import Table, TableSettings, in_order, wide
-from ict_core.tables._layout import by_row, percent_interval
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, in_order, wide
 
 TABLE = TableDeclaration(
     place=8,
@@ -22,12 +21,10 @@ TABLE = TableDeclaration(
 
 
 def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a rule, a column a quantity."""
     baseline = settings.baselines[0]
     orders = {"model": list(rule_means["model"]), "rule": list(rule_means["rule"])}
     numbers = in_order(rule_means, **orders, quantity=RULE_QUANTITIES)
-    texts = numbers.assign(text=by_row(numbers, ["mean", "low", "high"], percent_interval))
-    readable = wide(texts, ["model", "rule"], "quantity", RULE_QUANTITIES).rename(columns=RULE_QUANTITIES)
+    readable = wide(numbers, ["model", "rule"], "quantity", RULE_QUANTITIES)
     caption = (
         f"Every selection rule of the study on the same rollouts, those sampled while `{baseline}` trained: means over "
         f"the sampled steps and {seed_range(numbers['seeds'])}, in percent, ± half the 95 % t-interval over the seeds. "
@@ -38,4 +35,4 @@ def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:
         "median H1 and H2 of the step (a tie is half); their mean place in the response from 0, its first token, to "
         "100, its last; mean probability p, mean purity beta = exp(−H2), mean distance of the two."
     )
-    return Table("shadow", numbers, readable, caption, keys=1)
+    return Table(numbers, readable, caption, keys=1)

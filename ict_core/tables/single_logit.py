@@ -3,9 +3,8 @@
 import pandas as pd
 
 from ict_core.statistics import limits_by
-from ict_core.tables._frames import Table, TableSettings
-from ict_core.tables._layout import percent, with_half
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, percent, with_half
 from ict_core.theory import DRAWS
 
 TABLE = TableDeclaration(
@@ -53,4 +52,4 @@ def single_logit_table(single_logit: pd.DataFrame, settings: TableSettings) -> T
         "beta < p < 2 beta / (1 + beta) and it is lowered, beyond d = ln((2 beta − p (1 + beta)) / (p (1 − beta))). "
         "More steps are in the CSV."
     )
-    return Table("single_logit", numbers, pd.DataFrame(lines), caption, keys=3)
+    return Table(numbers, pd.DataFrame(lines), caption, keys=3)

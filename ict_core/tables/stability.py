@@ -3,9 +3,8 @@
 import pandas as pd
 
 from ict_core.evidence import FAILED
-from ict_core.tables._frames import Table, TableSettings, wide
-from ict_core.tables._layout import by_row, percent
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, by_row, percent, wide
 
 TABLE = TableDeclaration(
     place=19,
@@ -26,7 +25,7 @@ def stability_table(stability: pd.DataFrame, validity: pd.DataFrame, settings: T
     gated = " Claims that are not testable, as a gate failed, are left out." if some_failed else ""
     if stability.empty:
         caption = "The study has too few seeds for smaller ones to be drawn from it: at least twice as many are needed."
-        return Table("stability", stability, stability, caption, keys=0)
+        return Table(stability, stability, caption, keys=0)
     rows = stability.assign(
         text=by_row(stability, ["same", "opposite"], lambda *shares: " / ".join(map(percent, shares)))
     )
@@ -40,4 +39,4 @@ def stability_table(stability: pd.DataFrame, validity: pd.DataFrame, settings: T
         "verdict, mostly `not resolved`. Drawn studies share seeds: other seeds would differ a little more."
         f"{gated}"
     )
-    return Table("stability", stability, readable, caption, keys=0)
+    return Table(stability, readable, caption, keys=0)

@@ -4,9 +4,8 @@ import pandas as pd
 
 from ict_core.evidence import QUANTITIES
 from ict_core.statistics import limits_by
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import NONE, with_half
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, Table, TableSettings, in_order, with_half
 
 TABLE = TableDeclaration(
     place=10,
@@ -31,7 +30,6 @@ _COLUMNS = {  # quantity -> heading, decimals of its percentage
 
 
 def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The quantities that the paper makes statements about, a row a variant."""
     numbers = in_order(quantity_means, model=list(quantity_means["model"]), variant=settings.variants)
     numbers.insert(3, "unit", [QUANTITIES[quantity].unit for quantity in numbers["quantity"]])
     limits = limits_by(numbers, ["model", "variant", "quantity"])
@@ -53,4 +51,4 @@ def statements_table(quantity_means: pd.DataFrame, settings: TableSettings) -> T
         "of the steps (paper: H1 falls, H2 stays controlled). The warm-up's tokens are left out. "
         f"{NONE}: no such tokens, as where a rule keeps all."
     )
-    return Table("statements", numbers, readable, caption, keys=1)
+    return Table(numbers, readable, caption, keys=1)

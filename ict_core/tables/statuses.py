@@ -1,14 +1,11 @@
 """What became of the answers: the share of every status in every cell."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from ict_core.statistics import BASE, CELL
 from ict_core.store import records
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import by_row, rare_percent
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import Table, TableSettings, by_row, in_order, rare_percent
 
 TABLE = TableDeclaration(
     place=15,
@@ -23,19 +20,15 @@ TABLE = TableDeclaration(
 SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncated")
 
 
-def status_numbers(scores: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """The :data:`SHARES` of the samples drawn (`sampled`) of a frame of `records.SCORES`: one row a cell, base first.
+def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
+    """The :data:`SHARES` of the samples drawn, a row a cell, base first.
 
     The six statuses add up to 1; `truncated` (the completion ran into the length limit) overlaps with them.
     """
-    cells = scores[scores["variant"].isin([BASE, *variants])].groupby(CELL)[["sampled", *SHARES]].sum().reset_index()
+    variants = [BASE, *settings.variants]
+    cells = scores[scores["variant"].isin(variants)].groupby(CELL)[["sampled", *SHARES]].sum().reset_index()
     cells[list(SHARES)] = cells[list(SHARES)].div(cells["sampled"], axis=0)
-    return in_order(cells, model=list(scores["model"]), variant=[BASE, *variants])
-
-
-def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
-    """The statuses of a frame of `records.SCORES`, a row a cell."""
-    numbers = status_numbers(scores, settings.variants)
+    numbers = in_order(cells, model=list(scores["model"]), variant=variants)
     readable = numbers[[*CELL, "sampled"]].astype(str)
     for status in SHARES:
         readable[status.replace("_", " ")] = by_row(numbers, [status], rare_percent)
@@ -44,4 +37,4 @@ def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
         "`truncated`, the share of non-terminated answers (the length limit came before any stop id), overlaps with "
         "them. Timeout, memory and error are ungraded: they enter no pass@k."
     )
-    return Table("statuses", numbers, readable, caption, keys=2)
+    return Table(numbers, readable, caption, keys=2)

@@ -5,9 +5,8 @@ import math
 import pandas as pd
 
 from ict_core.evidence import BASE_RATE, remarks
-from ict_core.tables._frames import REMARK, Table, TableSettings, in_order
-from ict_core.tables._layout import NONE, by_row, number
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, REMARK, Table, TableSettings, by_row, in_order, number
 
 TABLE = TableDeclaration(
     place=5,
@@ -23,7 +22,6 @@ TABLE = TableDeclaration(
 
 
 def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a model and variant, a column a rate, and the rate that was chosen."""
     numbers = in_order(tuning, model=list(tuning["model"]), variant=settings.variants)
     rates = sorted(numbers["rate"].unique())
     rows, said = [], remarks(tuning)
@@ -45,4 +43,4 @@ def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
         if len(numbers)
         else "The study chooses no learning rate: every variant trains at the recipe's."
     )
-    return Table("tuning", numbers, readable, caption, keys=1)
+    return Table(numbers, readable, caption, keys=1)

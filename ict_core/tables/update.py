@@ -3,9 +3,8 @@
 import pandas as pd
 
 from ict_core.statistics import limits_by
-from ict_core.tables._frames import Table, TableSettings, in_order
-from ict_core.tables._layout import NONE, percent, with_half
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, Table, TableSettings, in_order, percent, with_half
 from ict_core.theory import LEAST, LESS_CHANCE
 
 TABLE = TableDeclaration(
@@ -36,7 +35,6 @@ _BESIDE_CHANCE = ("follows_advantage", "statement")
 
 
 def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Table:
-    """The changes of H1 and H2 of kept and of dropped tokens and their agreement with the theory, not less chance."""
     row = ["model", "variant", "set"]
     means = agreement_means[~agreement_means["measure"].str.endswith(LESS_CHANCE)]
     orders = {"model": list(means["model"]), "variant": settings.variants, "set": ("kept", "dropped")}
@@ -66,4 +64,4 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
     )
     if readable.empty:
         caption = "No token was sampled before and after an update at which a rule selects."
-    return Table("update", numbers, readable, caption, keys=2)
+    return Table(numbers, readable, caption, keys=2)

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from ict_core.tables._frames import Table, TableSettings
-from ict_core.tables._layout import NONE, by_row, p_value, value_text
 from ict_core.tables._registry import TableDeclaration
+from ict_core.tables._table import NONE, Table, TableSettings, by_row, p_value, value_text
 
 TABLE = TableDeclaration(
     place=0,
@@ -20,12 +19,10 @@ TABLE = TableDeclaration(
 
 
 def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a gate and model, then what is reported beside them."""
-    values = by_row(validity, ["gate", "value", "low", "high"], value_text)
     readable = pd.DataFrame(
         {
             **validity[["gate", "model", "of"]],
-            "value": values,
+            "value": by_row(validity, ["gate", "value", "low", "high"], value_text),
             "p": by_row(validity, ["p"], p_value),
             "seeds": by_row(validity, ["seeds"], lambda seeds: str(seeds) if seeds else NONE),
             **validity[["asked", "outcome", "because"]].replace("", NONE),
@@ -42,4 +39,4 @@ def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:
         "`rate`: arms whose learning rate lies at the edge of those tried, or that gain at no rate. `detectable`: the "
         "smallest difference that the claims of a family would have found, after their correction."
     )
-    return Table("validity", validity, readable, caption, keys=1)
+    return Table(validity, readable, caption, keys=1)
