@@ -13,8 +13,7 @@ from scipy.special import entr
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics import BATCHES, SOURCES_OF_VARIANCE, STABILITY, rank_frame
-from ict_core.statistics._schemas import COMPONENTS, CONTRASTS, LEVELS, RUNS
+from ict_core.statistics import BATCHES, SOURCES_OF_VARIANCE, STABILITY, STATISTICS, rank_frame
 from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.theory._single_logit import h1_change, h2_change
@@ -41,7 +40,7 @@ def runs(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3)):
             for metric, gain in METRICS.items():
                 for benchmark, ease in (("easy", 0.05), ("hard", -0.05), ("average", 0.0)):
                     rows.append((model, variant, seed, benchmark, metric, level + gain + ease))
-    return pd.DataFrame(rows, columns=list(RUNS))
+    return pd.DataFrame(rows, columns=list(STATISTICS["runs"]))
 
 
 def levels(frame):
@@ -52,7 +51,7 @@ def levels(frame):
         kind = "problems" if n == 1 else "two-way"
         wide = (mean - 0.04, mean + 0.04) if n == 1 else (low - 0.02, high + 0.02)
         rows.append((*key, mean, *wide, float(n - 1), kind, low, high, n, 100, *[float("nan")] * 3))
-    return pd.DataFrame(rows, columns=list(LEVELS))
+    return pd.DataFrame(rows, columns=list(STATISTICS["levels"]))
 
 
 def contrasts(frame, baselines=synthetic.BASELINES, declared=(("ict-10", "grpo", "pass@4"),)):
@@ -71,14 +70,14 @@ def contrasts(frame, baselines=synthetic.BASELINES, declared=(("ict-10", "grpo",
                     verdict = "one seed" if n == 1 else "identical" if np.isnan(low) else "none seen"
                     verdict = "better" if low > 0 else verdict
                     family = (variant, baseline, metric) in declared and benchmark == "average"
-                    row = dict.fromkeys(CONTRASTS, NAN) | {
+                    row = dict.fromkeys(STATISTICS["contrasts"], NAN) | {
                         "model": model, "variant": variant, "baseline": baseline, "benchmark": benchmark,
                         "metric": metric, "family": "declared" if family else "exploratory", "seeds": n,
                         "difference": mean, "low": low, "high": high, "two_way_low": low - 0.01,
                         "two_way_high": high + 0.01, "test": "paired t", "verdict": verdict,
                     }  # fmt: skip
                     rows.append(row)
-    return pd.DataFrame(rows)[list(CONTRASTS)]
+    return pd.DataFrame(rows)[list(STATISTICS["contrasts"])]
 
 
 def components(frame):
@@ -88,7 +87,7 @@ def components(frame):
         for source, points in zip(SOURCES_OF_VARIANCE, (1.0, 2.0, 0.5, 0.5), strict=True):
             exists = len(arm) > 1 or source in ("problem", "sampling")
             rows.append((*key, source, 0.1 if exists else NAN, (points / 100) ** 2 if exists else NAN))
-    return pd.DataFrame(rows, columns=list(COMPONENTS))
+    return pd.DataFrame(rows, columns=list(STATISTICS["components"]))
 
 
 def _kept(variant, u, h1, rng):

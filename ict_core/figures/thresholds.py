@@ -44,26 +44,15 @@ def ordered_shares(
     return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == baseline}
 
 
-def ablated(levels: pd.DataFrame, percents: Mapping[str, float]) -> list[str]:
-    """The models that ran at least two shares of one selector."""
-    models = []
-    for model in levels["model"].unique():
-        ran = levels.loc[levels["model"] == model, "variant"].unique()
-        selectors = [selector for selector, _ in shares_kept(ran, percents).values()]
-        if len(selectors) > len(set(selectors)):
-            models.append(str(model))
-    return models
-
-
-def _shares(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
+def _several(shares: Mapping[str, tuple[str, float]]) -> dict[str, float]:
     """The percent of each variant whose selector has several."""
-    sizes = [selector for selector, _ in kept.values()]
-    return {variant: percent for variant, (selector, percent) in kept.items() if sizes.count(selector) > 1}
+    selectors = [selector for selector, _ in shares.values()]
+    return {variant: percent for variant, (selector, percent) in shares.items() if selectors.count(selector) > 1}
 
 
 def _places(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
     """Where each variant stands: at its share, beside a selector with more shares that is there, or off the axis."""
-    shares, sizes = _shares(kept), [selector for selector, _ in kept.values()]
+    shares, sizes = _several(kept), [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
     for percent in set(shares.values()):
         neighbours = sorted((v for v in shares if shares[v] == percent), key=lambda v: -sizes.count(kept[v][0]))
@@ -77,8 +66,8 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
     """One model and metric; both frames hold its rows of the average, levels one a variant."""
     places = _places(kept)
     means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))
-    if len(places) > len(_shares(kept)):
-        axis.axvline(max(places[v] for v in _shares(kept)) * np.exp(APART), color="#B0B0B0", linewidth=0.7)
+    if len(places) > len(_several(kept)):
+        axis.axvline(max(places[v] for v in _several(kept)) * np.exp(APART), color="#B0B0B0", linewidth=0.7)
     if BASE in means:
         axis.axhline(means[BASE], color=style(BASE).colour, linestyle=style(BASE).line, linewidth=0.9)
     for selector in dict.fromkeys(selector for selector, _ in kept.values()):
@@ -107,7 +96,8 @@ def draw(
     of the others only those are shown whose selector was run with several shares.
     """
     levels = average_rows(levels, "levels")
-    models = ablated(levels, kept)
+    by_model = levels.groupby("model", sort=False)["variant"]
+    models = [str(model) for model, ran in by_model if _several(shares_kept(ran.unique(), kept))]
     if not models:
         return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
     levels = levels[levels["model"].isin(models)]
@@ -121,7 +111,7 @@ def draw(
     lost = set(drawn) - set(runs["variant"])
     if lost:
         raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")
-    names, percents = titles(runs, list(drawn)), sorted(set(_shares(drawn).values()))
+    names, percents = titles(runs, list(drawn)), sorted(set(_several(drawn).values()))
     figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(drawn), marks="markers", height=1.9)
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, model in zip(row, models, strict=True):

@@ -15,6 +15,7 @@ from ._token_study import token_classes_table as token_classes_table
 from ._token_study import token_rules_table as token_rules_table
 from ._token_study import token_texts_table as token_texts_table
 from ._write import csv as csv
+from ._write import latex as latex
 from ._write import markdown as markdown
 from ._write import write as write
 from .paper import Paper as Paper

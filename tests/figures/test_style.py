@@ -1,14 +1,21 @@
+"""One look a variant, and how its runs stand in their row."""
+
 from pathlib import Path
 
+import numpy as np
+import pytest
 import synthetic
+from matplotlib.figure import Figure
 
 from ict_core.config import load_methods
-from ict_core.figures._panels import handles, label, style
+from ict_core.figures._panels import draw_seeds, label, style
 
 
 def test_known_variants_differ_in_colour_and_marker():
     styles = [style(v) for v in synthetic.VARIANTS]
     assert len({s.colour for s in styles}) == len({s.marker for s in styles}) == len(styles)
+    first, second = style("grpo"), style("stapo")  # whose curves may be equal: both can be seen
+    assert first.width > 1.5 * second.width and second.line != "-"
 
 
 def test_an_unknown_variant_keeps_a_spare_style():
@@ -37,11 +44,13 @@ def test_a_percent_in_a_label_is_what_the_method_keeps():
             assert label(variant).endswith(f" {kept:g} %"), variant
 
 
-def test_legend_entries_carry_the_style():
-    line, base = handles(["ict-10", "base"], "filled")
-    assert line.get_color() == line.get_markerfacecolor() == style("ict-10").colour and line.get_marker() == "D"
-    assert base.get_marker() == "None"
-    assert handles(["ict-10"], "lines")[0].get_marker() == "None"
-    hollow, alone = handles(["ict-10"], "open")[0], handles(["ict-10"], "markers")[0]
-    assert hollow.get_markerfacecolor() == alone.get_markerfacecolor() == "white"
-    assert (hollow.get_linestyle(), alone.get_linestyle()) == ("-", "None")
+@pytest.mark.parametrize("room", [0.4, 0.75])
+@pytest.mark.parametrize("number", [1, 2, 6, 20, 50])
+def test_runs_lie_apart_and_within_their_row(number, room):
+    axis = Figure().subplots()
+    draw_seeds(axis, 3.0, np.full(number, 0.5), (0.5, 0.4, 0.6), "grpo", room=room)
+    runs = [line for line in axis.lines if line.get_linestyle() == "None" and line.get_marker() != "|"]
+    heights = runs[0].get_ydata()
+    assert len(runs) == 1 and len(heights) == number
+    assert np.mean(heights) == pytest.approx(3.0) and np.ptp(heights) <= room + 1e-9
+    assert number == 1 or 0 < np.diff(heights).min() <= 0.2 * room + 1e-9

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import synthetic
 
+from ict_core import statistics as rule
 from ict_core.figures import (
     FIGURES,
     elbow,
@@ -14,7 +15,6 @@ from ict_core.figures import (
     update,
 )
 from ict_core.figures._panels import style
-from ict_core.statistics import _elbow as rule
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,6 @@ def test_elbow_draws_a_mean_curve_a_variant_and_an_elbow_a_run(tokens):
     marks = next(x for x in axis.lines if x.get_marker() == style("ict-10").marker)
     assert np.allclose(marks.get_xdata(), [100 * rule.elbow(c) for c in curves])
     assert np.allclose(marks.get_ydata(), [c[round(100 * rule.elbow(c)) - 1] for c in curves])
-
-
-def test_a_straight_curve_has_no_elbow_to_mark(tokens):
-    n = tokens.groupby(["model", "variant", "seed", "step", "rollout"])["js"].transform("size")
-    level = tokens.assign(js=np.where(n > 0, 0.3, 0.0))
-    axis = draw(elbow, level, ["ict-10"]).axes[0]
-    assert not [x for x in axis.lines if x.get_marker() == style("ict-10").marker]
 
 
 def words(figure):
@@ -115,14 +108,6 @@ def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
     (paper,) = axis.patches
     assert (paper.get_x(), paper.get_x() + paper.get_width()) == pytest.approx((9, 27))
     assert not marks(panels(drawn)["Distance from beta"], "grpo")  # it drops no token
-
-
-def test_a_single_run_has_a_dot_and_no_bar():
-    study = {"models": ["tiny"], "variants": ["ict-10"], "seeds": (1,)}
-    found = figure_frames.of_tokens(synthetic.log(**study), figure_frames.tokens(**study))
-    drawn = statements.draw(found["quantities"], found["quantity_means"], ["ict-10"])
-    axis = panels(drawn)["High entropy"]
-    assert not bars(axis, "ict-10") and len(marks(axis, "ict-10")[0].get_xdata()) == 1
 
 
 def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from ict_core.figures import FIGURES, draw_note, write
-from ict_core.figures._panels import grid, sentence
+from ict_core.figures._panels import grid
 
 VARIANTS = ["grpo", "ict-10", "ict-20"]
 NOTE = "A study in miniature: models of a few hundred thousand parameters; it does not speak for the paper's scale."
@@ -58,21 +58,6 @@ def test_a_note_makes_the_figure_higher_and_leaves_the_panels(frames):
         figure.draw_without_rendering()
     heights = [f.axes[0].get_window_extent().height for f in (plain, noted)]
     assert heights[0] == pytest.approx(heights[1], rel=0.03)
-
-
-def test_no_note_changes_nothing(frames, tmp_path):
-    figure = drawn("reward", frames)
-    size = tuple(figure.get_size_inches())
-    draw_note(figure, "")
-    assert not figure.texts and tuple(figure.get_size_inches()) == size
-
-
-def test_a_sentence_stands_within_its_page():
-    figure = sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
-    draw_note(figure, NOTE)
-    figure.draw_without_rendering()
-    box = figure.axes[0].texts[0].get_window_extent()
-    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and figure.texts[-1].get_window_extent().y1 < box.y0
 
 
 @pytest.mark.parametrize(("models", "width"), [(1, 3.35), (2, 6.75), (3, 6.75), (5, 11.0)])

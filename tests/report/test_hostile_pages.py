@@ -9,8 +9,7 @@ from test_pages import CLAIM
 
 from ict_core.markdown import markdown_table
 from ict_core.report import claims_page, for_markdown, page
-from ict_core.tables import markdown
-from ict_core.tables._frames import Table
+from ict_core.tables import Table, markdown
 
 HIT = "document.title='hit'"
 HOSTILE = (
@@ -45,7 +44,7 @@ class Page(HTMLParser):
 
 def a_table() -> str:
     cells = pd.DataFrame(dict.fromkeys(("id", HOSTILE[0]), HOSTILE))
-    return markdown(Table("t", cells, cells, " ".join(HOSTILE), keys=1), " ".join(HOSTILE))
+    return markdown(Table(cells, cells, " ".join(HOSTILE), 1, "t"), " ".join(HOSTILE))
 
 
 def claims() -> str:

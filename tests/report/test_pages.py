@@ -9,12 +9,8 @@ import pytest
 from ict_core.config import Validity
 from ict_core.evidence import ArmVariation, Settings
 from ict_core.evidence._stored import ONE_BASE
-from ict_core.report import claims_page, page
-from ict_core.report._answer import answer, can_tell, main_figure
-from ict_core.report._build import overview
-from ict_core.report._claims import estimate_text, folded
-from ict_core.statistics import GAIN, NOT_TESTABLE, VALIDITY, Design
-from ict_core.statistics._schemas import CONTRASTS
+from ict_core.report import answer, can_tell, claims_page, estimate_text, folded, main_figure, overview, page
+from ict_core.statistics import GAIN, NOT_TESTABLE, STATISTICS, VALIDITY, Design
 from ict_core.store.records import COMPUTE, TUNING
 
 NOTE = "A study in miniature."
@@ -38,28 +34,13 @@ CLAIM = {
     "detectable": None,
     "family": "baselines",
 }
-JOB = {
-    "model": "tiny",
-    "variant": "grpo",
-    "seed": 1,
-    "stage": "train",
-    "tokens": 1234567,
-    "wall_seconds": 61.04,
-    "peak_memory_mib": 812.3,
-    "peak_gpu_memory_mib": None,
-    "model_sha256": "ab" * 32,
-    "environment": 0,
-    "process": 0,
-    "source": 0,
-}
-PLATFORM = {"system": "Linux", "machine": "x86_64", "cpu": "a cpu", "cores": 2, "gpus": []}
+PLATFORM = {"cpu": "a cpu", "cores": 2, "gpus": []}
 MANIFEST = {
     "environments": [{"packages": {"torch": "2.0", "unknown": "1"}, "python": "3.11.1", "platform": PLATFORM}],
     "processes": [{"numerics": {"chosen": "portable"}}],
-    "sources": [{"commit": "c" * 40, "dirty": False, "sha256": "d" * 64}],
+    "sources": [{"commit": "c" * 40, "dirty": False}],
     "loaded": [{"a.py": "1"}],
-    "trl": [],
-    "jobs": [JOB],
+    "jobs": [{"stage": "train", "tokens": 1234567, "environment": 0, "process": 0}],
 }
 WHOLE = {
     "scale": "mini",
@@ -73,6 +54,7 @@ WHOLE = {
 }
 
 
+CONTRASTS = STATISTICS["contrasts"]
 NO_GATES = pd.DataFrame(columns=list(VALIDITY))
 UNTUNED = pd.DataFrame(columns=list(TUNING))
 
@@ -121,7 +103,10 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
         "| methods/grpo | selector grpo, normaliser response |",
     ):
         assert words in text, words
-    assert "miniature.**" not in overview(settings(scale="paper"), [CLAIM], compute(), MANIFEST, "")
+    assert "Mixed study" not in text
+    mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
+    other = overview(settings(scale="paper"), [CLAIM], compute(), mixed, "")
+    assert "miniature.**" not in other and "**Mixed study: its jobs come from different code (a.py).**" in other
 
 
 @pytest.mark.parametrize(
@@ -141,14 +126,9 @@ def test_an_estimate_is_printed_with_its_interval_and_unit(claim, expected):
 
 
 def test_the_claims_page_carries_the_note_and_every_column():
-    untested = CLAIM | {
-        "verdict": "not tested in this study",
-        "remark": "without kl-10",
-        "seeds": 0,
-        "seeds_needed": None,
-        "seeds_needed_seen": None,
-    }
-    untested |= {"estimate": None, "p": None, "p_adjusted": None, "paper": None}
+    absent = ("seeds_needed", "seeds_needed_seen", "estimate", "p", "p_adjusted", "paper")
+    untested = CLAIM | dict.fromkeys(absent) | {"verdict": "not tested in this study", "remark": "without kl-10"}
+    untested |= {"seeds": 0}
     text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)
     assert "**A study in miniature.**" in text and "Of the 2 claims that this study tests" in text
     rows = [line for line in text.splitlines() if line.startswith("| **A gain.**")]
@@ -156,14 +136,6 @@ def test_the_claims_page_carries_the_note_and_every_column():
     assert f"| A gain. | {CLAIM['test']} | without kl-10 |" in text
     assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 (5) | **not resolved** |")
     assert len(rows) == 2 and "| <0.001 |" in rows[1] and "| over 10,000 (5) |" in rows[1]
-
-
-def test_a_mixed_study_is_told_on_the_first_page():
-    assert "Mixed study" not in overview(settings(), [CLAIM], compute(), MANIFEST, "")
-    mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
-    assert "**Mixed study: its jobs come from different code (a.py).**" in overview(
-        settings(), [CLAIM], compute(), mixed, ""
-    )
 
 
 def test_a_folded_part_is_closed_in_html_and_its_text_is_still_harmless():
@@ -177,9 +149,6 @@ def test_an_image_is_shown_where_it_is_given_and_no_other():
     text = page("t", markdown, {"figures/forest.png": b"png"})
     assert '<p><img alt="Forest" src="data:image/png;base64,cG5n"></p>' in text
     assert text.count("<img") == 1 and "![x](http://else/where.png)" in text
-
-
-CONTRAST = {"difference": -0.2, "low": -0.3, "high": -0.1, "detectable": 0.05}
 
 
 @pytest.mark.parametrize(
@@ -196,28 +165,35 @@ def test_a_study_of_models_from_elsewhere_says_how_many_models_and_runs_it_speak
     assert replace(told, seeds_per_base=None).scope == scope
 
 
-def gain(mean):
-    return {"gain": mean, "gain_low": mean - 0.05, "gain_high": mean + 0.05} if mean else dict.fromkeys(GAIN, math.nan)
+KEY = {"model": "tiny", "benchmark": "average"}
+
+
+def levels(**means):
+    """A frame of levels from a mean a variant; the untrained model's is 0.2, an interval reaches 0.1 to both sides."""
+    rows = []
+    for variant, mean in {"base": 0.2, **means}.items():
+        gains = [mean - 0.2 + reach if variant != "base" else math.nan for reach in (0, -0.05, 0.05)]
+        limits = {"mean": mean, "low": mean - 0.1, "high": mean + 0.1} | dict(zip(GAIN, gains, strict=True))
+        rows += [KEY | {"variant": variant, "metric": metric} | limits for metric in ("pass@1", "pass@4", "total")]
+    return pd.DataFrame(rows)
+
+
+def contrasts(*variants):
+    """A frame of contrasts on pass@4, each variant found worse than grpo by 20 points."""
+    found = {"difference": -0.2, "low": -0.3, "high": -0.1, "two_way_low": 0.0, "two_way_high": 0.0, "detectable": 0.05}
+    found |= {"baseline": "grpo", "metric": "pass@4", "verdict": "worse"}
+    rows = [dict.fromkeys(CONTRASTS, math.nan) | KEY | found | {"variant": variant} for variant in variants]
+    return pd.DataFrame(rows, columns=list(CONTRASTS))
 
 
 def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
-    key = {"model": "tiny", "benchmark": "average"}
-    levels = pd.DataFrame(
-        [
-            key | {"variant": v, "metric": m, "mean": mean, "low": mean - 0.1, "high": mean + 0.1} | gain(mean - 0.2)
-            for v, mean in (("base", 0.2), ("grpo", 0.5), ("ict-10", 0.3))
-            for m in ("pass@1", "pass@4", "total")
-        ]
-    )
-    row = {**key, "variant": "ict-10", "baseline": "grpo", "metric": "pass@4", "verdict": "worse", **CONTRAST}
-    limits = dict.fromkeys(("two_way_low", "two_way_high"), 0.0)
-    contrasts = pd.DataFrame([dict.fromkeys(CONTRASTS, float("nan")) | row | limits])
     untested = CLAIM | {"statement": "Untested.", "seeds": 0}
     study = replace(settings(), variants=("grpo", "ict-10"))
     tried = [("tiny", "ict-10", rate, 900, 0.1, rate == 1e-4) for rate in (1e-4, 3e-4)]
     tuning = pd.DataFrame([*tried, *(("tiny", "grpo", *row[2:]) for row in tried)], columns=list(TUNING))
     told = [untested, CLAIM | {"verdict": "contradicted"}]
-    lines = answer(study, told, levels, contrasts, tuning, NO_GATES, ["mini-word"]).splitlines()
+    frames = (levels(grpo=0.5, **{"ict-10": 0.3}), contrasts("ict-10"), tuning, NO_GATES)
+    lines = answer(study, told, *frames, ["mini-word"]).splitlines()
     assert lines[0].startswith("**A gain.** Here: **contradicted**, −17.3") and lines[0].endswith(
         "the paper has +4.58."
     )
@@ -229,58 +205,26 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
     assert lines[-1] == "Own learning rates: the lowest tried: `ict-10` (tiny), `grpo` (tiny)."
 
 
+NAN = math.nan
+AFTER = ("declared after the runs", "changed later: s.yaml")
 GATES = pd.DataFrame(
     [
-        (
-            "declared",
-            "all",
-            "s.yaml",
-            "",
-            *[float("nan")] * 4,
-            0,
-            "",
-            "declared after the runs",
-            "changed later: s.yaml",
-        ),
-        (
-            "gain",
-            "tiny",
-            "grpo − base, pass@1",
-            "",
-            0.2,
-            0.15,
-            0.25,
-            float("nan"),
-            6,
-            "at least 15 points",
-            "passed",
-            "",
-        ),
+        ("declared", "all", "s.yaml", "", NAN, NAN, NAN, NAN, 0, "", *AFTER),
+        ("gain", "tiny", "grpo − base, pass@1", "", 0.2, 0.15, 0.25, NAN, 6, "at least 15 points", "passed", ""),
         ("oracle", "tiny", "o − p, pass@4", "", 0.01, -0.02, 0.04, 0.3, 6, "above 0", "failed", "it cannot"),
-        ("replica", "", "r − grpo, pass@4", "", *[float("nan")] * 4, 0, "within", "not measured", "without r"),
+        ("replica", "", "r − grpo, pass@4", "", NAN, NAN, NAN, NAN, 0, "within", "not measured", "without r"),
     ],
     columns=list(VALIDITY),
 )
 
 
 def test_the_first_line_says_that_the_study_cannot_tell_and_why():
-    key = {"model": "tiny", "benchmark": "average"}
-    levels = pd.DataFrame(
-        [
-            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6} | gain(0.0)
-            for v in ("base", "grpo", "random-10", "ict-10")
-            for m in ("pass@1", "pass@4")
-        ]
-    )
-    row = {**key, "baseline": "grpo", "metric": "pass@4", "verdict": "worse", **CONTRAST}
-    limits = dict.fromkeys(("two_way_low", "two_way_high"), 0.0)
-    nothing = dict.fromkeys(CONTRASTS, float("nan"))
-    contrasts = pd.DataFrame([nothing | row | limits | {"variant": v} for v in ("random-10", "ict-10")])
     arms = {"baseline": "grpo", "replica": "r", "random": "random-10", "oracle": "o", "oracle_control": "p"}
     validity = Validity.model_construct(**arms)
     study = replace(settings(), variants=("grpo", "random-10", "ict-10"), validity=validity)
     claims = [CLAIM | {"verdict": NOT_TESTABLE}]
-    lines = answer(study, claims, levels, contrasts, UNTUNED, GATES, ["mini-word"]).splitlines()
+    frames = (levels(grpo=0.5, **{"random-10": 0.5, "ict-10": 0.5}), contrasts("random-10", "ict-10"), UNTUNED, GATES)
+    lines = answer(study, claims, *frames, ["mini-word"]).splitlines()
     assert lines[0].startswith(
         "**This study cannot tell, because** it cannot (o − p, pass@4 on tiny: 1.0 [−2.0 to 4.0];"
     )
@@ -302,14 +246,6 @@ def test_a_study_whose_gates_are_passed_can_tell():
 
 
 def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls():
-    key = {"model": "tiny", "benchmark": "average"}
-    levels = pd.DataFrame(
-        [
-            key | {"variant": v, "metric": m, "mean": 0.5, "low": 0.4, "high": 0.6} | gain(0.0)
-            for v in ("base", "grpo", "stare", "nsr", "stare-permuted")
-            for m in ("pass@1", "pass@4")
-        ]
-    )
     arms = {
         "stare": ArmVariation("grpo", None, (), 9),
         "nsr": ArmVariation("grpo", None, (), 9),
@@ -326,9 +262,9 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
         CLAIM | over | {"id": "nsr-over-grpo", "verdict": "contradicted", "p_adjusted": 0.01} | seen(-0.1, 0.05),
         CLAIM | controls | {"id": "stare-over-it", "verdict": "contradicted", "estimate": -0.001, "p_adjusted": 0.9},
     ]
-    text = answer(study, claims, levels, pd.DataFrame(columns=list(CONTRASTS)), UNTUNED, NO_GATES, [])
-    gated = [claim | {"verdict": NOT_TESTABLE} for claim in claims]
-    told = answer(study, gated, levels, pd.DataFrame(columns=list(CONTRASTS)), UNTUNED, NO_GATES, [])
+    frames = (levels(grpo=0.5, stare=0.5, nsr=0.5, **{"stare-permuted": 0.5}), contrasts(), UNTUNED, NO_GATES, [])
+    text = answer(study, claims, *frames)
+    told = answer(study, [claim | {"verdict": NOT_TESTABLE} for claim in claims], *frames)
     assert "0 found better, 0 found worse, 2 not testable here." in told
     assert text.startswith(
         "**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.** The smallest gain that the first step of "

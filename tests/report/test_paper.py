@@ -9,13 +9,7 @@ from ict_core.store._layout import PAPER_FIGURES as NAMES
 
 
 def test_every_figure_that_the_paper_draws_from_data_is_there():
-    assert [figure.stem for figure in PAPER_FIGURES] == list(NAMES)
-    assert [(figure.number, figure.stem) for figure in PAPER_FIGURES] == [
-        ("1", "figure-1"),
-        ("3", "figure-3"),
-        ("4", "figure-4"),
-        ("A.4.1", "figure-a-4-1"),
-    ]
+    assert [f"figure-{number.lower().replace('.', '-')}" for number in PAPER_FIGURES] == list(NAMES)
 
 
 def test_the_ratio_of_high_to_low_entropy_by_hand():

@@ -1,18 +1,19 @@
 """Frames for the tables: a synthetic study through the real statistics, and rows made by hand."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import figure_frames
 import pandas as pd
 import synthetic
 
 from ict_core.evidence import ArmVariation, token_frames
-from ict_core.statistics import SHARED_RATE, STATISTICS, Comparisons, analyse, rank_frame
-from ict_core.statistics._schemas import CONTRASTS, LEVELS
+from ict_core.statistics import SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, rank_frame
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
-from ict_core.tables import INPUTS, TableSettings, read_paper
+from ict_core.tables import INPUTS, read_paper
 
 NAN = float("nan")
+LEVELS, CONTRASTS = STATISTICS["levels"], STATISTICS["contrasts"]
 PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
 MIRRORS = dict(
     zip(
@@ -29,18 +30,11 @@ VARIED = [(variant, arm.of) for variant, arm in ARMS.items()]
 DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES, "random-10")]
 
 
-def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, mirrors=MIRRORS, arms=ARMS):
-    return TableSettings(
-        variants=tuple(variants),
-        baselines=tuple(baselines),
-        mirrors=mirrors,
-        margin=0.02,
-        power=0.8,
-        paper=PAPER,
-        arms=arms,
-        recipe_rate=3e-4,
-        kept=synthetic.KEPT,
-    )
+def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, **changes):
+    """What the tables take of `TableSettings`."""
+    known = {"mirrors": MIRRORS, "margin": 0.02, "power": 0.8, "paper": PAPER, "arms": ARMS, "recipe_rate": 3e-4}
+    known |= {"variants": tuple(variants), "baselines": tuple(baselines), "kept": synthetic.KEPT, "whole": {}}
+    return SimpleNamespace(**known | changes)
 
 
 def compute(cells):

@@ -3,7 +3,7 @@ import table_frames as made
 from ict_core.config._methods import Factor
 from ict_core.evidence import ArmVariation
 from ict_core.statistics import FACTORS
-from ict_core.tables.ablations import ablation_numbers, ablations_table
+from ict_core.tables.ablations import ablations_table
 
 ARMS = {
     "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 40),
@@ -31,7 +31,7 @@ TESTS = made.contrasts(
 
 
 def rows(table):
-    return table.shown.set_index(["model", "variant"])
+    return table.readable.set_index(["model", "variant"])
 
 
 def test_every_variant_stands_beside_the_one_it_varies_by_factor():
@@ -69,8 +69,8 @@ def test_a_pair_without_a_contrast_is_said_to_be_so():
 
 
 def test_a_study_without_ablations_has_an_empty_table():
-    assert ablation_numbers(LEVELS, TESTS, {"ict-10": ARMS["ict-10"]}).empty
-    assert ablations_table(LEVELS, TESTS, made.settings(arms={})).shown.empty
+    for arms in ({}, {"ict-10": ARMS["ict-10"]}):  # whose only variant declares no factor
+        assert ablations_table(LEVELS, TESTS, made.settings(arms=arms)).readable.empty
 
 
 def test_every_factor_has_a_name():

@@ -1,14 +1,11 @@
 """The table of a bench of rules."""
 
-from dataclasses import replace
-
 import pandas as pd
 import table_frames as made
 from statsmodels.stats.power import TTestPower
 
 from ict_core.evidence import ArmVariation
-from ict_core.statistics import GAIN, RANKS
-from ict_core.statistics._schemas import QUANTITY_MEANS, RULE_MEANS
+from ict_core.statistics import GAIN, RANKS, STATISTICS
 from ict_core.store.records import TUNING
 from ict_core.tables.bench import bench_table
 
@@ -57,10 +54,10 @@ FRAMES = {
     ),
     "quantity_means": pd.DataFrame(
         [("tiny", "stare", "h1_change", -0.25, -0.3, -0.2, 3), ("tiny", "stare", "elbow", 9.0, 9.0, 9.0, 3)],
-        columns=list(QUANTITY_MEANS),
+        columns=list(STATISTICS["quantity_means"]),
     ),
     "rule_means": pd.DataFrame(
-        [("tiny", "grpo", "stare", "positive_share", 0.6, 0.5, 0.7, 3)], columns=list(RULE_MEANS)
+        [("tiny", "grpo", "stare", "positive_share", 0.6, 0.5, 0.7, 3)], columns=list(STATISTICS["rule_means"])
     ),
 }
 SETTINGS = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARMS)
@@ -68,11 +65,11 @@ SETTINGS = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARM
 
 def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
     table = bench_table(**FRAMES, settings=SETTINGS)
-    assert table.shown.columns.tolist() == [
+    assert table.readable.columns.tolist() == [
         *("model", "rule", "own rate", "pass@4", "Δ base", "Δ grpo", "Δ random", "Δ mean one"),
         *("Δ grpo, shared rate", "rank", "effective share", "A > 0", "ΔH1 (%)"),
     ]
-    assert table.shown.to_numpy().tolist() == [
+    assert table.readable.to_numpy().tolist() == [
         ["tiny", "nsr", "0.0003", "45.0 ± 3.0", "—", "−5.0 ± 6.0", "—", "—", "identical", "2 (1–2)", "—", "—", "—"],
         [
             *("tiny", "stare", "0.0001", "40.0 ± 3.0", "+4.0 ± 1.0", "−10.0 ± 2.0 ↓", "+5.0 ± 2.0 ↑", "−2.0 ± 2.0"),
@@ -84,13 +81,12 @@ def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
 
 
 def test_a_study_that_states_them_has_a_column_of_the_rules_sources():
-    settings = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARMS)
-    stated = replace(settings, sources={"grpo": "code", "stare": "code"})
-    table = bench_table(**FRAMES, settings=stated)
-    assert table.shown["source"].tolist() == ["—", "code"]
-    plain = bench_table(**FRAMES, settings=settings)
+    whole = {"sources": {"grpo": "code", "stare": "code"}}
+    table = bench_table(**FRAMES, settings=made.settings(("grpo", *ARMS), ("grpo",), arms=ARMS, whole=whole))
+    assert table.readable["source"].tolist() == ["—", "code"]
+    plain = bench_table(**FRAMES, settings=SETTINGS)
     assert table.numbers["source"].isin(["—", "code"]).all() and "source" not in plain.numbers
-    pd.testing.assert_frame_equal(table.shown.drop(columns="source"), plain.shown)
+    pd.testing.assert_frame_equal(table.readable.drop(columns="source"), plain.readable)
 
 
 def test_the_smallest_gain_that_would_be_found_stands_in_the_caption():
@@ -119,8 +115,8 @@ def test_a_control_of_one_sign_has_a_column_of_its_own():
     tests = pd.concat([TESTS, made.contrasts(pair("nsr", "nsr-same-sign", 0.01, "better"))])
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
     table = bench_table(**FRAMES | {"contrasts": tests}, settings=settings)
-    assert table.shown.columns.tolist()[6:9] == ["Δ random", "Δ random, same sign", "Δ mean one"]
-    assert table.shown["Δ random, same sign"].tolist() == ["+1.0 ± 2.0 ↑", "—"]
+    assert table.readable.columns.tolist()[6:9] == ["Δ random", "Δ random, same sign", "Δ mean one"]
+    assert table.readable["Δ random, same sign"].tolist() == ["+1.0 ± 2.0 ↑", "—"]
     assert "same sign: among its tokens with A > 0" in table.caption
     assert "same sign" not in bench_table(**FRAMES, settings=SETTINGS).caption
 
@@ -129,21 +125,21 @@ def test_a_rule_by_another_denominator_keeps_the_tokens_of_the_first():
     differs = (("method.normaliser", "response", "batch_kept"),)
     arms = ARMS | {"nsr": ArmVariation("stare", "normaliser", differs, 40)}
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
+    assert bench_table(**FRAMES, settings=settings).readable["A > 0"].tolist() == ["60.0", "60.0"]
     # as well where both are variants of a rule that the study does not run, and so stand beside the baseline
     other = (("method.selector", "grpo", "stare"), *differs)
     arms = arms | {"nsr": ArmVariation("grpo", None, other, 39)}
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["60.0", "60.0"]
+    assert bench_table(**FRAMES, settings=settings).readable["A > 0"].tolist() == ["60.0", "60.0"]
 
 
 def test_a_rule_with_an_advantage_of_its_own_was_not_measured_by_the_baseline_s():
     differs = (("method.selector", "grpo", "stare"), ("method.advantage", "—", "reward"))
     arms = ARMS | {"stare": ArmVariation("grpo", None, differs, 39)}
     settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    assert bench_table(**FRAMES, settings=settings).shown["A > 0"].tolist() == ["—", "—"]
+    assert bench_table(**FRAMES, settings=settings).readable["A > 0"].tolist() == ["—", "—"]
 
 
 def test_a_study_without_controls_is_no_bench():
     table = bench_table(**FRAMES, settings=made.settings(variants=("grpo", "stare"), baselines=("grpo",)))
-    assert table.shown.empty and "it is no bench" in table.caption
+    assert table.readable.empty and "it is no bench" in table.caption

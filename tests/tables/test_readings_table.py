@@ -35,7 +35,7 @@ FOUND = frame(
 
 def test_a_row_a_reading_that_the_first_set_finds_with_what_the_second_says():
     table = readings_table(FOUND)
-    assert table.shown.values.tolist() == [
+    assert table.readable.values.tolist() == [
         ["mini-s", "base", "zeros", "batch", "P_avg(a)", "median", "0.6"]
         + ["18.0 ± 2.0", "50.0 ± 2.0", "10.0 ± 2.0", "17.0 / 51.0 / 9.0", "yes"],
         ["mini-s", "base", "group", "batch", "beta", "median", "0.6"]
@@ -49,7 +49,7 @@ def test_a_row_a_reading_that_the_first_set_finds_with_what_the_second_says():
 
 def test_where_no_reading_is_found_the_table_has_no_row():
     table = readings_table(FOUND.assign(meets=False))
-    assert table.shown.empty and "all three 0" in table.caption
+    assert table.readable.empty and "all three 0" in table.caption
     assert markdown(table).count("\n|") == 2
 
 

@@ -5,7 +5,6 @@ import pytest
 import table_frames as made
 
 from ict_core.evidence import ArmVariation
-from ict_core.statistics._schemas import CONTRASTS, LEVELS
 from ict_core.store.records import TUNING
 from ict_core.tables.rates import rates_table
 from ict_core.tables.tuning import tuning_table
@@ -30,7 +29,7 @@ SETTINGS = made.settings(variants=("grpo", "ict-10"), baselines=("grpo",))
 
 def test_the_mean_reward_at_each_rate_and_the_rate_chosen_by_hand():
     table = tuning_table(TUNED, SETTINGS)
-    assert table.shown.values.tolist() == [
+    assert table.readable.values.tolist() == [
         ["tiny", "grpo", "0.600", "0.500", "0.650", "0.0003", "the highest tried; gains at no rate"],
         ["tiny", "ict-10", "—", "0.300", "0.150", "0.0001", "the lowest tried"],
     ]
@@ -52,7 +51,7 @@ def contrasts(difference, verdict):
 def test_both_rates_stand_side_by_side_and_another_verdict_is_named():
     own, shared = (levels(0.4, 0.35), contrasts(-0.05, "none seen")), (levels(0.4, 0.1), contrasts(-0.3, "worse"))
     table = rates_table(TUNED, *own, *shared, SETTINGS)
-    first, second = table.shown.to_dict("records")
+    first, second = table.readable.to_dict("records")
     assert first["variant"] == "grpo" and first["own verdict"] == first["shared verdict"] == "reference"
     assert (
         second["own rate"] == "0.0001"
@@ -72,13 +71,13 @@ def test_a_variant_that_was_not_tuned_shows_the_rate_of_the_one_that_it_varies()
     row = made.contrast("kl-10", "grpo", difference=0.0, low=-0.1, high=0.1)
     pair = made.contrasts(row | {"verdict": "none seen", "p_adjusted": 0.9})
     table = rates_table(TUNED, level, pair, level, pair, settings)
-    assert table.shown["own rate"].tolist() == ["0.0003", "0.0001"]
-    assert table.shown["remark"].tolist()[1] == "the rate of ict-10; the lowest tried"
+    assert table.readable["own rate"].tolist() == ["0.0003", "0.0001"]
+    assert table.readable["remark"].tolist()[1] == "the rate of ict-10; the lowest tried"
 
 
 @pytest.mark.parametrize("table", [tuning_table, rates_table])
 def test_without_a_tuning_the_tables_are_empty_and_say_so(table):
-    nothing = [pd.DataFrame(columns=list(columns)) for columns in (TUNING, LEVELS, CONTRASTS, LEVELS, CONTRASTS)]
+    nothing = [pd.DataFrame(columns=list(columns)) for columns in (TUNING, *[made.LEVELS, made.CONTRASTS] * 2)]
     frames = nothing[:1] if table is tuning_table else nothing
     empty = table(*frames, SETTINGS)
-    assert empty.shown.empty and empty.numbers.empty and "chooses no learning rate" in empty.caption
+    assert empty.readable.empty and empty.numbers.empty and "chooses no learning rate" in empty.caption

@@ -17,7 +17,7 @@ from repository_copy import REPOSITORY, Copy
 from ict_core.commands.cli import main
 from ict_core.evidence import Stored
 from ict_core.figures import FIGURES
-from ict_core.report._answer import answer
+from ict_core.report import answer
 from ict_core.store import MANIFEST, TABLE_KINDS, TOKEN_TABLES, read_manifest, write_manifest
 from ict_core.tables import TABLES
 
