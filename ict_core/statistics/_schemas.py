@@ -142,6 +142,7 @@ FACTORS = {
     "replica": "random numbers",
     "surrogate": "surrogate",
     "advantage": "advantage",
+    "entropy_bonus": "entropy bonus",
     "control": "control",
 }
 """What a variant's declared factor is called, in the order in which they are shown."""

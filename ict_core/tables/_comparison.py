@@ -1,4 +1,4 @@
-"""Levels beside a difference from one reference: the layout of the ablations and of the fractions kept."""
+"""Levels beside a difference from one reference: of the ablations, the fractions kept and both learning rates."""
 
 from collections.abc import Mapping, Sequence
 

@@ -35,9 +35,10 @@ def update(tokens):
     return update_table(frames(tokens)["agreement_means"], made.settings(["ict-10", "grpo"]))
 
 
-def text(found, decimals, factor=1.0):
-    """A mean with half its interval, of an interval by another way."""
-    mean, half = factor * found.mean, factor * (found.high - found.low) / 2
+def text(limits, decimals, factor=1.0):
+    """A mean with half its interval, from mean, low and high found in another way."""
+    mean, low, high = (factor * limit for limit in limits)
+    half = (high - low) / 2
     return f"{mean:.{decimals}f} ± {half:.{decimals}f}".replace("-", "−")
 
 
@@ -48,7 +49,7 @@ def test_statements_are_means_over_the_runs_in_percent(tokens):
     kept = tokens.query("variant == 'ict-10' and selecting and kept")
     found = t_interval([np.exp(run["logprob"]).mean() for _, run in kept.groupby("seed")])
     first, second = table.readable.to_dict("records")
-    assert first["mean p of kept"] == text(found, 1, 100)
+    assert first["mean p of kept"] == text(found[:3], 1, 100)
     assert first["H1 over training"].startswith("−") and second["kept above the median H1"].startswith("50.0")
     assert second["|p − beta|, kept less dropped"] == "—"  # it drops none
     row = table.numbers.query("variant == 'ict-10' and quantity == 'probability_of_kept'").iloc[0]
@@ -67,7 +68,7 @@ def test_updates_have_a_row_for_kept_and_for_dropped_tokens(update, tokens):
     chosen = tokens.query("variant == 'ict-10' and selecting and not kept")
     each = [1000 * (run["h2_after"] - run["h2"]).mean() for _, run in chosen.groupby("seed")]
     found = t_interval(each)
-    assert readable.loc[1, "ΔH2 (mnat)"] == text(found, 2)
+    assert readable.loc[1, "ΔH2 (mnat)"] == text(found[:3], 2)
     assert readable.loc[1, "tokens"].startswith(f"{len(chosen) / 3:.0f}")
 
 
@@ -75,7 +76,7 @@ def test_a_share_stands_beside_what_chance_gives(update, tokens):
     values = agreement(tokens).query("variant == 'grpo' and set == 'kept' and regime == 'p > beta'")
     share, chance = (values.loc[values["measure"] == m, "value"] for m in ("statement", "statement_chance"))
     found = t_interval(share)
-    assert update.readable.loc[2, "as stated, p > beta"] == f"{text(found, 1, 100)} ({100 * chance.mean():.1f})"
+    assert update.readable.loc[2, "as stated, p > beta"] == f"{text(found[:3], 1, 100)} ({100 * chance.mean():.1f})"
 
 
 @pytest.mark.slow
@@ -95,7 +96,7 @@ def test_the_single_logit_has_a_row_a_source_regime_and_direction(tokens):
     row = table.numbers.query(
         "states == 'tiny' and regime == 'p < beta' and shift == 2 and measure == 'same_sign'"
     ).iloc[0]
-    assert tiny.loc[("p < beta", "raised"), "same sign at 2"] == text(row, 1, 100)
+    assert tiny.loc[("p < beta", "raised"), "same sign at 2"] == text(row[["mean", "low", "high"]], 1, 100)
     errors = table.numbers.query("states == 'tiny' and regime == 'p > 1/e' and shift == -0.5").set_index("measure")[
         "mean"
     ]
