@@ -16,16 +16,6 @@ _METADATA: dict[str, dict[str, str | None]] = {
 }
 
 
-def settle(figure: Figure) -> None:
-    """Lay the figure out and fix its panels at 6 decimals of its size: the solver's last ones differ between calls."""
-    figure.dpi = DPI
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for axis in figure.axes:
-        left, bottom, width, height = (round(side, 6) for side in axis.get_position(original=True).bounds)
-        axis.set_position((left, bottom, width, height))
-
-
 def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
     """Write <name>.pdf and <name>.png into the folder `out`; each appears whole or not at all.
 
@@ -35,7 +25,12 @@ def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
     paths = {ending: out / f"{name}.{ending}" for ending in _METADATA}
     with rc_context(RC):
         draw_note(figure, note)
-        settle(figure)
+        figure.dpi = DPI
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axis in figure.axes:  # fixed at 6 decimals of the figure: the solver's last ones differ between calls
+            left, bottom, width, height = (round(side, 6) for side in axis.get_position(original=True).bounds)
+            axis.set_position((left, bottom, width, height))
         for ending, path in paths.items():
             with appearing(path) as partial:
                 figure.savefig(partial, format=ending, dpi=DPI, metadata=_METADATA[ending])

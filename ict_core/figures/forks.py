@@ -44,15 +44,6 @@ def _draw_line(axis: Axes, runs: pd.DataFrame, column: str, chance: str, colour:
     axis.plot(steps, by_seed.mean(axis=1), color=colour, linestyle=line, linewidth=1.2, marker=".", markersize=3)
 
 
-def _legend(figure: Figure, models: Sequence[str]) -> None:
-    entries = [
-        Line2D([], [], color="#222222", linestyle=line, linewidth=1.2, marker=".", markersize=3, label=model)
-        for model, line in zip(models, MODEL_LINES, strict=False)
-    ]
-    entries.append(Line2D([], [], color=CHANCE, linewidth=0.8, label="as many tokens at random"))
-    figure.legend(handles=entries, loc="outside lower center", ncols=len(entries))
-
-
 def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]) -> Figure:
     rows = shadow[shadow["variant"] == baselines[0]]
     rules = present(rows.assign(variant=rows["rule"]), variants)
@@ -86,5 +77,10 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
     for axis in axes[-1]:
         axis.set_xlabel("Step")
     figure.align_ylabels()
-    _legend(figure, list(models.values()))
+    entries = [
+        Line2D([], [], color="#222222", linestyle=line, linewidth=1.2, marker=".", markersize=3, label=model)
+        for model, line in zip(models.values(), MODEL_LINES, strict=False)
+    ]
+    entries.append(Line2D([], [], color=CHANCE, linewidth=0.8, label="as many tokens at random"))
+    figure.legend(handles=entries, loc="outside lower center", ncols=len(entries))
     return figure

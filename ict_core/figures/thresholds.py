@@ -97,7 +97,7 @@ def draw(
     """
     levels = average_rows(levels, "levels")
     by_model = levels.groupby("model", sort=False)["variant"]
-    models = [str(model) for model, ran in by_model if _several(shares_kept(ran.unique(), kept))]
+    models = [str(model) for model, ran in by_model if _several(shares_kept(list(ran.unique()), kept))]
     if not models:
         return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
     levels = levels[levels["model"].isin(models)]

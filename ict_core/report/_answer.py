@@ -83,13 +83,15 @@ def answer(
         for variant in (BASE, *settings.variants):
             if (model, variant, PASS_METRICS[0]) not in level or variant in controls:
                 continue
-            intervals = [_interval(level[model, variant, metric], "mean") for metric in PASS_METRICS]
-            found = contrast.get((model, variant, _COMPARED))
-            gain, low, high = (level[model, variant, _COMPARED][limit] for limit in GAIN)
-            against = [_interval(found, "difference"), in_words(found, settings.margin)] if found else [NONE, NONE]
-            if found and model in unfit and variant not in gated:
-                against[1] = NOT_TESTABLE
-            rows.append([model, f"`{variant}`", *intervals, percent_interval(gain, low, high, signed=True), *against])
+            levels_of = [level[model, variant, metric] for metric in PASS_METRICS]
+            intervals = [percent_interval(row["mean"], row["low"], row["high"]) for row in levels_of]
+            gain = percent_interval(*(levels_of[-1][limit] for limit in GAIN), signed=True)
+            difference, verdict = NONE, NONE
+            if found := contrast.get((model, variant, _COMPARED)):
+                difference = percent_interval(found["difference"], found["low"], found["high"], signed=True)
+                testable = model not in unfit or variant in gated
+                verdict = in_words(found, settings.margin) if testable else NOT_TESTABLE
+            rows.append([model, f"`{variant}`", *intervals, gain, difference, verdict])
     heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
@@ -178,10 +180,6 @@ def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     paper = f"; the paper has {claim['paper']}" if claim["paper"] else ""
     return [f"**{claim['statement']}** Here: **{claim['verdict']}**, {estimate_text(claim)} points{paper}.\n"]
-
-
-def _interval(row: Mapping[Any, Any], mean: str) -> str:
-    return percent_interval(row[mean], row["low"], row["high"], signed=mean == "difference")
 
 
 def in_words(contrast: Mapping[Any, Any], margin: float) -> str:

@@ -59,12 +59,14 @@ def overview(
 
     From the ledger, a frame of `records.COMPUTE`, the study's manifest, and its :func:`answer`.
     """
+    main = main_figure(settings)
+    figure, figure_file = FIGURES[main], StudyFiles(Path()).figure(main, "png").as_posix()
     parts = [
         f"# {settings.name}\n",
         answered,
         f"{settings.note}\n",
         _SCALE if settings.whole["scale"] == "mini" else "",
-        _main_figure(main_figure(settings)),
+        f"![{figure.title}]({figure_file})\n\n{figure.caption}\n",
         "## Verdicts\n",
         _verdicts(claims, settings.margin),
         "## What was run\n",
@@ -79,11 +81,6 @@ def overview(
         ),
     ]
     return "\n".join(filter(None, parts))
-
-
-def _main_figure(name: str) -> str:
-    figure = FIGURES[name]
-    return f"![{figure.title}]({StudyFiles(Path()).figure(name, 'png').as_posix()})\n\n{figure.caption}\n"
 
 
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:

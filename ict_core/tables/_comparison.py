@@ -53,10 +53,11 @@ def side_by_side(sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def by_metric(numbers: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The readable form of :func:`compared`: `columns`, the seeds, then both metrics side by side."""
-    sides = {metric: numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
+    sides = {str(metric): numbers[numbers["metric"] == metric].reset_index(drop=True) for metric in PASS_METRICS}
     first = sides[PASS_METRICS[0]]
-    seeds = first["seeds"].astype(str).where(first["seeds"].notna(), NONE)
-    return pd.concat([first[list(columns)].astype(str), seeds, side_by_side(sides)], axis=1)
+    readable = first[list(columns)].astype(str)
+    readable["seeds"] = first["seeds"].astype(str).where(first["seeds"].notna(), NONE)
+    return pd.concat([readable, side_by_side(sides)], axis=1)
 
 
 def resolved(numbers: pd.DataFrame) -> str:

@@ -32,9 +32,9 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
 
     A rate without tokens or measurable time is NaN.
     """
+    variants = [BASE, *settings.variants]
     by_seed = compute.sort_values("seed", kind="stable")
-    orders = {"model": levels["model"], "variant": [BASE, *settings.variants], "stage": STAGES}
-    numbers = in_order(by_seed, **orders)
+    numbers = in_order(by_seed, model=list(levels["model"]), variant=variants, stage=STAGES)
     timed = numbers.where((numbers["tokens"] > 0) & (numbers["seconds"] > 0))
     numbers = numbers.assign(tokens_per_second=timed["tokens"] / timed["seconds"])
     numbers = numbers[["model", "variant", "seed", "stage", *_HEADS]]
