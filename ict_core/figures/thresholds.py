@@ -31,19 +31,6 @@ SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same
 SPREAD = 0.03  # of it, between two runs
 
 
-def ordered_shares(
-    variants: Sequence[str], percents: Mapping[str, float], baseline: str
-) -> dict[str, tuple[str, float]]:
-    """Series and percent of each variant that keeps a share, and of the baseline, which keeps every token: itself, 100.
-
-    Selectors with more shares come first, otherwise as given, the baseline last; shares of one selector rise.
-    """
-    shares = shares_kept(variants, percents)
-    selectors = [selector for selector, _ in shares.values()]
-    order = sorted(shares, key=lambda v: -selectors.count(shares[v][0]))
-    return {v: shares[v] for v in order} | {v: (v, 100) for v in variants if v == baseline}
-
-
 def _several(shares: Mapping[str, tuple[str, float]]) -> dict[str, float]:
     """The percent of each variant whose selector has several."""
     selectors = [selector for selector, _ in shares.values()]
@@ -102,12 +89,13 @@ def draw(
         return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
-    ran = list(levels["variant"].unique())
-    shares = ordered_shares(
-        [*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept, baselines[0]
-    )
+    ran, baseline = list(levels["variant"].unique()), baselines[0]
+    shares = shares_kept([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept)
     selectors = [selector for selector, _ in shares.values()]
     drawn = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
+    drawn = dict(sorted(drawn.items(), key=lambda item: -selectors.count(item[1][0])))  # with more shares first
+    if baseline in ran and baseline in variants:
+        drawn[baseline] = (baseline, 100)
     lost = set(drawn) - set(runs["variant"])
     if lost:
         raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")

@@ -85,13 +85,15 @@ def answer(
                 continue
             levels_of = [level[model, variant, metric] for metric in PASS_METRICS]
             intervals = [percent_interval(row["mean"], row["low"], row["high"]) for row in levels_of]
-            gain = percent_interval(*(levels_of[-1][limit] for limit in GAIN), signed=True)
+            gain, low, high = (levels_of[-1][limit] for limit in GAIN)
             difference, verdict = NONE, NONE
             if found := contrast.get((model, variant, _COMPARED)):
                 difference = percent_interval(found["difference"], found["low"], found["high"], signed=True)
                 testable = model not in unfit or variant in gated
                 verdict = in_words(found, settings.margin) if testable else NOT_TESTABLE
-            rows.append([model, f"`{variant}`", *intervals, gain, difference, verdict])
+            rows.append(
+                [model, f"`{variant}`", *intervals, percent_interval(gain, low, high, signed=True), difference, verdict]
+            )
     heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
