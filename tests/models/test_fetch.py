@@ -16,8 +16,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 from ict_core.config import Architecture, HubModel, LocalModel
 from ict_core.errors import UserError
 from ict_core.models import _fetch as checkpoints
-from ict_core.store import hash_file, hash_tree, records
-from ict_core.tables.compute import compute_table
+from ict_core.store import hash_file, hash_tree
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
@@ -82,17 +81,6 @@ def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(sourc
     assert (manifest["stage"], manifest["tokens"]) == ("fetch", 0)
     assert manifest["model_sha256"] == hash_file(source / "model.safetensors")
     assert manifest["config"] == {"model": {"name": "tiny"}}
-
-
-def test_the_evidence_copes_with_a_model_that_was_fetched(source, tmp_path):
-    manifest = json.loads((fetched(local(), tmp_path) / "manifest.json").read_text())
-    job = {"model": "tiny", "variant": "base", "seed": 0, **manifest}
-    compute = compute_frame([job])
-    records.write_frame(compute, tmp_path / "compute.parquet", records.COMPUTE)
-    table = compute_table(compute, compute[["model"]], SimpleNamespace(variants=()))
-    assert table.numbers["stage"].tolist() == ["fetch"] and "base model is fetched once" in table.caption
-    (merged,) = merge_manifests([job])["jobs"]
-    assert (merged["stage"], merged["model_sha256"]) == ("fetch", manifest["model_sha256"])
 
 
 def sharded(folder: Path) -> None:

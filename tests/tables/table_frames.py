@@ -8,7 +8,7 @@ import pandas as pd
 import synthetic
 
 from ict_core.evidence import ArmVariation, token_frames
-from ict_core.statistics import SHARED_RATE, STATISTICS, Analysis, Comparisons, analyse, rank_frame
+from ict_core.statistics import SHARED_RATE, STATISTICS, Comparisons, analyse, rank_frame
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
 from ict_core.tables import INPUTS, read_paper
 
