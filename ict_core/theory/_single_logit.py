@@ -11,8 +11,8 @@ The first-order statement about H2 is the theory section's of ICT (arXiv:2606.19
 *states*: frames with a row a distribution with a token sampled from it, of the columns logprob, h1, h2, nats. States
 whose H2 is below :data:`RESOLUTION` are left out, and sets of fewer than :data:`LEAST` states.
 
-Arguments are `logprob` = ln p <= 0, H1 and H2 >= 0 of the distribution, and shifts, all in nats and of shapes that
-broadcast; results are float64 of the shape they broadcast to.
+Arguments are `logprob` = ln p <= 0, H1 and H2 >= 0 of the distribution, and shifts, all in nats, float64, and of shapes
+that broadcast; results have the shape that they broadcast to.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from ict_core.seeding import generator
@@ -44,72 +44,63 @@ def regimes(states: pd.DataFrame) -> dict[str, NDArray[np.bool_]]:
 
 
 Array = NDArray[np.float64]
-
-
-def _float(*values: ArrayLike) -> tuple[Array, ...]:
-    return tuple(np.asarray(v, dtype=np.float64) for v in values)
+Numbers = Array | float
 
 
 def _p_ln_p(logprob: Array) -> Array:
     """p ln p; 0 where p is 0."""
-    return np.asarray(np.exp(logprob) * np.maximum(logprob, -1e3))
+    return np.exp(logprob) * np.maximum(logprob, -1e3)
 
 
-def _scale(logprob: Array, shift: Array) -> Array:
+def _scale(logprob: Array, shift: Numbers) -> Array:
     """z as a sum of two positive terms, which keeps its digits where p is close to 1 and the shift far below 0."""
-    return np.asarray(-np.expm1(logprob) + np.exp(logprob + shift))
+    return -np.expm1(logprob) + np.exp(logprob + shift)
 
 
-def h2_change(logprob: ArrayLike, h2: ArrayLike, shift: ArrayLike) -> Array:
+def h2_change(logprob: Array, h2: Array, shift: Numbers) -> Array:
     """The exact change of H2.
 
     The others' part of beta, beta - p^2, is clipped to 0 and (1 - p)^2, beyond which rounding of p or H2 may put it.
     """
-    lp, h, d = _float(logprob, h2, shift)
-    others = np.clip(-np.expm1(2 * lp + h), 0.0, np.expm1(lp) ** 2 * np.exp(h))  # over beta
-    return np.asarray(2 * np.log(_scale(lp, d)) - np.log(others + np.exp(2 * (lp + d) + h)))
+    others = np.clip(-np.expm1(2 * logprob + h2), 0.0, np.expm1(logprob) ** 2 * np.exp(h2))  # over beta
+    return 2 * np.log(_scale(logprob, shift)) - np.log(others + np.exp(2 * (logprob + shift) + h2))
 
 
-def h1_change(logprob: ArrayLike, h1: ArrayLike, shift: ArrayLike) -> Array:
+def h1_change(logprob: Array, h1: Array, shift: Numbers) -> Array:
     """The exact change of H1."""
-    lp, h, d = _float(logprob, h1, shift)
-    z = _scale(lp, d)
-    return np.asarray(np.log(z) + (h - np.expm1(d) * _p_ln_p(lp) - d * np.exp(lp + d)) / z - h)
+    z = _scale(logprob, shift)
+    return np.log(z) + (h1 - np.expm1(shift) * _p_ln_p(logprob) - shift * np.exp(logprob + shift)) / z - h1
 
 
-def first_order_h2_change(logprob: ArrayLike, h2: ArrayLike, shift: ArrayLike) -> Array:
+def first_order_h2_change(logprob: Array, h2: Array, shift: Numbers) -> Array:
     """The change of H2 to first order in the shift: -2 shift p (p / beta - 1), nats."""
-    lp, h, d = _float(logprob, h2, shift)
-    return np.asarray(-2 * d * np.exp(lp) * np.expm1(lp + h))
+    return -2 * shift * np.exp(logprob) * np.expm1(logprob + h2)
 
 
-def first_order_h1_change(logprob: ArrayLike, h1: ArrayLike, shift: ArrayLike) -> Array:
+def first_order_h1_change(logprob: Array, h1: Array, shift: Numbers) -> Array:
     """The change of H1 to first order in the shift: -shift p (ln p + H1), nats."""
-    lp, h, d = _float(logprob, h1, shift)
-    return np.asarray(-d * (_p_ln_p(lp) + np.exp(lp) * h))
+    return -shift * (_p_ln_p(logprob) + np.exp(logprob) * h1)
 
 
-def shift_between(logprob: ArrayLike, logprob_after: ArrayLike) -> Array:
+def shift_between(logprob: Array, logprob_after: Array) -> Array:
     """The shift of one logit that takes a token's probability from one value to the other: the change of its log-odds.
 
     Not finite where either probability is 0 or 1.
     """
-    before, after = _float(logprob, logprob_after)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(after - before - np.log(np.expm1(after) / np.expm1(before)))
+        return logprob_after - logprob - np.log(np.expm1(logprob_after) / np.expm1(logprob))
 
 
-def turning_shift(logprob: ArrayLike, h2: ArrayLike) -> Array:
+def turning_shift(logprob: Array, h2: Numbers) -> Array:
     """The shift beyond which the sign of the first-order statement about H2, which is above 0, is wrong.
 
     It is the other zero of the exact change, ln((2 beta - p (1 + beta)) / (p (1 - beta))): above 0 where p < beta,
     below 0 where p > beta. On the other side of 0 the sign is right at every shift, and from p = 2 beta / (1 + beta) on
     it is so on both sides (minus infinity).
     """
-    lp, h = _float(logprob, h2)
-    p, beta = np.exp(lp), np.exp(-h)
+    p, beta = np.exp(logprob), np.exp(-h2)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.maximum(2 * beta - p * (1 + beta), 0.0)) - lp - np.log(-np.expm1(-h)))
+        return np.log(np.maximum(2 * beta - p * (1 + beta), 0.0)) - logprob - np.log(-np.expm1(-h2))
 
 
 SIZES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)  # nats: by how much a logit is raised, and lowered
