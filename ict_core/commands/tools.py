@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -251,7 +250,7 @@ def cells(
 
     Each lies there on its own, without weights. Where it counts, the workflow does not run it again.
     """
-    from ict_core.evidence import StoredOutcome, all_cells, finished, store_cell, stored_in
+    from ict_core.evidence import all_cells, finished, store_cell, stored_in
     from ict_core.store import StudyFiles
 
     file = study.file
@@ -260,16 +259,12 @@ def cells(
     if source is not None and not source.is_dir():
         raise UserError(f"--from {source}: no such folder; allowed: a folder of stored cells, results/cells/STUDY")
     done: Counter[str] = Counter()
-    outcomes = (
-        finished(loaded, StudyFiles(root / study_folder(loaded.name)))
-        if source is None
-        else ((cell, partial(StoredOutcome, path)) for cell, path in stored_in(source))
-    )
-    for cell, outcome in outcomes:
+    own = StudyFiles(root / study_folder(loaded.name))
+    for cell, outcome in finished(loaded, own) if source is None else stored_in(source):
         try:
             if cell not in known:
                 raise UserError(f"{source}/{cell.folder}: {loaded.name} has no such cell")
-            done[store_cell(loaded, cell, outcome(), folder / cell.folder)] += 1
+            done[store_cell(loaded, cell, outcome, folder / cell.folder)] += 1
         except UserError as error:
             done["refused"] += 1
             print(f"refused: {error}", file=sys.stderr)

@@ -8,13 +8,10 @@ from ._bench import SAME_SIGN as SAME_SIGN
 from ._bench import claims_of as claims_of
 from ._bench import controls_of as controls_of
 from ._bench import rules_of as rules_of
-from ._cells import NONE as NONE
-from ._cells import Counted as Counted
 from ._cells import all_cells as all_cells
 from ._cells import counted as counted
 from ._cells import finished as finished
 from ._cells import machine as machine
-from ._cells import stages_of as stages_of
 from ._cells import store_cell as store_cell
 from ._cells import stored_in as stored_in
 from ._claims import Claim as Claim
@@ -38,7 +35,6 @@ from ._gates import FAILED as FAILED
 from ._gates import KEPT as KEPT
 from ._gates import NOT_MEASURED as NOT_MEASURED
 from ._gates import PASSED as PASSED
-from ._gates import Gate as Gate
 from ._gates import failed as failed
 from ._gates import gates as gates
 from ._ledger import LedgerFrames as LedgerFrames
@@ -53,7 +49,6 @@ from ._measures import RULE_QUANTITIES as RULE_QUANTITIES
 from ._measures import WHEN as WHEN
 from ._measures import run_quantities as run_quantities
 from ._measures import runs_of as runs_of
-from ._measures import single_logit_frames as single_logit_frames
 from ._measures import token_frames as token_frames
 from ._outcomes import LocalOutcome as LocalOutcome
 from ._outcomes import StoredOutcome as StoredOutcome

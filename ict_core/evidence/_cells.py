@@ -10,7 +10,7 @@ and ``collect`` refuses the study unless it gives the same bytes; then the other
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,10 @@ class Counted(NamedTuple):
     cells: dict[Cell, Path]  # the folder of each that counts
     again: dict[Cell, Path]  # of each that is run again, as code has changed since: `collect` compares the two
 
+    def outcome(self, cell: Cell, files: StudyFiles, graded: StudyFiles | None = None) -> Outcome:
+        """A cell as it is stored if it counts, else as of :class:`LocalOutcome`."""
+        return StoredOutcome(self.cells[cell]) if cell in self.cells else LocalOutcome(files, cell, graded)
+
     @property
     def manifests(self) -> list[Path]:
         """The files that say what was stored."""
@@ -42,12 +46,7 @@ class Counted(NamedTuple):
 NONE = Counted({}, {})
 
 
-class _Change(NamedTuple):
-    """A part of the code, and its hash when a cell was run and today."""
-
-    part: str
-    then: str
-    now: str
+_Change = tuple[str, str, str]  # a part of the code, its hash when a cell was run, and today
 
 
 def all_cells(study: Study) -> list[Cell]:
@@ -55,13 +54,15 @@ def all_cells(study: Study) -> list[Cell]:
     return [*study.all_bases(), *study.trained_cells(), *study.later_cells()]
 
 
-def counted(study: Study, folder: Path) -> Counted:
-    """Which of the stored cells in a folder count, and which have to be run again before the others do.
+def counted(study: Study, folder: Path | None) -> Counted:
+    """Which of the stored cells in a folder count, and which have to be run again before the others do; None: no cell.
 
     Raises:
         UserError: a stored cell is not of the study's configuration, or can be compared on another machine alone.
         Damaged: its ``cell.json`` is not what was written.
     """
+    if folder is None:
+        return NONE
     own = {cell: folder / cell.folder for cell in all_cells(study)}
     found = {cell: StoredOutcome(path) for cell, path in own.items() if StoredCellFiles(path).manifest.exists()}
     for path in _folders(folder):
@@ -151,6 +152,8 @@ def store_cell(study: Study, cell: Cell, outcome: Outcome, folder: Path) -> str:
         UserError: it is of another configuration, its code has been edited since, or what is stored contradicts it.
         Damaged: one of its files is not what was written.
     """
+    from ict_core.store import records
+
     record = outcome.record if isinstance(outcome, StoredOutcome) else _record(study, cell, outcome)
     there = StoredOutcome(folder) if StoredCellFiles(folder).manifest.exists() else None
     if there is not None:
@@ -163,33 +166,25 @@ def store_cell(study: Study, cell: Cell, outcome: Outcome, folder: Path) -> str:
     check_configuration(study, cell, record, outcome.files.folder if isinstance(outcome, StoredOutcome) else folder)
     frames = {name: (there or outcome).frame(name) for name in record["frames"]}
     with appearing(folder) as partial:
-        _write(record, frames, StoredCellFiles(partial))
+        for name, frame in frames.items():
+            records.write_frame(frame, StoredCellFiles(partial).frame(name), getattr(records, name.upper()))
+        write_manifest(StoredCellFiles(partial).manifest, record)
     return "stored" if there is None else "confirmed"
 
 
-def is_base(cell: Cell) -> bool:
-    """Whether a cell is an untrained model."""
-    return cell.variant == BASE_VARIANT
-
-
-def finished(study: Study, files: StudyFiles) -> Iterator[tuple[Cell, Callable[[], Outcome]]]:
-    """The cells of a study that are finished in its own folder, each with what reads it."""
+def finished(study: Study, files: StudyFiles) -> Iterator[tuple[Cell, LocalOutcome]]:
+    """The cells of a study that are finished in its own folder."""
     for cell in all_cells(study):
         outcome = LocalOutcome(files, cell)
-        if all(outcome.manifests[stage].exists() for stage in stages_of(study, cell)):
-            yield cell, functools.partial(LocalOutcome, files, cell)
+        if all(outcome.manifests[stage].exists() for stage in (JOBS if cell in study.evaluated else JOBS[:1])):
+            yield cell, outcome
 
 
-def stages_of(study: Study, cell: Cell) -> tuple[str, ...]:
-    """The jobs that make a cell: `made`, and where it is evaluated `generate` and `grade`."""
-    return JOBS if cell in study.evaluated else JOBS[:1]
-
-
-def stored_in(folder: Path) -> Iterator[tuple[Cell, Path]]:
+def stored_in(folder: Path) -> Iterator[tuple[Cell, StoredOutcome]]:
     """The cells that are stored in a folder."""
     for path in _folders(folder):
         model, variant, seed = path.relative_to(folder).parts
-        yield Cell(model, variant, int(seed.removeprefix("seed-"))), path
+        yield Cell(model, variant, int(seed.removeprefix("seed-"))), StoredOutcome(path)
 
 
 def rate_in(record: Mapping[str, Any]) -> float | None:
@@ -211,7 +206,8 @@ def _folders(folder: Path) -> list[Path]:
 def _configurations(study: Study, cell: Cell) -> dict[str, dict[str, Any]]:
     """What determines each job that a finished cell has had, by its stage, as a manifest holds it."""
     started = bool(study.models[cell.model].supervised_start)
-    of_base = study.stage_config("supervised_start" if started else "base", cell) if is_base(cell) else {}
+    is_base = cell.variant == BASE_VARIANT
+    of_base = study.stage_config("supervised_start" if started else "base", cell) if is_base else {}
     configs = {MADE: of_base or study.resolve(cell)}
     if cell in study.evaluated:
         configs |= {"generate": study.stage_config("generate", cell), "grade": study.stage_config("grade")}
@@ -221,7 +217,7 @@ def _configurations(study: Study, cell: Cell) -> dict[str, dict[str, Any]]:
 def _modules(study: Study, cell: Cell) -> dict[str, tuple[str, ...]]:
     """The modules whose imports are the code of a cell, by part."""
     parts: dict[str, tuple[str, ...]] = {}
-    if not is_base(cell):
+    if cell.variant != BASE_VARIANT:
         rule = study.method_of(cell.variant).selector
         parts = {"training": ("stages.train",), f"rule {rule}": (f"selection.{rule_files()[rule]}",)}
     elif isinstance(study.models[cell.model], ScratchModel):
@@ -274,17 +270,9 @@ def _machines(made: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any
 
 def _frames(study: Study, cell: Cell) -> list[str]:
     """What the evidence reads of a cell: scores of the evaluated, logs of trainings, tokens of the grid's."""
-    evaluated, base = cell in study.evaluated, is_base(cell)
+    evaluated, base = cell in study.evaluated, cell.variant == BASE_VARIANT
     in_grid = evaluated and not base and rate_of(cell.variant)[1] is None
     return [name for name, wanted in (("scores", evaluated), ("log", not base), ("tokens", in_grid)) if wanted]
-
-
-def _write(record: Mapping[str, Any], frames: Mapping[str, Any], files: StoredCellFiles) -> None:
-    from ict_core.store import records
-
-    for name, frame in frames.items():
-        records.write_frame(frame, files.frame(name), getattr(records, name.upper()))
-    write_manifest(files.manifest, record)
 
 
 def _results(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,7 +287,7 @@ def _other(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _changes(then: Mapping[str, str], now: Mapping[str, str]) -> list[_Change]:
     """The parts of which both have a hash, and another one; a part that is new counts as changed."""
-    return [_Change(part, then.get(part, ""), value) for part, value in now.items() if then.get(part) != value]
+    return [(part, then.get(part, ""), value) for part, value in now.items() if then.get(part) != value]
 
 
 def _sampled(

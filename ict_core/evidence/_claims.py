@@ -106,15 +106,12 @@ class ClaimsFile(Section):
         for index, claim in enumerate(self.claims):
             if claim.bound_with is not None and claim.bound_with not in ids:
                 yield refused(f"claims[{index}].bound_with", claim.bound_with, f"one of {', '.join(ids)}")
-        for index, claim in enumerate(self.claims):
             if claim.id in seen:
                 yield refused(f"claims[{index}].id", claim.id, "each id once")
             if claim.after is not None and seen.get(claim.after) != claim.family:
                 allowed = [name for name, family in seen.items() if family == claim.family]
-                allowed_text = (
-                    f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
-                )
-                yield refused(f"claims[{index}].after", claim.after, allowed_text)
+                earlier = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
+                yield refused(f"claims[{index}].after", claim.after, earlier)
             seen[claim.id] = claim.family
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from ict_core.config import rate_of, trials
 from ict_core.errors import UserError
 from ict_core.evidence._cells import NONE, Counted, check_again, check_inputs
-from ict_core.evidence._outcomes import MADE, LocalOutcome, Outcome, StoredOutcome
+from ict_core.evidence._outcomes import MADE, Outcome
 from ict_core.evidence._tuning import tried_in, tuning_frame
 from ict_core.statistics import BASE
 from ict_core.store import StudyFiles, base_number, cell_folder, declared, read_manifest, records, write_manifest
@@ -51,7 +51,7 @@ def collect(
     check_inputs(of, study, cells.cells)
 
     def outcome(cell: "Cell") -> Outcome:
-        return StoredOutcome(cells.cells[cell]) if cell in cells.cells else LocalOutcome(study, cell, graded)
+        return cells.outcome(cell, study, graded)
 
     def scores(cells: Sequence["Cell"]) -> pd.DataFrame:
         frames = [pd.DataFrame(columns=list(records.SCORES))] if not cells else []

@@ -9,8 +9,16 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
-from ict_core.evidence._decide import NO_OUTCOME, Outcome, found, largest, no_value, outcome
-from ict_core.evidence._families import Correction, corrected
+from ict_core.evidence._decide import (
+    NO_OUTCOME,
+    Correction,
+    Outcome,
+    corrected,
+    found,
+    largest,
+    no_value,
+    outcome,
+)
 from ict_core.evidence._measures import QUANTITIES
 from ict_core.evidence._values import benchmarks_of, searched, values_of
 from ict_core.statistics import (
@@ -77,24 +85,20 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
     """
     tested = [_tested(claim, frames, margin) for claim in claims]
     outcomes = [(claim, result[0]) for claim, result in zip(claims, tested, strict=True) if result is not None]
-    corrections = corrected(outcomes)
-    return [
-        Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
-        if result is None
-        else _guarded(_entry(claim, result, corrections[claim.id], margin, power), frames.failed)
-        for claim, result in zip(claims, tested, strict=True)
-    ]
+    corrections, entries = corrected(outcomes), []
+    for claim, result in zip(claims, tested, strict=True):
+        entry = Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
+        if result is not None:
+            entry = _entry(claim, result, corrections[claim.id], margin, power)
+            if reason := unfit(claim, entry.by_model, frames.failed):  # no number of it changes
+                entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(reason, entry.remark))
+        entries.append(entry)
+    return entries
 
 
 def unfit(claim: Claim, models: Iterable[str], failed: Mapping[str, str]) -> str:
     """Why a claim tested in these models is not testable, given the gates that failed; empty where it is."""
     return "; ".join(failed[model] for model in models if model in failed) if claim.guarded else ""
-
-
-def _guarded(entry: Entry, failed: Mapping[str, str]) -> Entry:
-    """The entry with what the gates make of its verdict: no number of it changes."""
-    reason = unfit(entry.claim, entry.by_model, failed)
-    return replace(entry, verdict=NOT_TESTABLE, remark=_joined(reason, entry.remark)) if reason else entry
 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:

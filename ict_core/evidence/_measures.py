@@ -280,12 +280,12 @@ def token_frames(
 
     Args:
         log, tokens, shadow: frames of `records.STUDY_LOG`, `records.STUDY_TOKENS` and `records.STUDY_SHADOW`.
-        variants: the trained ones, in the study's order; `shown`: those that its figures show.
+        variants: the trained ones, in the study's order.
+        in_figures: those that its figures show.
         baseline: the variant on whose rollouts all rules are shown.
     """
     tokens = tokens[tokens["variant"].isin(list(variants))]
-    quantities = run_quantities(list(QUANTITIES), variants, log, tokens)
-    agreeing = agreement(tokens)
+    quantities, agreeing = run_quantities(list(QUANTITIES), variants, log, tokens), agreement(tokens)
     single_logit, bins = single_logit_frames(tokens, variants, in_figures)
     return {
         "quantities": quantities,

@@ -1,7 +1,11 @@
-"""What a finished cell leaves for the evidence, read where its jobs left it or from where it was stored on its own."""
+"""What a finished cell leaves for the evidence, read where its jobs left it or from where it was stored on its own.
 
+UserError where a manifest or a frame is missing, Damaged where it is not what was written.
+"""
+
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ict_core.errors import Damaged
 from ict_core.store import BASE_VARIANT, MANIFEST, StoredCellFiles, StudyFiles, TrainFiles, read_manifest
@@ -15,16 +19,6 @@ MADE = "made"  # the job that leaves a cell's weights: a pretraining, a fetch, a
 JOBS = (MADE, "generate", "grade")
 
 
-class Outcome(Protocol):
-    """One cell's manifests and frames; UserError where one is missing, Damaged where it is not what was written."""
-
-    def job(self, stage: str) -> dict[str, Any]:
-        """The manifest of one of :data:`JOBS`."""
-
-    def frame(self, name: str) -> "pd.DataFrame":
-        """``scores``, ``log`` or ``tokens``: ``records.SCORES``, ``LOG``, ``TOKENS``."""
-
-
 class LocalOutcome:
     """In the folder of the study that ran it; `graded`: the study whose grades are taken."""
 
@@ -36,12 +30,12 @@ class LocalOutcome:
         self.manifests = {MADE: made / MANIFEST, "generate": files.generation, "grade": self._graded.grading}
 
     def job(self, stage: str) -> dict[str, Any]:
-        """See :class:`Outcome`."""
+        """The manifest of one of :data:`JOBS`."""
         path = self.manifests[stage]
         return read_manifest(path, path.parent if stage == MADE else None)
 
     def frame(self, name: str) -> "pd.DataFrame":
-        """See :class:`Outcome`."""
+        """``scores``, ``log`` or ``tokens``: ``records.SCORES``, ``LOG``, ``TOKENS``."""
         from ict_core.evidence._collect import score_grades
         from ict_core.store import records
 
@@ -55,14 +49,18 @@ class StoredOutcome:
 
     def __init__(self, folder: Path) -> None:
         self.files = StoredCellFiles(folder)
-        self.record = read_manifest(self.files.manifest, folder)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The whole ``cell.json``."""
+        return read_manifest(self.files.manifest, self.files.folder)
 
     def job(self, stage: str) -> dict[str, Any]:
-        """See :class:`Outcome`."""
+        """As of :class:`LocalOutcome`."""
         return dict(self.record["jobs"][stage])
 
     def frame(self, name: str) -> "pd.DataFrame":
-        """See :class:`Outcome`."""
+        """As of :class:`LocalOutcome`."""
         from ict_core.store import records
 
         file = self.files.frame(name)
@@ -70,3 +68,6 @@ class StoredOutcome:
         if records.content_hash(file) != self.record["frames"][name]:
             raise Damaged(f"{file}: it is not the frame that {self.files.manifest.name} states", self.files.folder)
         return frame
+
+
+Outcome = LocalOutcome | StoredOutcome

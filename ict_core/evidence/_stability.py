@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence._claims import Claim, DifferenceTest, Largest
-from ict_core.evidence._decide import found
-from ict_core.evidence._families import corrected
+from ict_core.evidence._decide import corrected, found
 from ict_core.evidence._ledger import LedgerFrames, decided, unfit
 from ict_core.evidence._values import searched, values_of
 from ict_core.statistics import CONTRADICTED, NOT_TESTED, STABILITY, SUPPORTED, Floats, claim_verdict

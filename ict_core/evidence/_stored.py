@@ -98,7 +98,8 @@ class Settings:
         if "pretrained-from-scratch" in kinds:
             return ""
         runs = sum(variant != BASE for _, variant, _ in self.design.cells)
-        return f"{_counted(len(kinds), 'real model')}, {_counted(runs, 'training run')}"
+        numbers = {"real model": len(kinds), "training run": runs}
+        return ", ".join(f"one {name}" if n == 1 else f"{n} {name}s" for name, n in numbers.items())
 
     @property
     def recipe_rate(self) -> float:
@@ -125,19 +126,6 @@ class Settings:
         return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
 
 
-def _counted(number: int, name: str) -> str:
-    return f"one {name}" if number == 1 else f"{number} {name}s"
-
-
-def _validity(written: Mapping[str, Any] | None) -> Validity | None:
-    return None if written is None else Validity.model_validate_json(json.dumps(written))
-
-
-def _variation(written: Mapping[str, Any]) -> ArmVariation:
-    different = tuple((key, of, value) for key, of, value in written["different"])
-    return ArmVariation(written["of"], written["factor"], different, written["equal"])
-
-
 class Stored:
     """The frames of one study by name, each read when it is first asked for.
 
@@ -155,6 +143,8 @@ class Stored:
         try:
             whole = read_manifest(path)
             variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
+            arms = {variant: whole["arms"][variant] for variant in variants if variant in whole["arms"]}
+            validity = whole["evidence"].get("validity")
             return Settings(
                 name=whole["study"],
                 note=whole["note"],
@@ -164,11 +154,14 @@ class Stored:
                 mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
                 margin=whole["evidence"]["margin_points"] / 100,
                 power=whole["evidence"]["power"],
-                arms={variant: _variation(whole["arms"][variant]) for variant in variants if variant in whole["arms"]},
+                arms={
+                    variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
+                    for variant, arm in arms.items()
+                },
                 seeds_per_base=whole.get("seeds_per_base"),  # absent of a study that was stored before it was a key
                 design=Design.of(whole),
                 whole=whole,
-                validity=_validity(whole["evidence"].get("validity")),
+                validity=None if validity is None else Validity.model_validate_json(json.dumps(validity)),
             )
         except KeyError as error:
             raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error
@@ -208,8 +201,8 @@ class Stored:
         raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*MEASURED, *STATISTICS])}")
 
 
-def mixture(manifest: Mapping[str, Any]) -> list[str]:
-    """What the jobs in a study's manifest do not have in common, one text a kind; empty where they have it all.
+def mixture_note(manifest: Mapping[str, Any]) -> str:
+    """A sentence for every table of what the jobs in a study's manifest do not have in common; empty if nothing.
 
     * Code: a file of the library that two jobs loaded in different states. A file that neither loaded does not count.
     * Packages, and Python: of any two jobs.
@@ -227,15 +220,13 @@ def mixture(manifest: Mapping[str, Any]) -> list[str]:
     versions = {name: {packages.get(name) or "none" for packages in environments} for name in names}
     packages = [f"{name} {' and '.join(sorted(several))}" for name, several in versions.items() if len(several) > 1]
     different = {"code": files, "packages": packages, "hardware": _hardware(manifest)}
-    faults = [f"different {kind} ({_some(found)})" for kind, found in different.items() if found]
+    faults = []
+    for kind, found in different.items():
+        more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+        if found:
+            faults.append(f"different {kind} ({', '.join([*found[:_SHOWN], *more])})")
     if any(source["dirty"] for source in manifest["sources"]):
         faults.append("a working tree with changes that no commit holds")
-    return faults
-
-
-def mixture_note(manifest: Mapping[str, Any]) -> str:
-    """A sentence for every table if :func:`mixture` finds anything, else an empty text."""
-    faults = mixture(manifest)
     return f"Mixed study: its jobs come from {'; '.join(faults)}." if faults else ""
 
 
@@ -266,8 +257,3 @@ def _hardware(manifest: Mapping[str, Any]) -> list[str]:
         if job["stage"] != "generate" or job["tokens"]:  # else all was reused
             classes[job["stage"]] |= _classes_of(manifest, job)
     return [f"{stage}: {' or '.join(sorted(several))}" for stage, several in classes.items() if len(several) > 1]
-
-
-def _some(names: list[str]) -> str:
-    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

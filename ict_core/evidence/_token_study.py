@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
-from ict_core.config import BASE_VARIANT, Cell, Study
+from ict_core.config import BASE_VARIANT, Study
 from ict_core.evaluation import stop_token_ids
 from ict_core.evidence._measures import single_logit_frames
 from ict_core.models import read_tokenizer
-from ict_core.selection import Rule, distinct_rules
+from ict_core.selection import distinct_rules
 from ict_core.shadow import Prompts, token_texts
 from ict_core.statistics import STATISTICS, over_seeds
 from ict_core.store import TOKEN_FRAMES, StudyFiles, hash_weights, manifest, records, remember_source, write_manifest
@@ -18,63 +17,45 @@ from ict_core.store import TOKEN_FRAMES, StudyFiles, hash_weights, manifest, rec
 _PAPER = "js"  # the score whose sorted values are shown
 
 
-class Inputs(NamedTuple):
-    """What a model's tokens are told from."""
-
-    checkpoint: Path
-    tokens: Path  # `records.TOKENS`
-    rollouts: Path  # `records.ROLLOUTS`
-    gradients: Path  # `records.GRADIENT_SHARES`
-
-
 def write_token_frames(study: Study, results: Path) -> None:
     """Write the frames of a study's token study, in `results`; what stands for a seed in them is a prompt's number."""
     remember_source()
     rules = distinct_rules(study.methods)
-    whole_study, seed = StudyFiles(results), study.data.seed
+    whole_study = StudyFiles(results)
     files = whole_study.token_study
-    models = {model: _inputs(whole_study, study.first_base(model)) for model in study.models}
     asked = records.read_frame(whole_study.eval_problems, records.PROBLEMS)
+    paper = next((rule.name for rule in rules if rule.parameters.get("score") == _PAPER), None)
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in ("quantities", "overlap", "curves", "texts", "tokens")}
-    for model, inputs in models.items():
-        tokens = records.read_frame(inputs.tokens, records.TOKENS)
-        scored = Prompts.of(tokens, rules, seed)
-        carried = _carried(records.read_frame(inputs.gradients, records.GRADIENT_SHARES), asked)
-        tokenizer, stops = read_tokenizer(inputs.checkpoint), stop_token_ids(inputs.checkpoint)
+    facts: dict[str, dict[str, object]] = {}
+    for model in study.models:
+        checkpoint = whole_study.base_model(model, study.first_base(model).seed)
+        read, rollouts = whole_study.rollout_tokens(model), whole_study.rollouts(model)
+        tokens = records.read_frame(read, records.TOKENS)
+        scored = Prompts.of(tokens, rules, study.data.seed)
+        carried = _carried(records.read_frame(whole_study.rollout_gradients(model), records.GRADIENT_SHARES), asked)
         made = {
             "quantities": pd.concat([scored.quantities(), carried]),
             "overlap": scored.overlaps().assign(variant=BASE_VARIANT),
-            "texts": token_texts(scored, tokenizer, stops),
+            "texts": token_texts(scored, read_tokenizer(checkpoint), stop_token_ids(checkpoint)),
             "tokens": tokens.assign(variant=BASE_VARIANT, seed=tokens["group"]),
         }
-        if (paper := _first_by_score(rules)) is not None:
+        if paper is not None:
             made["curves"] = scored.curves(paper).assign(variant=paper)
         for name, frame in made.items():
             parts[name].append(frame.assign(model=model))
+        facts[model] = {
+            "model_sha256": hash_weights(checkpoint),
+            "tokens_sha256": records.content_hash(read),
+            "rollouts_sha256": records.content_hash(rollouts),
+            "tokens": len(tokens),
+            "prompts": int(tokens["group"].nunique()),
+        }
     whole = {name: pd.concat(some, ignore_index=True) for name, some in parts.items() if some}
     _write(files, whole)
     write_manifest(files.settings, study.stage_config("evidence"))
-    facts = {
-        "stage": "token_study",
-        "models": {
-            model: {
-                "model_sha256": hash_weights(inputs.checkpoint),
-                "tokens_sha256": records.content_hash(inputs.tokens),
-                "rollouts_sha256": records.content_hash(inputs.rollouts),
-                "tokens": len(parts["tokens"][number]),
-                "prompts": int(parts["tokens"][number]["group"].nunique()),
-            }
-            for number, (model, inputs) in enumerate(models.items())
-        },
-    }
-    write_manifest(files.manifest, manifest(study.stage_config("token_study")) | facts)
+    made_of = {"stage": "token_study", "models": facts}
+    write_manifest(files.manifest, manifest(study.stage_config("token_study")) | made_of)
     print(f"{len(rules)} rules on {len(whole['tokens'])} tokens of {whole['tokens']['group'].nunique()} prompts")
-
-
-def _inputs(files: StudyFiles, base: Cell) -> Inputs:
-    model = base.model
-    read = files.rollout_tokens(model), files.rollouts(model), files.rollout_gradients(model)
-    return Inputs(files.base_model(model, base.seed), *read)
 
 
 def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:
@@ -89,14 +70,9 @@ def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:
     records.write_frame(whole["texts"][list(records.TOKEN_TEXTS)], files.token_texts, records.TOKEN_TEXTS)
 
 
-def _first_by_score(rules: list[Rule]) -> str | None:
-    return next((rule.name for rule in rules if rule.parameters.get("score") == _PAPER), None)
-
-
 def _carried(gradients: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
     """The gradients' shares as quantities, by the prompt's number."""
     number = problems[["benchmark", "problem"]].reset_index(names="seed")
-    rows = gradients.merge(number, on=["benchmark", "problem"], validate="many_to_one").rename(
-        columns={"rule": "variant"}
-    )
+    rows = gradients.merge(number, on=["benchmark", "problem"], validate="many_to_one")
+    rows = rows.rename(columns={"rule": "variant"})
     return rows.melt(["seed", "variant"], ["norm_share", "cosine"], var_name="quantity")

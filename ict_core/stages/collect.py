@@ -8,6 +8,6 @@ from ict_core.store import CLAIMS
 def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     """Gather what all cells left into the study's files."""
     loaded = study_to_run(study)
-    from ict_core.evidence import NONE, collect, counted
+    from ict_core.evidence import collect, counted
 
-    collect(results, loaded, counted(loaded, cells) if cells else NONE, declaring=(CLAIMS, study))
+    collect(results, loaded, counted(loaded, cells), declaring=(CLAIMS, study))

@@ -16,17 +16,17 @@ def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     import pandas as pd
 
     from ict_core.config import rate_of, trials
-    from ict_core.evidence import LocalOutcome, StoredOutcome, check_rewards, counted, merge_manifests, tried_in
+    from ict_core.evidence import check_rewards, counted, merge_manifests, tried_in
     from ict_core.store import StudyFiles, read_manifest, records, write_manifest
 
     if loaded.tuning is None:
         raise UserError(f"{loaded.name}: tuning: missing; allowed: rates and seeds, else there is no rate to store")
-    files, stored = StudyFiles(results), counted(loaded, cells).cells if cells else {}
+    files, stored = StudyFiles(results), counted(loaded, cells)
     choices = {arm: read_manifest(files.chosen_rate(*arm)) for arm in loaded.tuned_arms()}
     tried = [cell for arm, choice in choices.items() for cell in trials(*arm, tried_in(choice))]
     manifests, logs = [], []
     for cell in [*loaded.base_cells(tried), *tried]:
-        outcome = StoredOutcome(stored[cell]) if cell in stored else LocalOutcome(files, cell)
+        outcome = stored.outcome(cell, files)
         manifests.append(cell._asdict() | outcome.job("made"))
         variant, rate = rate_of(cell.variant)
         if rate is not None:

@@ -27,8 +27,6 @@ def run(
     loaded = study_to_run(study)
     from ict_core.config import trials
     from ict_core.evidence import (
-        LocalOutcome,
-        StoredOutcome,
         best_rate,
         counted,
         first_reward,
@@ -45,11 +43,10 @@ def run(
     known: dict[str, Any] = {"round": 0, "next": tuning.first(), "rewards": {}, "base_rewards": {}}
     known = read_manifest(before) if before else known
     number, rewards, base = known["round"] + 1, known["rewards"], known["base_rewards"]
-    stored = counted(loaded, cells).cells if cells else {}
+    stored, files = counted(loaded, cells), StudyFiles(results)
     tried = [(rate, seed) for rate, seed in known["next"]]
     for (rate, seed), cell in zip(tried, trials(model, variant, tried), strict=True):
-        outcome = StoredOutcome(stored[cell]) if cell in stored else LocalOutcome(StudyFiles(results), cell)
-        log = outcome.frame("log")
+        log = stored.outcome(cell, files).frame("log")
         rewards.setdefault(f"{rate:g}", {})[str(seed)] = last_reward(log)
         base.setdefault(str(seed), first_reward(log))  # the same at every rate: the same model and random numbers
     facts = {"stage": "tune", "round": number, "rewards": rewards, "base_rewards": base, **cost(started, 0)}

@@ -1,9 +1,15 @@
-"""Collecting: the stages of a cell belong together, and shared facts stand once."""
+"""Collecting: the stages of a cell belong together, shared facts are written once, verdicts are counted."""
 
+import subprocess
+import sys
+
+import pandas as pd
 import pytest
 
+from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.evidence._collect import check_chain, merge_manifests
+from ict_core.evidence import check_chain, count_grades, merge_manifests, score_grades
+from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
 FACTS = {
     "config": {"large": 1},
@@ -30,16 +36,13 @@ def chain():
     ]
 
 
-def test_stages_that_belong_together_pass():
-    check_chain(chain())
-
-
 @pytest.mark.parametrize(
     ("at", "key", "stage"),
     [(1, "base_sha256", "train"), (3, "model_sha256", "generate"), (5, "completions_sha256", "grade")],
 )
 def test_a_stage_of_another_run_is_named(at, key, stage):
     jobs = chain()
+    check_chain(jobs)
     jobs[at][key] = "f" * 64
     with pytest.raises(UserError, match=f"tiny/grpo/seed-1: {stage}: its {key} is ffff"):
         check_chain(jobs)
@@ -66,3 +69,39 @@ def test_what_jobs_share_stands_once():
     assert (train["trl"], train["trl_seed"], train["process"], train["loaded"]) == (0, 5, 0, 0)
     assert "config" not in train
     assert [("engine_settings" in j) for j in merged["jobs"]] == [False, False, True, False, False, False]
+
+
+def grades(*rows) -> pd.DataFrame:
+    """A frame of records.GRADES from (problem, sample, status, finish reason, tokens)."""
+    made = [("b", problem, sample, status, "", reason, tokens) for problem, sample, status, reason, tokens in rows]
+    return pd.DataFrame(made, columns=list(GRADES)).astype({"sample": "int64", "tokens": "int64"})
+
+
+def test_one_row_a_problem_in_order_of_first_appearance(tmp_path):
+    rows = [("q", 1, "wrong"), ("p", 0, "correct"), ("q", 0, "correct"), ("p", 1, "no_answer")]
+    found = grades(*((problem, sample, status, "stop", 10 + sample) for problem, sample, status in rows))
+    write_frame(score_grades(found, Cell("m", "v", 3)), tmp_path / "scores.parquet", SCORES)
+    scores = read_frame(tmp_path / "scores.parquet", SCORES)
+    assert scores[["problem", "seed", "n", "correct", "tokens"]].to_numpy().tolist() == [
+        ["q", 3, 2, 1, 21],
+        ["p", 3, 2, 1, 21],
+    ]
+    assert score_grades(grades(), Cell("m", "v", 3)).empty
+
+
+def test_ungraded_samples_do_not_count_in_n():
+    statuses = ["correct", "wrong", "no_answer", "timeout", "memory", "error", "correct"]
+    reasons = ["stop"] * 5 + ["length"] * 2
+    found = grades(*(("p", i, *said, 10) for i, said in enumerate(zip(statuses, reasons, strict=True))))
+    counts = {"sampled": 7, "n": 4, "correct": 2, "wrong": 1, "no_answer": 1, "timeout": 1, "memory": 1, "error": 1}
+    counts |= {"benchmark": "b", "problem": "p", "truncated": 2, "tokens": 70}
+    assert count_grades(found).to_dict("records") == [counts]
+    with pytest.raises(UserError, match="benchmark b, problem p, sample 0, status maybe"):
+        count_grades(found.replace({"status": {"correct": "maybe"}}))
+
+
+@pytest.mark.slow
+def test_the_evidence_is_read_without_a_grader():
+    code = "import sys, ict_core.evidence._stored; print(*(m for m in sys.modules if m.startswith('ict_core.grading')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

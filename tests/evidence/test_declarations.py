@@ -36,12 +36,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.statistics._schemas": ALL,
     "ict_core.statistics._pairing": ALL,
     "ict_core.statistics._metrics": {"Graded"},
-    "ict_core.statistics._deciding": {
-        "BETTER",
-        "IDENTICAL",
-        "WORSE",
-        "detectable",
-    },  # what a design finds, no test of data
+    "ict_core.statistics._deciding": {"BETTER", "IDENTICAL", "WORSE", "detectable"},  # of a design, no test of data
     "ict_core.evidence._bench": {"BENCH_METRIC", "MEAN_ONE", "SAME_SIGN", "controls_of"},
     "ict_core.evidence._declarations": ALL,
     "ict_core.evidence._gates": {"FAILED", "KEPT"},
@@ -94,23 +89,19 @@ def test_titles_and_inputs_are_read_without_what_takes_time_to_import():
 
 
 def test_a_new_module_is_found_in_its_place_without_being_imported(tmp_path):
-    (tmp_path / "last.py").write_text(MODULE.format(place=7))
-    (tmp_path / "first.py").write_text(MODULE.format(place=2))
+    for name, place in {"last": 7, "first": 2}.items():
+        (tmp_path / f"{name}.py").write_text(MODULE.format(place=place))
     (tmp_path / "helper.py").write_text("FIGURES = 3\n")
     found = read_declarations(tmp_path, "FIGURE", FigureDeclaration)
     assert list(found) == ["first", "last"]
     assert found["last"] == FigureDeclaration(place=7, title="Of nothing", caption="A caption.", inputs=("log",))
-
-
-@pytest.mark.parametrize("text", ["FIGURE = FigureDeclaration(place=PLACE)", "FIGURE = FigureDeclaration(1)"])
-def test_what_cannot_be_read_without_importing_is_refused(tmp_path, text):
-    (tmp_path / "broken.py").write_text(f'"""A figure."""\n\n{text}\n')
-    with pytest.raises(ValueError, match=r"broken\.py: FIGURE must be one call"):
+    (tmp_path / "second.py").write_text(MODULE.format(place=7))
+    with pytest.raises(ValueError, match="one place"):
         read_declarations(tmp_path, "FIGURE", FigureDeclaration)
 
 
-def test_two_figures_cannot_have_one_place(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.py").write_text(MODULE.format(place=1))
-    with pytest.raises(ValueError, match="one place"):
+@pytest.mark.parametrize("given", ["place=PLACE", "1"])
+def test_what_cannot_be_read_without_importing_is_refused(tmp_path, given):
+    (tmp_path / "broken.py").write_text(f'"""A figure."""\n\nFIGURE = FigureDeclaration({given})\n')
+    with pytest.raises(ValueError, match=r"broken\.py: FIGURE must be one call"):
         read_declarations(tmp_path, "FIGURE", FigureDeclaration)

@@ -64,19 +64,18 @@ def numbers(gate):
 
 def test_every_gate_is_passed_with_the_numbers_of_scipy():
     found = outcomes(runs(GOOD))
-    assert [gate.outcome for gate in found.values()] == [PASSED] * 5 and failed([*found.values()]) == {}
-    assert {gate.because for gate in found.values()} == {""} and {gate.seeds for gate in found.values()} == {6}
+    assert {(gate.outcome, gate.because, gate.seeds) for gate in found.values()} == {(PASSED, "", 6)}
+    assert len(found) == 5 and failed([*found.values()]) == {}
     assert found["kept"].arms == "random-10, grpo, base"
     grpo, base = GOOD["grpo"], GOOD["base"]
     assert numbers(found["gain"]) == t_interval(grpo - base)
     assert found["ceiling"].value == pytest.approx(grpo.mean())
-    kept = found["kept"]
     ours, theirs = GOOD["random-10"] - base, grpo - base
     edges = (
         optimize.brentq(lambda r: stats.ttest_1samp(ours - r * theirs, 0).pvalue - 0.05, *limits)
         for limits in ((0.3, ours.mean() / theirs.mean()), (ours.mean() / theirs.mean(), 2))
     )
-    assert numbers(kept) == pytest.approx((ours.mean() / theirs.mean(), *edges), rel=1e-9)
+    assert numbers(found["kept"]) == pytest.approx((ours.mean() / theirs.mean(), *edges), rel=1e-9)
     gap = GOOD["grpo-replica"] - grpo
     assert numbers(found["replica"]) == t_interval(gap)
     limits = ((-0.02, "greater"), (0.02, "less"))
@@ -87,7 +86,7 @@ def test_every_gate_is_passed_with_the_numbers_of_scipy():
     assert found["oracle"].p == pytest.approx(stats.ttest_1samp(win, 0).pvalue, rel=1e-9)
 
 
-FAULTS = {
+FAULTS = {  # with the gates that fail
     "gains 14 points": ({"grpo": BASES + 0.14 + NOISE, "grpo-replica": BASES + 0.14 + NOISE[::-1]}, ["gain"]),
     "gains 20 points, by three seeds of six": (
         {"grpo": BASES + np.array([0, 0.01, 0.02, 0.4, 0.39, 0.38]) + NOISE},
@@ -96,7 +95,6 @@ FAULTS = {
     "ends at 91": ({"base": BASES + 0.4, "grpo": np.full(6, 0.91) + NOISE / 10}, ["ceiling", "kept", "replica"]),
     "keeps 0.6": ({"random-10": BASES + 0.12 + NOISE[::-1] / 2}, ["kept"]),
     "keeps 0.8, at times": ({"random-10": BASES + np.array([0.4, 0.3, 0.01, 0.02, 0.2, 0.03])}, ["kept"]),
-    "replica is 2 points lower": ({"grpo-replica": BASES + 0.18 + NOISE[::-1]}, ["replica"]),
     "replica is noisy": ({"grpo-replica": BASES + 0.2 + 4 * NOISE[::-1]}, ["replica"]),
     "replica is the same run": ({"grpo-replica": GOOD["grpo"]}, ["replica"]),
     "oracle is not resolved": ({"oracle-decisions": BASES + 0.15 + 4 * NOISE}, ["oracle"]),
@@ -139,19 +137,17 @@ def test_a_gate_whose_arms_did_not_run_is_not_measured_and_names_them():
 
 
 def test_each_model_has_gates_of_its_own():
-    both = pd.concat([runs(GOOD), runs({n: GOOD[n] for n in ("base", "random-10")} | {"grpo": BASES + NOISE}, "large")])
-    told = [(gate.gate, gate.model, gate.outcome) for gate in gates(VALIDITY, both, 0.02)]
+    large = {n: GOOD[n] for n in ("base", "random-10")} | {"grpo": BASES + NOISE}
+    found = gates(VALIDITY, pd.concat([runs(GOOD), runs(large, "large")]), 0.02)
+    told = [(gate.gate, gate.model, gate.outcome) for gate in found]
     assert ("gain", "m", PASSED) in told and ("gain", "large", FAILED) in told
     assert [row for row in told if row[0] == "replica"] == [("replica", "m", PASSED)]
-    assert failed(gates(VALIDITY, both, 0.02)) == {"large": "failed gates of large: gain, kept"}
+    assert failed(found) == {"large": "failed gates of large: gain, kept"}
 
 
-def test_one_run_passes_no_gate_but_the_ceiling():
+def test_one_run_passes_no_gate_but_the_ceiling_and_one_base_model_stands_against_all_runs():
     found = outcomes(runs({name: values[:1] for name, values in GOOD.items()}))
     assert [gate.outcome for gate in found.values()] == [FAILED, PASSED, FAILED, FAILED, FAILED]
     assert "one run" in found["gain"].because
-
-
-def test_one_base_model_for_all_runs_stands_against_each():
     found = outcomes(runs(GOOD | {"base": BASES[:1]}))
     assert numbers(found["gain"]) == t_interval(GOOD["grpo"] - BASES[0])

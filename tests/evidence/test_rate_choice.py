@@ -12,14 +12,11 @@ from ict_core.evidence._tuning import tuning_frame
 from ict_core.store import records
 
 
-def test_the_reward_is_that_of_the_last_quarter_of_the_steps_rounded_up():
-    log = pd.DataFrame({"step": [3, 0, 1, 2], "reward": [0.8, 0.0, 0.2, 0.4]})
-    assert last_reward(log) == 0.8
+def test_rewards_are_of_the_last_quarter_of_the_steps_rounded_up_of_the_first_step_and_the_mean_over_seeds():
+    log = pd.DataFrame({"step": [3, 0, 1, 2], "reward": [0.8, 0.1, 0.2, 0.4]})
+    assert (last_reward(log), first_reward(log)) == (0.8, 0.1)
     five = pd.DataFrame({"step": range(5), "reward": [0.0, 0.0, 0.0, 0.2, 0.6]})
     assert last_reward(five) == pytest.approx(0.4)
-
-
-def test_the_mean_is_over_the_seeds():
     rewards = {"0.0001": {"900": 0.25, "901": 0.75}, "0.0003": {"900": 1.0, "901": 0.5}}
     assert mean_rewards(rewards) == {1e-4: 0.5, 3e-4: 0.75}
 
@@ -36,15 +33,12 @@ def test_the_mean_is_over_the_seeds():
 )
 def test_the_highest_reward_chooses(means, chosen):
     assert best_rate(means, 3e-4) == chosen
-
-
-def test_rates_at_which_nothing_trains_are_refused():
     with pytest.raises(UserError, match="at no rate"):
         best_rate({1e-4: math.nan, 3e-4: math.nan}, 3e-4)
 
 
 @pytest.mark.parametrize(
-    ("rewards", "chosen", "said"),  # a row a rate, of three seeds; the base model's first
+    ("rewards", "chosen", "said"),  # a row a rate, of some seeds; the base model's first
     [
         (([0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.3, 0.4, 0.5], [0.2, 0.3, 0.4]), 3e-4, ""),
         (([0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.1, 0.2, 0.3], [0.1, 0.2, 0.3]), 1e-4, "the lowest tried"),
@@ -52,11 +46,9 @@ def test_rates_at_which_nothing_trains_are_refused():
         # the best is above its base by 0.1 on average, with a standard error of 0.1; then of a little less
         (([0.3, 0.3, 0.3], [0.0, 0.0, 0.0], [0.6, 0.3, 0.3], [0.0, 0.0, 0.0]), 3e-4, "gains at no rate"),
         (([0.3, 0.3, 0.3], [0.0, 0.0, 0.0], [0.6, 0.31, 0.3], [0.0, 0.0, 0.0]), 3e-4, ""),
-        (
-            ([0.3, 0.3, 0.3], [0.2, 0.2, 0.2], [0.1, 0.1, 0.1], [math.nan, 0.9, 0.9]),
-            1e-4,
-            "the lowest tried; gains at no rate",
-        ),
+        (([0.3, 0.3], [0.2, 0.2], [0.1, 0.1], [math.nan, 0.9]), 1e-4, "the lowest tried; gains at no rate"),
+        (([0.2], [0.1], [0.1], [0.2]), 9e-4, "the highest tried; gains at no rate"),
+        (([0.2], [0.1], [0.1], [0.21]), 9e-4, "the highest tried"),  # one seed has no standard error
     ],
 )
 def test_what_is_said_of_a_rate(rewards, chosen, said):
@@ -68,17 +60,6 @@ def test_what_is_said_of_a_rate(rewards, chosen, said):
     assert remarks(frame) == {("m", "a"): said}
     without = frame[frame["rate"] > 0]  # where the base model's reward was not recorded
     assert remarks(without) == {("m", "a"): said.split("gains")[0].rstrip("; ")}
-
-
-def test_one_seed_gains_where_it_is_above_its_base():
-    rows = [("m", "a", 0.0, 900, 0.2, False), ("m", "a", 1e-4, 900, 0.1, False), ("m", "a", 3e-4, 900, 0.2, True)]
-    flat = pd.DataFrame(rows, columns=list(records.TUNING))
-    assert remarks(flat) == {("m", "a"): "the highest tried; gains at no rate"}
-    assert remarks(flat.assign(reward=[0.2, 0.1, 0.21])) == {("m", "a"): "the highest tried"}
-
-
-def test_the_base_model_s_reward_is_that_of_the_first_step():
-    assert first_reward(pd.DataFrame({"step": [3, 0, 1], "reward": [0.8, 0.1, 0.2]})) == 0.1
 
 
 GRID = Tuning(rates=(1e-4, 2e-4, 4e-4), seeds=(900, 901, 902, 903), extend=True, halving=True)
@@ -94,7 +75,7 @@ def test_the_grid_goes_on_beyond_an_edge_that_is_the_best_alone(of_rates, asked)
 
 
 @pytest.mark.parametrize(("best", "asked"), [(4e-4, (8e-4, 1.6e-3)), (2e-4, ()), (1e-4, ())])
-def test_the_grid_goes_on_where_the_best_of_all_seeds_lies_at_an_edge_beyond_which_nothing_was_tried(best, asked):
+def test_the_grid_goes_on_beyond_an_edge_that_is_the_best_of_all_seeds_if_nothing_was_tried_there(best, asked):
     rewards = {f"{rate:g}": dict.fromkeys(map(str, GRID.seeds), 0.5 * (rate == best)) for rate in GRID.rates}
     rewards |= {"5e-05": {"900": 0.1}, "2.5e-05": {"900": 0.1}}
     assert further(GRID, rewards, 4, 2e-4) == [(rate, seed) for rate in asked for seed in GRID.seeds]
@@ -124,4 +105,3 @@ def test_a_row_a_training(tmp_path):
         ["m", "grpo", 3e-4, 901, 0.0, False],
     ]
     records.write_frame(tuning_frame([]), tmp_path / "none.parquet", records.TUNING)  # of a study without a tuning
-    assert records.read_frame(tmp_path / "none.parquet", records.TUNING).empty

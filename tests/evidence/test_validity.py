@@ -43,16 +43,14 @@ def test_claims_on_trainings_are_not_testable_where_a_gate_failed_and_claims_on_
     for name in passed:  # every number stays
         assert gated[name].outcome == passed[name].outcome and gated[name].p_adjusted == passed[name].p_adjusted
 
+    told = [set(stability(CLAIMS, frames(arms), 0.02, generator(0, "test"))["claim"]) for arms in (GOOD | ICT, BAD)]
+    assert told == [{"gain", "tokens", "entropy"}, {"tokens"}]
+
 
 def test_a_claim_on_a_model_whose_gates_did_not_fail_keeps_its_verdict():
     whole = frames(BAD)
     other = replace(whole, runs=whole.runs[(whole.runs["model"] == "other") | (whole.runs["variant"] != "ict-10")])
     assert ledger(CLAIMS[:1], other, 0.02, 0.8)[0].verdict == SUPPORTED
-
-
-def test_a_claim_that_is_not_testable_has_no_stability():
-    told = [set(stability(CLAIMS, frames(arms), 0.02, generator(0, "test"))["claim"]) for arms in (GOOD | ICT, BAD)]
-    assert told == [{"gain", "tokens", "entropy"}, {"tokens"}]
 
 
 def test_a_claim_on_benchmarks_without_headroom_says_so():
@@ -88,12 +86,6 @@ def made(stored):
     return validity_frame(stored, of, entries, None), of
 
 
-def test_the_settings_have_what_the_study_file_declares(stored):
-    assert stored.settings.validity.headroom_points == 5 and stored.settings.validity.oracle == "entropy-20"
-    assert Stored(REPOSITORY / "results/reference/mini").settings.validity.oracle == "oracle-decisions"
-    assert Stored(REPOSITORY / "results/reference/mini-ablations").settings.validity is None
-
-
 def test_headroom_is_that_of_the_base_models_and_decides_what_the_average_is_over(stored, made):
     scores = stored.frame("scores").query("variant == 'base' and model == 'mini-s'")
     wrong = (scores["n"] - scores["correct"]).to_numpy()
@@ -123,12 +115,9 @@ def test_arms_at_the_edge_of_the_rates_that_they_tried_are_named(gated, stored, 
     assert rows == [["mini-s", "learning rate of ict-10", 4.7e-4, f"the lowest tried{more}"]]
 
 
-def test_rates_inside_the_grid_have_no_row(stored, made):
-    assert made[0].query("gate == 'rate'").empty
-
-
 def test_the_smallest_difference_found_is_that_of_the_family_after_its_correction(made):
     frame, of = made
+    assert frame.query("gate == 'rate'").empty  # all rates lie inside the grid
     values = of.query("benchmark == 'average' and metric == 'pass@4'").set_index(["variant", "seed"])["value"]
     gaps = [values["ict-10"] - values[other] for other in ("grpo", "entropy-20")]
     sizes = [float(detectable(gap.std(), 6, 0.8, 0.05 / 2)) for gap in gaps]
@@ -153,5 +142,6 @@ def test_when_it_was_declared_is_the_first_row(stored, made, record, outcome, be
 
 def test_a_study_without_gates_has_an_empty_frame():
     study = Stored(REPOSITORY / "results/reference/mini-ablations")
+    assert study.settings.validity is None
     assert validity_frame(study, run_frame(study.frame("scores")), [], None).empty
     assert study.averaged == list(study.settings.mirrors) and study.outside == ""

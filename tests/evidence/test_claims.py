@@ -1,0 +1,140 @@
+"""The ledger's file: what it holds and what is refused; a bench of rules, its controls and the claims that it adds."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ict_core.config import load_study
+from ict_core.errors import UserError
+from ict_core.evidence import (
+    ArmVariation,
+    DifferenceTest,
+    Largest,
+    claims_of,
+    controls_of,
+    declared_pairs,
+    read_claims,
+    rules_of,
+)
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+LEDGER = CONFIGS / "claims.yaml"
+TEST = "{kind: difference, ours: ict-10, against: [grpo], metric: pass@4, direction: higher}"
+GOOD = f"""\
+claims:
+  - id: gain
+    family: gains
+    statement: A gain.
+    source: somewhere
+    test: {TEST}
+"""
+
+
+def test_the_projects_ledger_holds_what_the_paper_claims_and_the_referee_asks():
+    claims = {claim.id: claim for claim in read_claims(LEDGER)}
+    headlines = [claims[f"headline-{part}"] for part in ("abstract", "contributions", "section-4-2")]
+    assert [claim.paper_points for claim in headlines] == [4.58, 4.37, 3.88]
+    assert len({claim.test for claim in headlines}) == 3  # three framings are three tests
+    tests = [claim.test for claim in claims.values()]
+    assert {t.against for t in tests if isinstance(t, Largest)} == {("grpo",), ("entropy-20",), ("stapo",)}
+    compared = {t.against[0] for t in tests if isinstance(t, DifferenceTest) and len(t.against) == 1}
+    assert compared >= {"ict-5", "ict-20", "ict-30", "frequent-90"}
+    assert compared >= {"random-10", "entropy-10", "kl-10", "wasserstein-10"}
+    assert claims["pass4-gain-exceeds-pass1-gain"].test.minus_metric == "pass@1"
+    assert claims["carry-over"].test.benchmarks == ("MMLU-STEM", "GPQA")
+
+
+def test_declared_pairs_are_the_plain_differences_of_the_average():
+    pairs = declared_pairs(read_claims(LEDGER))
+    assert pairs["ict-10", "grpo", "pass@4"] == "baselines"  # the headline has it as a part of a mean
+    assert pairs["ict-10", "random-10", "pass@4"] == "score"
+    assert not any("base" in pair for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("metric: pass@4", "metric: pass@3", ["test.metric: 'pass@3'", "'pass@1', 'pass@4' or 'total'"]),
+        ("against: [grpo]", "against: [grpo, stapo]", ["test.combine: null"]),
+        ("kind: difference", "kind: diffrence", ["test.kind: 'diffrence'", "largest, measure"]),
+        ("    source", "    sauce: x\n    source", ["sauce"]),
+        ("    source", "    bound_with: loss\n    source", ["bound_with: 'loss'", "one of gain"]),
+        ("    test: {", "    # {", ["needs: null"]),
+        (TEST, "{kind: measure, quantity: elbwo, of: ict-10, direction: lower}", ["test.quantity: 'elbwo'"]),
+        (TEST, "{kind: measure, quantity: elbow, of: ict-10}", ["test.direction: null"]),
+        (TEST, "{kind: measure, quantity: elbow, of: ict-10, within: [0.2, 0.1]}", ["test.within: [0.2, 0.1]"]),
+        ("claims:\n", f"{GOOD}", ["claims[1].id: 'gain'"]),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(tmp_path, old, new, words):
+    assert GOOD.count(old) == 1
+    (file := tmp_path / "claims.yaml").write_text(GOOD.replace(old, new))
+    with pytest.raises(UserError) as caught:
+        read_claims(file)
+    assert [word for word in ["claims.yaml: claims[", *words] if word not in str(caught.value)] == []
+
+
+def arm(of, factor=None, *values):
+    different = ((f"method.{factor}", *values),) if factor else ()
+    return ArmVariation(of, factor, different, 9)
+
+
+def settings(**arms):
+    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",))
+
+
+BENCH = settings(
+    **{
+        "stare": arm("grpo"),
+        "stare-permuted": arm("stare", "control", "—", "permuted-group"),
+        "stare-mean-one": arm("stare", "control", "—", "mean-one"),
+        "ict-10": arm("grpo"),
+        "random-10": arm("ict-10", "score", "js", "random"),
+        "kl-10": arm("ict-10", "score", "js", "kl"),
+    }
+)
+
+
+def test_controls_are_those_that_declare_it_and_as_many_tokens_at_random():
+    found = {"stare-permuted": "stare", "stare-mean-one": "stare", "random-10": "ict-10"}
+    assert controls_of(BENCH.arms) == found
+    assert rules_of(BENCH) == ["stare", "ict-10", "kl-10"]
+
+
+def test_a_study_without_a_declared_control_is_no_bench():
+    plain = settings(**{name: BENCH.arms[name] for name in ("ict-10", "random-10")})
+    assert controls_of(plain.arms) == {} and rules_of(plain) == []
+    assert claims_of(LEDGER, plain) == [*read_claims(LEDGER)]
+
+
+def test_every_rule_has_a_claim_over_the_baseline_and_one_over_each_control_in_two_families():
+    ledger, claims = read_claims(LEDGER), claims_of(LEDGER, BENCH)
+    own = claims[: -len(ledger)]
+    assert claims[-len(ledger) :] == [*ledger]
+    assert [(claim.family, claim.test.ours, *claim.test.against) for claim in own] == [
+        *(("rules-over-the-baseline", rule, "grpo") for rule in ("stare", "ict-10", "kl-10")),
+        ("rules-over-their-controls", "stare", "stare-permuted"),
+        ("rules-over-their-controls", "stare", "stare-mean-one"),
+        ("rules-over-their-controls", "ict-10", "random-10"),
+    ]
+    assert {(claim.test.metric, claim.test.direction) for claim in own} == {("pass@4", "higher")}
+    assert declared_pairs(claims)["ict-10", "grpo", "pass@4"] == "rules-over-the-baseline"
+
+
+@pytest.mark.parametrize("name", ["rules", "rules-controls", "rules-two-updates"])
+def test_the_bench_of_the_project_compares_every_rule_and_names_no_claim_twice(name):
+    study = load_study(CONFIGS / f"studies/{name}.yaml")
+    varied = {variant: method.ablation for variant, method in study.methods.items()}
+    arms = {variant: arm(of.of, of.factor, "—", "random") if of else arm("grpo") for variant, of in varied.items()}
+    made = SimpleNamespace(arms=arms, variants=tuple(study.methods), baselines=tuple(study.baselines))
+    claims = claims_of(LEDGER, made)
+    assert len({claim.id for claim in claims}) == len(claims)
+    over, controlled = (
+        [claim for claim in claims if claim.family == family]
+        for family in ("rules-over-the-baseline", "rules-over-their-controls")
+    )
+    assert len(over) + len(controlled) == len(study.methods) - 1 and controlled
+    # the exact sign-flip can decide one of as many claims as the larger family has
+    seeds = len({cell.seed for cell in study.cells() if cell.variant == "grpo"})
+    assert 2 * 0.5**seeds * max(len(over), len(controlled)) < 0.05
