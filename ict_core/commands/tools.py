@@ -102,10 +102,10 @@ def shadow(
     sampling = GroupSampling(**asdict(rollouts), seed=draw.seed)
     groups = sample_groups(checkpoint, asked, sampling, GRADING)
     scored = score_groups(groups, rules, draw.seed, rollouts.temperature)
-    for name in ("tokens", "shadow", "overlap", "gradients"):
-        records.write_frame(getattr(scored, name), out / f"{name}.parquet", getattr(records, name.upper()))
+    for name, frame in scored.items():
+        records.write_frame(frame, out / f"{name}.parquet", getattr(records, name.upper()))
     right = groups.rewards.nanmean().item()
-    print(f"{len(scored.tokens)} tokens of {len(groups.rewards)} rollouts, of which {right:.0%} are right")
+    print(f"{len(scored['tokens'])} tokens of {len(groups.rewards)} rollouts, of which {right:.0%} are right")
     print(side_by_side(scored))
     if left_out:
         print(f"left out: {', '.join(left_out)}; with --known-forks alone, for problems whose steps are known")

@@ -10,7 +10,6 @@ from ._policy import Reading as Reading
 from ._policy import in_parts as in_parts
 from ._policy import parts_folder as parts_folder
 from ._policy import prompts_of as prompts_of
-from ._policy import with_advantage as with_advantage
 from ._prompts import Prompts as Prompts
 from ._readings import FIGURES as FIGURES
 from ._readings import TEMPERATURES as TEMPERATURES

@@ -182,24 +182,16 @@ def _likeliest(states: Tensor, head: Head, where: Tensor, temperature: float, k:
     return ids, probs
 
 
-@dataclass(frozen=True)
-class Scored:
-    """What the rules make of one batch of groups: frames of `records.TOKENS`, SHADOW, OVERLAP and GRADIENTS."""
-
-    tokens: pd.DataFrame
-    shadow: pd.DataFrame
-    overlap: pd.DataFrame
-    gradients: pd.DataFrame
-
-
-def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: float) -> Scored:
+def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: float) -> dict[str, pd.DataFrame]:
     """Score every rule, in their order, on groups that were sampled from a checkpoint.
 
     All groups, sampled at this temperature, are one batch, which is also the scope of a rule whose scope is the batch.
-    The seed is of the rules' random draws.
+    The seed is of the rules' random draws. Returns `tokens`, `shadow`, `overlap` and `gradients`, frames of
+    `records.TOKENS`, SHADOW, OVERLAP and GRADIENTS.
     """
-    tokens, decisions = token_frame(groups), groups.decisions(rules)
-    mask = groups.completion_mask
+    mask, decisions = groups.completion_mask, groups.decisions(rules)
+    tokens = token_rows(groups.rollouts, groups.statistics, groups.rewards, groups.advantages)
+    tokens = tokens.assign(fork=groups.forks[mask].double().numpy())
     further = {name: groups.statistics[name][mask].double().numpy() for name in UNSAMPLED_SCORES}
     known = tokens.assign(**further)
     if decisions is not None:
@@ -208,13 +200,7 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
     batch = rebuilt(known)
     weights = [rule.weights(batch, rule_seed(seed, rule, STEP)) for rule in rules]
     carried = gradients(groups, weights, temperature).assign(rule=[rule.name for rule in rules])
-    return Scored(tokens, shadow, overlap, carried[list(records.GRADIENTS)])
-
-
-def token_frame(groups: Groups) -> pd.DataFrame:
-    """:func:`token_rows` of all groups, with the known forks."""
-    rows = token_rows(groups.rollouts, groups.statistics, groups.rewards, groups.advantages)
-    return rows.assign(fork=groups.forks[groups.completion_mask].double().numpy())
+    return {"tokens": tokens, "shadow": shadow, "overlap": overlap, "gradients": carried[list(records.GRADIENTS)]}
 
 
 def gradients(groups: Groups, weights: Sequence[Tensor], temperature: float) -> pd.DataFrame:
@@ -233,7 +219,7 @@ def gradients(groups: Groups, weights: Sequence[Tensor], temperature: float) -> 
     return pd.DataFrame(values.nanmean(0).numpy(), columns=["norm_share", "cosine"])
 
 
-def side_by_side(scored: Scored) -> str:
+def side_by_side(scored: dict[str, pd.DataFrame]) -> str:
     """The rules as a table of text: shares and means of :func:`ict_core.shadow._score.composition`, and gradients."""
-    table = scored.shadow.merge(scored.gradients, on="rule").drop(columns=["step", "tokens", "forks"])
+    table = scored["shadow"].merge(scored["gradients"], on="rule").drop(columns=["step", "tokens", "forks"])
     return str(table.set_index("rule").to_string(float_format="{:.3f}".format, na_rep="-"))

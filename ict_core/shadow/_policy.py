@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,8 +54,8 @@ class Policy:
     @torch.no_grad()
     def tokens(self, rollouts: Rollouts, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:
         """`records.TOKENS` of one prompt's rollouts, every score among them."""
-        read = read_groups(self.model, rollouts, len(rewards), self.reading.temperature, self.reading.packed)
-        return token_rows(rollouts, read.statistics, rewards, advantages)
+        statistics, *_ = read_groups(self.model, rollouts, len(rewards), self.reading.temperature, self.reading.packed)
+        return token_rows(rollouts, statistics, rewards, advantages)
 
     @torch.no_grad()
     def logits(self, rollouts: Rollouts) -> Tensor:
@@ -79,6 +79,11 @@ class Prompt(NamedTuple):
     ids: list[tuple[int, ...]]  # of each rollout
     rewards: Tensor  # 1 for a correct answer, else 0; NaN where it could not be graded
 
+    @property
+    def advantages(self) -> Tensor:
+        """:func:`group_advantages`; all 0 unless there are right and wrong answers."""
+        return group_advantages(self.rewards, len(self.ids))
+
 
 def prompts_of(study: Study, model: str, rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
     """The prompts of a model's `records.ROLLOUTS`, in the order of the problems: all, or where the study says so
@@ -94,29 +99,16 @@ def prompts_of(study: Study, model: str, rollouts: pd.DataFrame, problems: pd.Da
         samples = by_problem[(row.benchmark, row.problem)].sort_values("sample")
         graded = samples["status"].isin(records.STATUSES_GRADED)
         rewards = (samples["status"] == "correct").astype(float).where(graded).to_numpy()
-        found.append(
-            Prompt(
-                number,
-                str(row.benchmark),
-                str(row.problem),
-                str(row.prompt),
-                records.unlisted(samples["ids"]),
-                torch.tensor(rewards, dtype=torch.float32),
-            )
-        )
+        own = str(row.benchmark), str(row.problem), str(row.prompt), records.unlisted(samples["ids"])
+        found.append(Prompt(number, *own, torch.tensor(rewards, dtype=torch.float32)))
     if not study.token_study.with_advantage:
         return found
-    if not (mixed := with_advantage(found)):
+    if not (mixed := [prompt for prompt in found if prompt.advantages.any()]):
         raise UserError(
             f"token_study: with_advantage: none of the {len(found)} prompts has right and wrong answers; give the"
             " study more or easier problems, more samples a problem, or false here"
         )
     return mixed
-
-
-def with_advantage(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """Those with right and wrong answers: on others no token has an advantage."""
-    return [prompt for prompt in prompts if group_advantages(prompt.rewards, len(prompt.ids)).any()]
 
 
 def in_parts(
@@ -130,17 +122,13 @@ def in_parts(
     folder.mkdir(parents=True, exist_ok=True)
     frames: list[pd.DataFrame] = []
     progress = Progress(unit, len(prompts), sum(1 for _ in folder.glob("*.parquet")))
-    for done, (prompt, file) in enumerate(_files(folder, prompts), start=1):
+    for done, prompt in enumerate(prompts, start=1):
+        file = folder / f"{prompt.number}.parquet"
         if not file.exists():
             records.write_frame(make(prompt), file, columns)
         frames.append(records.read_frame(file, columns, folder))
         progress.update(done)
     return pd.concat(frames, ignore_index=True)
-
-
-def _files(folder: Path, prompts: Sequence[Prompt]) -> Iterator[tuple[Prompt, Path]]:
-    for prompt in prompts:
-        yield prompt, folder / f"{prompt.number}.parquet"
 
 
 def parts_folder(out: Path, *state: Any) -> Path:

@@ -55,24 +55,21 @@ class Prompts(NamedTuple):
         :data:`MATCHED`, the same of those of like H1 (:func:`matched_difference`); and :data:`ELBOW`, that of the
         rule's own sorted scores. NaN where there is none.
         """
-        whole = parts(self.rows)
+        shares, means = parts(self.rows)
         names, frames = [rule.name for rule in self.rules], []
+        lowest = [rule.parameters.get("keep") == "rest" for rule in self.rules]
+        ranking = [None if low else scores for low, scores in zip(lowest, self.scores, strict=True)]
         for group, at in self.each():
-            some = type(whole)(*(frame.iloc[at] for frame in whole))
-            own = composed(some, self.weights[:, at])
-            dropped = composed(some, (self.weights[:, at] == 0).astype(np.float64))["distance"]
+            some = shares.iloc[at], means.iloc[at]
+            own = composed(*some, self.weights[:, at])
+            dropped = composed(*some, (self.weights[:, at] == 0).astype(np.float64))["distance"]
             own = own.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
             own[APART] = own["distance"] - dropped
-            distance, h1, one = some.means["distance"], self.rows["h1"].iloc[at], np.zeros(len(at))
+            distance, h1, one = some[1]["distance"], self.rows["h1"].iloc[at], np.zeros(len(at))
             own[MATCHED] = [matched_difference(distance, weights > 0, h1, one) for weights in self.weights[:, at]]
-            own[ELBOW] = [self._elbow(number, at) for number in range(len(names))]
+            own[ELBOW] = [np.nan if scores is None else elbow(self._curve(scores, at)) for scores in ranking]
             frames.append(own)
         return pd.concat(frames).melt(["seed", "variant"], var_name="quantity")
-
-    def _elbow(self, rule: int, at: NDArray[np.int64]) -> float:
-        scores = self.scores[rule]
-        keeps_lowest = self.rules[rule].parameters.get("keep") == "rest"
-        return float("nan") if scores is None or keeps_lowest else elbow(self._curve(scores, at))
 
     def _curve(self, scores: NDArray[np.float64], at: NDArray[np.int64]) -> NDArray[np.float64]:
         return mean_sorted_curve(scores[at], self.rows["rollout"].to_numpy()[at])

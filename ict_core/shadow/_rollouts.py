@@ -65,21 +65,14 @@ def predicting_states(model: Any, rollouts: Rollouts, packed: bool) -> tuple[Ten
     return hidden.flatten(0, 1), where
 
 
-class GroupRead(NamedTuple):
-    """What a model says of groups of rollouts."""
-
-    statistics: TokenStatistics  # with every group score, sampled or not
-    states: Tensor  # as of :func:`predicting_states`
-    where: Tensor
-
-
-def read_groups(model: Any, rollouts: Rollouts, group_size: int, temperature: float, packed: bool) -> GroupRead:
-    """The statistics of every response token, and the states that they are read from."""
+def read_groups(
+    model: Any, rollouts: Rollouts, group_size: int, temperature: float, packed: bool
+) -> tuple[TokenStatistics, Tensor, Tensor]:
+    """The statistics of every response token, every group score among them, and :func:`predicting_states`."""
     states, where = predicting_states(model, rollouts, packed)
     ids = rollouts.completion_ids.to(where.device)
     options: dict[str, Any] = {"scores": (*GROUP_SCORES, *UNSAMPLED_SCORES), "temperature": temperature}
-    statistics = token_statistics(states, lm_head(model), where, ids, group_size=group_size, **options)
-    return GroupRead(statistics, states, where)
+    return token_statistics(states, lm_head(model), where, ids, group_size=group_size, **options), states, where
 
 
 def token_rows(rollouts: Rollouts, statistics: TokenStatistics, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Every rule on the same rollouts: what it keeps of them, and how far any two of them agree."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,9 @@ _ORDER = ["group", "rollout", "position"]
 
 
 def rebuilt(rows: pd.DataFrame) -> TokenBatch:
-    """The padded tensors of one sampled step, as the training's selection saw them.
+    """The padded tensors of one sampled step, as the training's selection saw them, from rows of `records.TOKENS`.
 
-    The float64 of the rows, of `records.TOKENS`, are float32 values, which come back unchanged. A column `decides`
-    beside those is the tokens that decide; scores that are not sampled may stand beside them too.
+    A further column `decides` has the tokens that decide; scores that are not sampled may stand there too.
     """
     names = (*STATISTICS, *(name for name in UNSAMPLED_SCORES if name in rows))
     group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
@@ -51,10 +50,9 @@ def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Float
     The rows of `records.TOKENS` are sorted by group, rollout and position.
     """
     batch, step = rebuilt(rows), int(rows["step"].iloc[0])
-    seeds = [rule_seed(seed, rule, step) for rule in rules]
-    own = zip(rules, seeds, strict=True)
+    own = [(rule, rule_seed(seed, rule, step)) for rule in rules]
     weights = np.stack([rule.weights(batch, drawn)[batch.mask].double().numpy() for rule, drawn in own])
-    scores = [rule.score(batch, own) for rule, own in zip(rules, seeds, strict=True)]
+    scores = [rule.score(batch, drawn) for rule, drawn in own]
     return weights, [None if values is None else values[batch.mask].double().numpy() for values in scores]
 
 
@@ -64,13 +62,11 @@ def rule_seed(seed: int, rule: Rule, step: int) -> int:
 
 
 def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All rules on one sampled step, in frames of `records.SHADOW` (:func:`composition`) and OVERLAP (:func:`overlap`).
+    """All rules, in their order, on one sampled step: frames of `records.SHADOW` and of `records.OVERLAP`.
 
     A rule whose scope is the batch has the sampled groups for its batch, and the longest of their responses for the
     padded length, so it keeps other tokens than in a training, whose batch has more groups; rules of a sequence's or a
-    group's scope keep exactly what they would keep there.
-
-    Results are in the order of the rules; ``rows`` are of `records.TOKENS`, the seed is the cell's.
+    group's scope keep exactly what they would keep there. ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """
     rows = rows.sort_values(_ORDER, kind="stable")
     step, names = int(rows["step"].iloc[0]), [rule.name for rule in rules]
@@ -80,40 +76,31 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
     return shadow, pairs.assign(step=step)[list(records.OVERLAP)]
 
 
-class Parts(NamedTuple):
-    """What each of N tokens adds to shares of a sum and to means, (N, columns) each, with its columns' names."""
-
-    shares: pd.DataFrame
-    means: pd.DataFrame
-
-
 def composition(rows: pd.DataFrame, weights: Floats) -> pd.DataFrame:
     """What R rules' weights, (R, N), lie on, from one step's N rows of `records.TOKENS`: a row a rule.
 
     The columns are those of :func:`parts`.
     """
-    frame = composed(parts(rows), weights).assign(forks=rows["fork"].to_numpy().sum())
+    frame = composed(*parts(rows), weights).assign(forks=rows["fork"].to_numpy().sum())
     return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
 
 
-def composed(parts: Parts, weights: Floats) -> pd.DataFrame:
-    """The shares and means of R rules' weights, (R, N), those of a mask 0 and 1: a row a rule.
+def composed(shares: pd.DataFrame, means: pd.DataFrame, weights: Floats) -> pd.DataFrame:
+    """The shares and means of :func:`parts` of R rules' weights, (R, N), those of a mask 0 and 1: a row a rule.
 
     A share is sum w x / sum x and may be above 1; `kept_share` is the effective one, (sum w)^2 / (N sum w^2).
     """
-    amounts, values, tokens = parts.shares.to_numpy(), parts.means.to_numpy(), weights.shape[1]
+    amounts, values, tokens = shares.to_numpy(), means.to_numpy(), weights.shape[1]
     sets = weights.astype(np.float64)
     total, squares = sets.sum(1), np.square(sets).sum(1)
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0
-        shares = sets @ amounts / amounts.sum(0)
-        means = sets @ values / total[:, None]
+        found = np.hstack([sets @ amounts / amounts.sum(0), sets @ values / total[:, None]])
         effective = np.where(squares > 0, total**2 / (tokens * squares), total / np.float64(tokens))
-    frame = pd.DataFrame(np.hstack([shares, means]), columns=[*parts.shares, *parts.means])
-    return frame.assign(kept_share=effective)
+    return pd.DataFrame(found, columns=[*shares, *means]).assign(kept_share=effective)
 
 
-def parts(rows: pd.DataFrame) -> Parts:
-    """What each token of one step, of N rows of `records.TOKENS`, adds to what is said of kept or weighed tokens.
+def parts(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What each token of one step, of N rows of `records.TOKENS`, adds to shares and to means of kept tokens.
 
     Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks), `surprise_share`
     (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of the policy gradient
@@ -143,7 +130,7 @@ def parts(rows: pd.DataFrame) -> Parts:
         "purity": purity,
         "distance": np.abs(p - purity),
     }
-    return Parts(pd.DataFrame(shares), pd.DataFrame(means))
+    return pd.DataFrame(shares), pd.DataFrame(means)
 
 
 def _above_median(values: pd.Series) -> Floats:
@@ -155,8 +142,8 @@ def overlap(weights: Floats, scores: Sequence[Floats | None], names: Sequence[st
     """How far any two of R rules agree: a row a pair, in the rules' order.
 
     `jaccard`: of the rules' weights, (R, N), the sum of the smaller ones over that of the larger ones; of masks, tokens
-    that both keep over tokens that either keeps. `rank_correlation`: Spearman's of the
-    scores, by which each rule ranks the N tokens; NaN where it ranks none or all its scores are equal.
+    that both keep over tokens that either keeps. `rank_correlation`: Spearman's of the scores, by which each rule ranks
+    the N tokens; NaN where it ranks none or all its scores are equal.
     """
     ranked = pd.DataFrame({i: np.full(weights.shape[1], np.nan) if s is None else s for i, s in enumerate(scores)})
     correlation = ranked.corr(method="spearman").to_numpy()

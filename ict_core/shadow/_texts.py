@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 from transformers import PreTrainedTokenizerBase
 
@@ -28,16 +27,12 @@ FORM_WORDS = frozenset(
 CLASSES = ("content word", "form word", "piece of a word", "number", "sign", "space or line", "end of the answer")
 
 
-def word_classes(texts: Sequence[str], before: Sequence[str], special: Sequence[bool]) -> list[str]:
-    """The one of :data:`CLASSES` that each token belongs to, from its text and that of the token before it.
+def word_class(text: str, before: str, special: bool) -> str:
+    """The one of :data:`CLASSES` that a token belongs to, from its text and that of the token before it.
 
     Letters that go on with a word which the token before began are a piece of it; a word's first token counts as the
     word itself, so that a longer word that begins like a form word counts as that.
     """
-    return [_class(text, left, end) for text, left, end in zip(texts, before, special, strict=True)]
-
-
-def _class(text: str, before: str, special: bool) -> str:
     if special:
         return "end of the answer"
     word = text.strip()
@@ -76,7 +71,7 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     texts = [spellings[int(i)] for i in ids]
     first = rows["position"].to_numpy() == 0
     before = ["" if begins else left for begins, left in zip(first, ["", *texts[:-1]], strict=True)]
-    classes = word_classes(texts, before, np.isin(ids, list(stops)).tolist())
+    classes = [word_class(*token) for token in zip(texts, before, np.isin(ids, list(stops)), strict=True)]
     words = ["(end)" if kind == CLASSES[-1] else shown(text) for text, kind in zip(texts, classes, strict=True)]
     frames = []
     for kind, labels in (("token", words), ("class", classes)):
@@ -87,11 +82,12 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
                 continue
             shares = kept_shares(counts.assign(kept=kept))
             frames.append(shares.assign(rule=rule.name, kind=kind, lift=shares["share"] / kept.mean()))
+    columns = [name for name in records.TOKEN_TEXTS if name != "model"]
     if not frames:
-        return pd.DataFrame(columns=[name for name in records.TOKEN_TEXTS if name != "model"])
+        return pd.DataFrame(columns=columns)
     table = pd.concat(frames, ignore_index=True)
     often = (table["tokens"] >= LEAST_TOKENS) & (table["prompts"] >= LEAST_PROMPTS) | (table["kind"] == "class")
-    return table[often][[name for name in records.TOKEN_TEXTS if name != "model"]].reset_index(drop=True)
+    return table.loc[often, columns].reset_index(drop=True)
 
 
 def kept_shares(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -112,11 +108,6 @@ def kept_shares(tokens: pd.DataFrame) -> pd.DataFrame:
         effective = (share * (1 - share) / spread).clip(upper=total["count"])
     varies = (share > 0) & (share < 1) & (prompts > 1) & np.isfinite(effective)
     number = effective.where(varies, prompts.astype(np.float64)).to_numpy()
-    low, high = _wilson(share.to_numpy() * number, number)
+    low, high = proportion_confint(share.to_numpy() * number, number, method="wilson")
     table = {"tokens": total["count"].astype(int), "prompts": prompts, "share": share, "low": low, "high": high}
     return pd.DataFrame(table).rename_axis("text").reset_index()
-
-
-def _wilson(count: NDArray[np.float64], trials: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = proportion_confint(count, trials, method="wilson")
-    return np.asarray(low), np.asarray(high)

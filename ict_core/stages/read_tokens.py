@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, out: Given) -> None:
     """Read every token of an untrained model's answers: entropies and all scores. Goes on where it was."""
     loaded = study_of_model(study, model)
-    from ict_core.shadow import Policy, Reading, group_advantages, in_parts, parts_folder, prompts_of
+    from ict_core.shadow import Policy, Reading, in_parts, parts_folder, prompts_of
     from ict_core.store import check_files, fingerprint, hash_weights, records, remember_source, remove
 
     remember_source()
@@ -24,9 +24,8 @@ def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollo
     policy = Policy(checkpoint, Reading.of(loaded))
 
     def read(prompt: "Prompt") -> "pd.DataFrame":
-        advantages = group_advantages(prompt.rewards, len(prompt.ids))
-        tokens = policy.tokens(policy.rollouts(prompt.prompt, prompt.ids), prompt.rewards, advantages)
-        return tokens.assign(group=prompt.number)
+        sampled = policy.rollouts(prompt.prompt, prompt.ids)
+        return policy.tokens(sampled, prompt.rewards, prompt.advantages).assign(group=prompt.number)
 
     state = [loaded.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(rollouts)]
     folder = parts_folder(out, *state, fingerprint("stages.read_tokens"))

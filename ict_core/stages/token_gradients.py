@@ -24,16 +24,7 @@ def run(
     import torch
 
     from ict_core.selection import distinct_rules
-    from ict_core.shadow import (
-        Policy,
-        Prompts,
-        Reading,
-        group_advantages,
-        in_parts,
-        parts_folder,
-        prompts_of,
-        with_advantage,
-    )
+    from ict_core.shadow import Policy, Prompts, Reading, in_parts, parts_folder, prompts_of
     from ict_core.store import check_files, fingerprint, hash_weights, records, remember_source, remove
 
     remember_source()
@@ -42,7 +33,7 @@ def run(
     rules = distinct_rules(loaded.methods)
     scored = Prompts.of(records.read_frame(tokens, records.TOKENS), rules, loaded.data.seed)
     places = dict(scored.each())
-    mixed = with_advantage(prompts_of(loaded, model, answers, asked))
+    mixed = [prompt for prompt in prompts_of(loaded, model, answers, asked) if prompt.advantages.any()]
     chosen = mixed[: loaded.token_study.gradient_prompts]
     policy = Policy(checkpoint, Reading.of(loaded))
 
@@ -53,7 +44,7 @@ def run(
             torch.zeros(mask.shape).masked_scatter(mask, torch.from_numpy(own[places[prompt.number]]).float())
             for own in scored.weights
         ]
-        shares = policy.gradients(sampled, group_advantages(prompt.rewards, len(prompt.ids)), weights)
+        shares = policy.gradients(sampled, prompt.advantages, weights)
         frame = pd.DataFrame(shares, columns=["norm_share", "cosine"])
         return frame.assign(rule=[r.name for r in rules], benchmark=prompt.benchmark, problem=prompt.problem)
 

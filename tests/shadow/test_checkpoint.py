@@ -17,7 +17,6 @@ from ict_core.selection import Rule, distinct_rules
 from ict_core.shadow import GroupSampling, sample_groups, score_groups
 from ict_core.shadow._checkpoint import gradients
 from ict_core.shadow._gradients import gradient_shares
-from ict_core.shadow._score import rebuilt
 from ict_core.store import records
 
 RULES = distinct_rules(METHODS)
@@ -62,9 +61,9 @@ def test_the_tokens_that_decide_are_told_where_the_steps_are_known(groups):
     for row, prompt in enumerate(prompts):
         ids = groups.completion_ids[row][mask[row]].tolist()
         assert decisions[row][mask[row]].tolist() == decision_tokens(groups.tokenizer, prompt, ids)
-    kept = scored.shadow.set_index("rule").loc["oracle", "kept_share"]
+    kept = scored["shadow"].set_index("rule").loc["oracle", "kept_share"]
     assert kept == pytest.approx(decisions.sum().item() / 34) and 0 < kept < 1
-    assert groups.decisions(RULES) is None and "decides" not in scored.tokens
+    assert groups.decisions(RULES) is None and "decides" not in scored["tokens"]
     with pytest.raises(UserError, match="oracle: reads true steps"):
         dataclasses.replace(groups, forks=torch.full_like(groups.forks, torch.nan)).decisions([oracle])
 
@@ -76,14 +75,12 @@ def test_without_an_advantage_there_is_no_gradient_to_carry(groups):
 
 def test_scored_frames_are_those_of_the_sampled_groups(groups):
     scored = score_groups(groups, RULES, 3, TEMPERATURE)
-    assert len(scored.tokens) == 34 and scored.tokens["kept"].all()
-    batch = rebuilt(scored.tokens)
-    assert torch.equal(batch.mask, groups.completion_mask) and torch.equal(batch.advantages, groups.advantages)
-    assert torch.equal(batch.statistics.h1, groups.statistics.h1 * batch.mask)
-    assert scored.tokens["fork"].tolist() == groups.forks[groups.completion_mask].tolist()
-    whole = scored.gradients.set_index("rule").loc["grpo"]
-    assert whole.tolist() == pytest.approx([1, 1])
-    assert scored.gradients["rule"].tolist() == scored.shadow["rule"].tolist() == [rule.name for rule in RULES]
+    assert len(scored["tokens"]) == 34 and scored["tokens"]["kept"].all()
+    mask = groups.completion_mask
+    for name, values in {"h1": groups.statistics.h1, "token": groups.completion_ids, "fork": groups.forks}.items():
+        assert scored["tokens"][name].tolist() == values[mask].tolist()
+    assert scored["gradients"].set_index("rule").loc["grpo"].tolist() == pytest.approx([1, 1])
+    assert scored["gradients"]["rule"].tolist() == scored["shadow"]["rule"].tolist() == [rule.name for rule in RULES]
 
 
 def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, capsys):

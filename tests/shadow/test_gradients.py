@@ -53,14 +53,6 @@ def test_shares_and_cosines_are_those_of_autograd(rollouts, tiny_checkpoint, pac
     assert all(p.grad is None for p in model.parameters())
 
 
-def test_without_an_advantage_there_is_no_gradient_to_carry(rollouts, tiny_checkpoint):
-    level = torch.zeros(4)
-    found = gradient_shares(
-        model_of(tiny_checkpoint, False), rollouts, level, [rollouts.completion_mask], TEMPERATURE, False
-    )
-    assert np.isnan(found).all()
-
-
 @pytest.mark.parametrize("packed", [True, False])
 def test_states_predict_the_tokens_as_each_sequence_by_itself(rollouts, tiny_checkpoint, packed):
     model = model_of(tiny_checkpoint, packed)

@@ -10,7 +10,7 @@ from ict_core.errors import UserError
 from ict_core.selection import Rule, distinct_rules
 from ict_core.shadow import Prompts
 from ict_core.shadow._score import score_step
-from ict_core.shadow._texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_classes
+from ict_core.shadow._texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_class
 from ict_core.statistics import matched_difference
 from ict_core.store import POLICY_STATISTICS, STATISTICS, records
 
@@ -37,11 +37,10 @@ def test_one_prompt_alone_is_the_step_that_the_shadow_scores():
     rows = tokens(1)
     scored, (shadow, pairs) = Prompts.of(rows, RULES, 3), score_step(rows, RULES, 3)
     found = scored.quantities().pivot(index="variant", columns="quantity", values="value")
-    for quantity in ("kept_share", "probability", "high_h1_share", "surprise_share", "position", "distance"):
-        expected = shadow.set_index("rule")[quantity]
-        assert found[quantity].reindex(expected.index).tolist() == pytest.approx(
-            expected.tolist(), rel=1e-6, nan_ok=True
-        )
+    expected = shadow.set_index("rule")
+    expected = expected[["kept_share", "probability", "high_h1_share", "surprise_share", "position", "distance"]]
+    same = found.reindex(index=expected.index, columns=expected.columns)
+    pd.testing.assert_frame_equal(same, expected, rtol=1e-6, check_names=False)
     pd.testing.assert_frame_equal(scored.overlaps()[list(pairs)], pairs)
 
 
@@ -64,7 +63,7 @@ def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
 
 
 def test_a_rule_that_reads_true_steps_is_refused():
-    with pytest.raises(UserError, match=r"methods/oracle\.yaml: selector: 'oracle-decisions'; allowed: rules of other"):
+    with pytest.raises(UserError, match=r"methods/oracle\.yaml: selector: 'oracle-decisions'; allowed: rules of"):
         Prompts.of(tokens(1), [*RULES, Rule("oracle", "oracle-decisions", {})], 0)
     with pytest.raises(UserError, match=r"methods/zeros\.yaml: reference: with the score js_zeros; allowed: rules of"):
         Prompts.of(tokens(1), [Rule("zeros", "top-score", {"score": "js_zeros"})], 0)
@@ -77,48 +76,32 @@ def test_the_order_of_the_rows_does_not_count():
 
 
 @pytest.mark.parametrize(
-    ("text", "before", "end", "expected"),
+    ("expected", "pairs"),  # of a text and that of the token before
     [
-        (" the", "of", False, "form word"),
-        (" The", ".", False, "form word"),
-        (" apples", " five", False, "content word"),
-        ("les", " app", False, "piece of a word"),
-        ("To", "\n", False, "form word"),
-        ("Solve", "", False, "content word"),
-        ("les", "\n", False, "content word"),
-        (" 1,234.5", "=", False, "number"),
-        ("7", "1", False, "number"),
-        (" +", "7", False, "sign"),
-        ("\\[", "\n", False, "sign"),
-        ("\n\n", ".", False, "space or line"),
-        (" ", "7", False, "space or line"),
-        ("", ".", True, "end of the answer"),
+        ("form word", [(" the", "of"), (" The", "."), ("To", "\n")]),
+        ("content word", [(" apples", " five"), ("Solve", ""), ("les", "\n")]),
+        ("piece of a word", [("les", " app")]),
+        ("number", [(" 1,234.5", "="), ("7", "1")]),
+        ("sign", [(" +", "7"), ("\\[", "\n")]),
+        ("space or line", [("\n\n", "."), (" ", "7")]),
     ],
 )
-def test_the_classes_of_words(text, before, end, expected):
-    assert word_classes([text], [before], [end]) == [expected]
-
-
-def test_form_words_are_written_small_and_blanks_are_shown():
-    assert all(word == word.lower() and word.isalpha() for word in FORM_WORDS)
-    assert shown(" a\nb") == "·a↵b" and shown("") == "(empty)"
+def test_the_classes_of_words(expected, pairs):
+    assert [word_class(*pair, special=False) for pair in pairs] == [expected] * len(pairs)
+    assert word_class(*pairs[0], special=True) == "end of the answer"
 
 
 def test_a_share_s_interval_widens_where_prompts_differ():
     """Equal in every prompt: as many effective tokens as there are. None at all: as many as there are prompts."""
     alike = pd.DataFrame({"text": "x", "group": np.repeat(range(10), 10), "kept": np.tile([True] + [False] * 9, 10)})
-    found = kept_shares(alike).iloc[0]
-    assert (found["tokens"], found["prompts"], found["share"]) == (100, 10, 0.1)
-    assert (found["low"], found["high"]) == pytest.approx(proportion_confint(10, 100, method="wilson"))
-    apart = alike.assign(kept=alike["group"] == 0)
-    found = kept_shares(apart).iloc[0]
+    assert kept_shares(alike)[["tokens", "prompts", "share"]].to_numpy().tolist() == [[100, 10, 0.1]]
     spread = sum((10 * (g == 0) - 1.0) ** 2 for g in range(10)) / 100**2 * 10 / 9
-    effective = 0.1 * 0.9 / spread
-    assert effective == pytest.approx(9)
-    expected = proportion_confint(0.1 * effective, effective, method="wilson")
-    assert (found["low"], found["high"]) == pytest.approx(expected)
-    never = kept_shares(alike.assign(kept=False)).iloc[0]
-    assert (never["low"], never["high"]) == pytest.approx(proportion_confint(0, 10, method="wilson"))
+    apart = 0.1 * 0.9 / spread
+    assert apart == pytest.approx(9)
+    for kept, count, effective in ((alike["kept"], 10, 100), (alike["group"] == 0, 0.9, apart), (False, 0, 10)):
+        found = kept_shares(alike.assign(kept=kept)).iloc[0]
+        expected = proportion_confint(count, effective, method="wilson")
+        assert (found["low"], found["high"]) == pytest.approx(expected)
 
 
 def test_intervals_of_shares_cover_for_new_prompts():
@@ -160,5 +143,6 @@ def test_every_text_has_its_lift_and_rules_that_keep_all_are_left_out():
 
 
 def test_a_text_is_told_in_signs_that_print():
+    assert all(word == word.lower() and word.isalpha() for word in FORM_WORDS)
     assert shown(" a\n\tb") == "·a↵⇥b" and shown("") == "(empty)" and shown("\r\x85") == "⟨000D⟩⟨0085⟩"
     assert _text(Letters(), 2) == "7" and _text(Letters(), 6) == "Ġ\x85é"

@@ -1,4 +1,4 @@
-"""The composition of kept sets by hand and by a derivative, their overlap by scipy, a study's frames."""
+"""That a rule keeps of a stored sample what it kept in training; what kept sets are made of, and their overlap."""
 
 import math
 from itertools import combinations
@@ -12,14 +12,88 @@ import torch
 from scipy.stats import spearmanr
 from shadow_frames import METHODS, WRITTEN, sample
 
+from ict_core.config import load_methods
+from ict_core.errors import UserError
 from ict_core.selection import distinct_rules
 from ict_core.shadow import score_study
-from ict_core.shadow._score import composition, overlap, rule_seed, score_step
+from ict_core.shadow._score import composition, overlap, rebuilt, rule_seed, score_step
 from ict_core.stages import shadow_study
-from ict_core.store import records
+from ict_core.store import GROUP_SCORES, records
 
 RULES = distinct_rules(METHODS)
+LOCAL = [
+    variant
+    for variant, method in METHODS.items()
+    if method.parameters().get("scope") in ("sequence", "group") and method.parameters()["score"] != "random"
+]
 SHARES = ["kept_share", "fork_recall", "surprise_share", "gradient_share"]
+
+
+def rule_of(variant):
+    method = METHODS[variant]
+    return next(r for r in RULES if (r.selector, r.parameters) == (method.selector, method.parameters()))
+
+
+def test_variants_that_keep_the_same_tokens_are_one_rule_named_after_the_first():
+    names = [rule.name for rule in RULES]
+    assert rule_of("replica") is rule_of("ict-10-w20") is rule_of("ict-10-g4") is rule_of("ict-10-response")
+    assert rule_of("replica").name == "ict-10" and rule_of("random-10-response").name == "random-10"
+    assert len(names) == len(set(names)) == 52 and names == [v for v in METHODS if v in names]
+    assert "replica" in [rule.name for rule in distinct_rules(dict(reversed(METHODS.items())))]
+
+
+@pytest.mark.parametrize("variant", LOCAL)
+def test_a_rule_of_a_sequence_or_a_group_keeps_of_the_sample_what_it_kept_in_training(variant, tmp_path):
+    for seed in range(3):
+        records.write_frame(sample(variant, seed), tmp_path / "tokens.parquet", records.TOKENS)
+        rows = records.read_frame(tmp_path / "tokens.parquet", records.TOKENS)
+        batch = rebuilt(rows)
+        assert rule_of(variant).weights(batch, 0)[batch.mask].tolist() == rows["kept"].tolist()
+        assert 0 < rows["kept"].mean() < 1
+
+
+@pytest.mark.parametrize("variant", ["grpo", "entropy-20", "stapo-h80", "ict-10-by-batch"])
+def test_a_rule_of_the_batch_does_so_where_the_whole_batch_is_in_the_sample(variant):
+    rows = sample(variant, 1, groups=4)
+    batch = rebuilt(rows)
+    assert rule_of(variant).weights(batch, 0)[batch.mask].tolist() == rows["kept"].tolist()
+    assert rows["kept"].all() == (variant == "grpo")
+
+
+def test_rebuilding_gives_the_very_tensors_back_whatever_the_order_of_the_rows():
+    rows = sample("ict-10", 0)
+    batch, turned = rebuilt(rows), rebuilt(rows[::-1])
+    assert batch.statistics.group_size == 4 and batch.mask.sum() == len(rows)
+    assert torch.equal(batch.mask, turned.mask) and torch.equal(batch.advantages, turned.advantages)
+    for name in ("h1", "h2", *GROUP_SCORES):
+        assert batch.statistics.score(name)[batch.mask].tolist() == rows[name].tolist()
+        assert torch.equal(batch.statistics.score(name), turned.statistics.score(name))
+    assert batch.advantages.tolist() == rows.groupby(["group", "rollout"])["advantage"].first().tolist()
+
+
+def test_the_score_is_what_the_rule_ranks_by():
+    batch = rebuilt(sample("ict-10", 0))
+    for rule in RULES:
+        score, kept = rule.score(batch, 7), rule.weights(batch, 7)
+        if rule.selector not in ("top-score", "high-entropy"):
+            assert score is None
+            continue
+        size = {"sequence": 1, "padded": 1, "group": 4, "batch": 8}[rule.parameters.get("scope", "batch")]
+        for scores, on, live in zip(*(x.split(size) for x in (score, kept, batch.mask)), strict=True):
+            dropped = scores[live & ~on]
+            assert not len(dropped) or not on.any() or scores[on].min() >= dropped.max()
+
+
+def test_random_draws_depend_on_the_seed_and_every_rule_and_step_has_its_own():
+    batch, random = rebuilt(sample("random-10", 0)), rule_of("random-10")
+    assert torch.equal(random.weights(batch, 1), random.weights(batch, 1))
+    assert not torch.equal(random.weights(batch, 1), random.weights(batch, 2))
+    assert len({rule_seed(0, rule, step) for rule in RULES for step in (0, 10)}) == 2 * len(RULES)
+
+
+def test_a_folder_without_methods_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no methods"):
+        load_methods(tmp_path)
 
 
 def rows(**columns) -> pd.DataFrame:
@@ -57,10 +131,9 @@ def test_composition_by_hand():
             "distance": 0.05,
         }
     )
-    nothing = found.iloc[1]
+    nothing, whole = found.iloc[1], found.iloc[2]
     assert nothing[SHARES].tolist() == [0, 0, 0, 0]
     assert nothing[["fork_precision", "position", "probability"]].isna().all()
-    whole = found.iloc[2]
     assert whole[SHARES].tolist() == pytest.approx([1, 1, 1, 1])
     assert whole["position"] == pytest.approx((0 + 0.5 + 1 + 0) / 4) and whole["high_h1_share"] == 0.5
 
@@ -95,19 +168,10 @@ def test_overlap_is_jaccard_and_spearman():
     assert found[["rule", "other"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
     sets = [set(np.flatnonzero(row)) for row in kept]
     assert found["jaccard"].tolist() == [len(x & y) / len(x | y) for x, y in combinations(sets, 2)]
-    assert found["rank_correlation"].iloc[0] == pytest.approx(spearmanr(scores[0], scores[1]).statistic)
-    assert found["rank_correlation"].iloc[1:].isna().all()
-
-
-def test_empty_sets_and_level_scores_have_no_overlap():
-    found = overlap(np.zeros((2, 3), bool), [np.zeros(3), np.arange(3.0)], ["a", "b"])
-    assert found[["jaccard", "rank_correlation"]].isna().all(axis=None)
-
-
-def test_the_complement_ranks_the_other_way_round():
-    found = score_step(sample("ict-10", 0), RULES, 0)[1].set_index(["rule", "other"])
-    assert found.loc[("frequent-90", "ict-10"), ["jaccard", "rank_correlation"]].tolist() == pytest.approx([0, -1])
-    assert found.loc[("ict-10", "ict-20"), "rank_correlation"] == pytest.approx(1)
+    correlation = spearmanr(scores[0], scores[1]).statistic
+    assert found["rank_correlation"].tolist() == pytest.approx([correlation, np.nan, np.nan], nan_ok=True)
+    empty = overlap(np.zeros((2, 3), bool), [np.zeros(3), np.arange(3.0)], ["a", "b"])
+    assert empty[["jaccard", "rank_correlation"]].isna().all(axis=None)
 
 
 def test_a_step_has_a_row_a_rule_and_a_row_a_pair():
@@ -119,21 +183,21 @@ def test_a_step_has_a_row_a_rule_and_a_row_a_pair():
     assert own["kept_share"] == pytest.approx(frame["kept"].mean())
     assert own["fork_recall"] == pytest.approx(frame.loc[frame["fork"] == 1, "kept"].mean())
     assert own["fork_precision"] == pytest.approx(frame.loc[frame["kept"], "fork"].mean())
+    of_pair = pairs.set_index(["rule", "other"])
+    complement = of_pair.loc[("frequent-90", "ict-10"), ["jaccard", "rank_correlation"]]
+    assert complement.tolist() == pytest.approx([0, -1])
+    assert of_pair.loc[("ict-10", "ict-20"), "rank_correlation"] == pytest.approx(1)
     again, _ = score_step(frame.sample(frac=1, random_state=0), RULES[::-1], 5)
     pd.testing.assert_frame_equal(again[::-1].reset_index(drop=True), shadow)
 
 
-def test_a_study_may_have_one_rule(tmp_path):
-    cell = sample("grpo", 0).assign(model="m", variant="grpo", seed=0, selecting=True)
-    shadow, pairs = score_study(cell, distinct_rules({"grpo": METHODS["grpo"]}), "grpo")
-    records.write_frame(pairs, tmp_path / "overlap.parquet", records.STUDY_OVERLAP)
-    assert len(shadow) == 1 and records.read_frame(tmp_path / "overlap.parquet", records.STUDY_OVERLAP).empty
+def cell(variant, seed, step=10):
+    return sample(variant, seed, step=step).assign(model="m", variant=variant, seed=seed, selecting=True)
 
 
 def test_a_rule_that_reads_true_steps_is_left_out_of_a_study_s_shadow_and_named(tmp_path, capsys, monkeypatch):
     files = [tmp_path / f"{name}.parquet" for name in ("tokens", "shadow", "overlap")]
-    cell = sample("grpo", 0).assign(model="m", variant="grpo", seed=0, selecting=True)
-    records.write_frame(cell, files[0], records.STUDY_TOKENS)
+    records.write_frame(cell("grpo", 0), files[0], records.STUDY_TOKENS)
     methods = {name: WRITTEN[name] for name in ("grpo", "ict-10", "oracle-decisions", "ict-10-mean-all")}
     study = SimpleNamespace(methods=methods, baselines=("grpo",))
     monkeypatch.setattr(shadow_study, "study_to_run", lambda _: study)
@@ -142,23 +206,15 @@ def test_a_rule_that_reads_true_steps_is_left_out_of_a_study_s_shadow_and_named(
     assert "left out: oracle-decisions, ict-10-mean-all, as" in capsys.readouterr().out
 
 
-def test_every_rule_and_step_has_draws_of_its_own():
-    assert len({rule_seed(0, rule, step) for rule in RULES for step in (0, 10)}) == 2 * len(RULES)
-
-
 def test_a_study_is_scored_on_all_cells_and_compared_on_the_baseline(tmp_path):
-    parts = [
-        sample(variant, seed, step=step).assign(model="m", variant=variant, seed=seed, selecting=True)
-        for variant, seed in [("grpo", 0), ("grpo", 1), ("ict-10", 0)]
-        for step in (0, 10)
-    ]
+    runs = [("grpo", 0), ("grpo", 1), ("ict-10", 0)]
+    parts = [cell(*run, step) for run in runs for step in (0, 10)]
     shadow, pairs = score_study(pd.concat(parts), RULES, "grpo")
     records.write_frame(shadow, tmp_path / "shadow.parquet", records.STUDY_SHADOW)
-    records.write_frame(pairs, tmp_path / "overlap.parquet", records.STUDY_OVERLAP)
-    assert (
-        len(shadow) == 3 * 2 * len(RULES)
-        and set(pairs["variant"]) == {"grpo"}
-        and len(pairs) == 2 * 2 * math.comb(len(RULES), 2)
-    )
+    assert len(shadow) == 3 * 2 * len(RULES)
+    assert set(pairs["variant"]) == {"grpo"} and len(pairs) == 2 * 2 * math.comb(len(RULES), 2)
     last = shadow.query("variant == 'ict-10' and step == 10")[list(records.SHADOW)]
     pd.testing.assert_frame_equal(last.reset_index(drop=True), score_step(parts[-1], RULES, 0)[0])
+    one, none = score_study(parts[0], RULES[:1], "grpo")  # a study of one rule has no pair
+    records.write_frame(none, tmp_path / "overlap.parquet", records.STUDY_OVERLAP)
+    assert len(one) == 1 and none.empty

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.selection import distinct_rules
-from ict_core.shadow import Policy
+from ict_core.shadow import Policy, Reading
 from ict_core.store import StudyFiles, records
 
 ROOT = Path(__file__).parents[2]
@@ -43,20 +43,26 @@ class Made:
             "rollouts": self.files.rollouts(MODEL),
             "tokens": self.files.rollout_tokens(MODEL),
         }
-        self.run("data", train=self.files.train_problems, eval=self.files.eval_problems)
-        self.rollouts()
+        assert self.run("data", train=self.files.train_problems, eval=self.files.eval_problems) == 0
+        assert self.rollouts() == 0
 
-    def run(self, command: str, *given: str, **options: object) -> None:
-        options = {name: self.paths[name] for name in given} | options
-        arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-        assert main([command, "--study", str(self.study), *arguments]) == 0
+    def run(self, command: str, *given: str, **options: object) -> int:
+        """The exit status of a command; of what is given the study's own paths, unless an option names another."""
+        options = {"study": self.study} | {name: self.paths[name] for name in given} | options
+        return main([command, *(text for name, value in options.items() for text in (f"--{name}", str(value)))])
 
-    def rollouts(self) -> None:
-        self.run("rollouts", "checkpoint", "problems", "cache", model=MODEL, out=self.paths["rollouts"])
+    def rollouts(self, **options: object) -> int:
+        options = {"model": MODEL, "out": self.paths["rollouts"]} | options
+        return self.run("rollouts", "checkpoint", "problems", "cache", **options)
 
-    def read(self, out: Path | None = None) -> None:
-        given = ("checkpoint", "problems", "rollouts")
-        self.run("read-tokens", *given, model=MODEL, out=out or self.paths["tokens"])
+    def read(self, out: Path, **options: object) -> int:
+        return self.run("read-tokens", "checkpoint", "problems", "rollouts", model=MODEL, out=out, **options)
+
+    def changed(self, name: str, old: str, new: str) -> Path:
+        """The file of a study that differs in one place."""
+        study = self.study.with_name(f"{name}.yaml")
+        study.write_text(self.study.read_text().replace("study: smoke", f"study: {name}").replace(old, new))
+        return study
 
     def with_right_answers(self) -> None:
         """As if some answers of the first five problems had been right."""
@@ -71,10 +77,10 @@ class Made:
 def made(tmp_path_factory, tiny_checkpoint):
     found = Made(tmp_path_factory.mktemp("tokens"), tiny_checkpoint)
     found.with_right_answers()
-    found.read()
+    assert found.read(found.paths["tokens"]) == 0
     given = ("checkpoint", "problems", "rollouts", "tokens")
-    found.run("token-gradients", *given, model=MODEL, out=found.files.rollout_gradients(MODEL))
-    found.run("token-frames", results=found.results)
+    assert found.run("token-gradients", *given, model=MODEL, out=found.files.rollout_gradients(MODEL)) == 0
+    assert found.run("token-frames", results=found.results) == 0
     folder = found.files.token_study.results
     claims = ["--claims", str(ROOT / "configs" / "claims.yaml")]
     assert main(["token-pages", "--stored", str(folder), "--results", str(folder), *claims]) == 0
@@ -90,7 +96,7 @@ def test_the_tokens_are_those_that_were_sampled_and_read_by_the_model(made):
     read = [rows["token"].tolist() for _, rows in tokens.groupby(["group", "rollout"])]
     assert read == sampled
     model = AutoModelForCausalLM.from_pretrained(made.paths["checkpoint"])
-    policy = Policy(made.paths["checkpoint"], load_reading())
+    policy = Policy(made.paths["checkpoint"], Reading(1.0, True, 1))
     prompt = policy.tokenizer(problems["prompt"].iloc[3])["input_ids"]
     with torch.no_grad():
         logits = model(torch.tensor([prompt + sampled[12]])).logits[0, len(prompt) - 1 : -1]
@@ -99,15 +105,8 @@ def test_the_tokens_are_those_that_were_sampled_and_read_by_the_model(made):
     assert own["logprob"].tolist() == pytest.approx(log_probs.tolist(), abs=1e-4)
 
 
-def load_reading():
-    from ict_core.shadow import Reading
-
-    return Reading(1.0, True, 1)
-
-
 def test_answers_that_were_sampled_before_are_not_sampled_again(made, capsys):
-    made.rollouts()
-    assert "56 reused" in capsys.readouterr().out
+    assert made.rollouts() == 0 and "56 reused" in capsys.readouterr().out
     made.with_right_answers()
 
 
@@ -122,24 +121,18 @@ def test_a_reading_that_was_killed_goes_on_where_it_was(made, tmp_path, monkeypa
 
     monkeypatch.setattr(Policy, "tokens", dies)
     out = tmp_path / "again.parquet"
-    arguments = [f"--{name}={made.paths[name]}" for name in ("checkpoint", "problems", "rollouts")]
-    command = ["read-tokens", f"--study={made.study}", f"--model={MODEL}", *arguments, f"--out={out}"]
-    assert main(command) == 130 and not out.exists()
+    assert made.read(out) == 130 and not out.exists()
     read.clear()
     monkeypatch.setattr(Policy, "tokens", lambda self, *a: (read.append(1), whole(self, *a))[1])
-    assert main(command) == 0 and len(read) == 14 - 6
+    assert made.read(out) == 0 and len(read) == 14 - 6
     assert out.read_bytes() == made.paths["tokens"].read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["again.parquet"]  # no part is left
 
 
 def test_prompts_without_an_advantage_are_left_out_where_the_study_says_so(made, tmp_path, capsys):
-    study = made.study.with_name("mixed.yaml")
-    text = made.study.read_text().replace("study: smoke", "study: mixed")
-    study.write_text(text.replace("{gradient_prompts: 3}", "{gradient_prompts: 3, with_advantage: true}"))
+    study = made.changed("mixed", "gradient_prompts: 3", "gradient_prompts: 3, with_advantage: true")
     out = tmp_path / "tokens.parquet"
-    arguments = [f"--{name}={made.paths[name]}" for name in ("checkpoint", "problems")]
-    command = ["read-tokens", f"--study={study}", f"--model={MODEL}", *arguments, f"--out={out}"]
-    assert main([*command, f"--rollouts={made.paths['rollouts']}"]) == 0
+    assert made.read(out, study=study) == 0
     whole, mixed = (records.read_frame(path, records.TOKENS) for path in (made.paths["tokens"], out))
     first = whole[whole["group"] < 5].reset_index(drop=True)
     assert first["advantage"].ne(0).all() and whole.loc[whole["group"] >= 5, "advantage"].eq(0).all()
@@ -147,17 +140,14 @@ def test_prompts_without_an_advantage_are_left_out_where_the_study_says_so(made,
     wrong = tmp_path / "wrong.parquet"
     rollouts = records.read_frame(made.paths["rollouts"], records.ROLLOUTS)
     records.write_frame(rollouts.assign(status="wrong"), wrong, records.ROLLOUTS)
-    assert main([*command, f"--rollouts={wrong}"]) == 2
+    assert made.read(out, study=study, rollouts=wrong) == 2
     assert "token_study: with_advantage: none of the 14 prompts has right and wrong answers" in capsys.readouterr().err
 
 
 def test_gradients_are_of_the_first_prompts_with_right_and_wrong_answers(made):
     frame = records.read_frame(made.files.rollout_gradients(MODEL), records.GRADIENT_SHARES)
-    problems = records.read_frame(made.paths["problems"], records.PROBLEMS)
-    first = problems.head(3)
-    assert frame[["benchmark", "problem"]].drop_duplicates().to_numpy().tolist() == (
-        first[["benchmark", "problem"]].to_numpy().tolist()
-    )
+    problems, key = records.read_frame(made.paths["problems"], records.PROBLEMS), ["benchmark", "problem"]
+    assert frame[key].drop_duplicates().to_numpy().tolist() == problems[key].head(3).to_numpy().tolist()
     rules = [rule.name for rule in distinct_rules(load_study(made.study).methods)]
     assert frame["rule"].tolist() == rules * 3
     whole = frame[frame["rule"] == "grpo"]
@@ -201,8 +191,9 @@ CLAIMS = ROOT / "configs" / "claims.yaml"
 
 def test_every_reading_is_of_the_distributions_at_the_tokens_that_were_sampled(made):
     given = ("checkpoint", "problems", "rollouts")
-    made.run("readings", *given, model=MODEL, claims=CLAIMS, out=made.files.readings(MODEL, "base", 0))
-    cells = records.read_frame(made.files.readings(MODEL, "base", 0), records.READINGS)
+    out = made.files.readings(MODEL, "base", 0)
+    assert made.run("readings", *given, model=MODEL, claims=CLAIMS, out=out) == 0
+    cells = records.read_frame(out, records.READINGS)
     assert cells["set"].value_counts().to_dict() == {"first": 960, "second": 960} and (cells["prompts"] == 7).all()
     tokens = records.read_frame(made.paths["tokens"], records.TOKENS)
     paper = cells.query("reference == 'position' and scope == 'sequence' and temperature == 1 and cut == 'median'")
@@ -219,40 +210,32 @@ def test_every_reading_is_of_the_distributions_at_the_tokens_that_were_sampled(m
         above = np.heaviside(kept["h1"] - own["h1"].median(), 0.5).groupby(kept["group"]).mean().mean()
         assert paper.loc[paper["set"] == name, "high_share"].tolist() == pytest.approx([above] * 4, abs=0.02)
     assert not made.paths["rollouts"].with_name("readings.parquet.parts").exists()
-    made.run("readings-pages", results=made.results, claims=CLAIMS)
+    assert made.run("readings-pages", results=made.results, claims=CLAIMS) == 0
     assert all(path.stat().st_size > 0 for path in made.files.reading_pages)
     whole = records.read_frame(made.files.reading_pages[0], records.STUDY_READINGS)
     pd.testing.assert_frame_equal(whole[list(cells)], cells)
 
 
 def test_readings_without_a_range_a_second_prompt_or_such_a_variant_are_refused(made, capsys, tmp_path):
-    def refused(study: Path, rollouts: Path = made.paths["rollouts"], claims: Path = CLAIMS) -> str:
-        given = {"study": study, "model": MODEL, "rollouts": rollouts, "claims": claims, "out": tmp_path / "x"}
-        given |= {name: made.paths[name] for name in ("checkpoint", "problems")}
-        assert main(["readings", *(f"--{name}={value}" for name, value in given.items())]) == 2
+    def refused(**options: Path) -> str:
+        given = {"model": MODEL, "claims": CLAIMS, "out": tmp_path / "x"} | options
+        assert made.run("readings", "checkpoint", "problems", "rollouts", **given) == 2
         return capsys.readouterr().err
 
     def changed(name: str, key: str) -> Path:
-        text = made.study.read_text().replace("study: smoke", f"study: {name}")
-        study = made.study.with_name(f"{name}.yaml")
-        study.write_text(text.replace("gradient_prompts: 3", f"gradient_prompts: 3, {key}"))
-        return study
+        return made.changed(name, "gradient_prompts: 3", f"gradient_prompts: 3, {key}")
 
     lacking = tmp_path / "claims.yaml"
     lacking.write_text(CLAIMS.read_text().replace("quantity: elbow,", "quantity: h1_change,"))
-    assert "`within` of elbow" in refused(made.study, claims=lacking)
-    assert "token_study.trained[0]: 'stapo' is not in the grid" in refused(changed("other-variant", "trained: [stapo]"))
+    assert "`within` of elbow" in refused(claims=lacking)
+    assert "token_study.trained[0]: 'stapo' is not in the grid" in refused(study=changed("other", "trained: [stapo]"))
     frame, one = records.read_frame(made.paths["rollouts"], records.ROLLOUTS), tmp_path / "one.parquet"
     right = (frame["problem"] == frame["problem"].iloc[0]) & (frame["sample"] == 0)
     records.write_frame(frame.assign(status=right.map({True: "correct", False: "wrong"})), one, records.ROLLOUTS)
-    assert "1 prompt to read" in refused(changed("one", "with_advantage: true"), rollouts=one)
+    assert "1 prompt to read" in refused(study=changed("one", "with_advantage: true"), rollouts=one)
 
 
 def test_groups_of_different_sizes_are_refused(made, capsys, tmp_path):
-    text = made.study.read_text().replace("  samples: 4\n", "  samples: 4\n  samples_of: {mini-word: 5}\n")
-    other = made.study.with_name("other.yaml")
-    other.write_text(text.replace("study: smoke", "study: other"))
-    given = ("checkpoint", "problems", "cache")
-    arguments = [f"--{name}={made.paths[name]}" for name in given]
-    assert main(["rollouts", f"--study={other}", f"--model={MODEL}", *arguments, f"--out={tmp_path / 'x'}"]) == 2
+    study = made.changed("sizes", "  samples: 4\n", "  samples: 4\n  samples_of: {mini-word: 5}\n")
+    assert made.rollouts(study=study, out=tmp_path / "x") == 2
     assert "evaluation.samples_of: [4, 5] samples; allowed in a token study" in capsys.readouterr().err
