@@ -19,36 +19,28 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
     that could be graded; ``ungraded`` are not wrong, and count nowhere.
     """
     counts = count_grades(grades)
-    ks = sorted({k for k in (1, 4, samples) if k <= samples})
-    blocks: dict[str, dict[str, Floats]] = {}
+    metrics = {f"pass@{k}": k for k in sorted({k for k in (1, 4, samples) if k <= samples})}
+    blocks: dict[str, list[Floats]] = {metric: [] for metric in metrics}
     results: dict[str, dict[str, Any]] = {}
     for name in benchmarks:
         rows = counts[counts["benchmark"] == name]
-        n, correct = rows["n"].to_numpy(np.int64), rows["correct"].to_numpy(np.int64)
-        graded = n > 0
-        blocks[name] = {f"pass@{k}": _values(n[graded], correct[graded], k) for k in ks}
-        measures: dict[str, Any] = {}
-        for metric, values in blocks[name].items():
-            measures |= _told(metric, [values], yes_or_no=bool((n == 1).all()))
-        results[name] = measures | {
+        graded = rows.loc[rows["n"] > 0, ["n", "correct"]].to_numpy().tolist()
+        results[name] = {}
+        for metric, k in metrics.items():  # pass@n of a problem with fewer than k graded answers
+            values = np.array([float(pass_at_k(n, correct, min(k, n))) for n, correct in graded])
+            blocks[metric].append(values)
+            results[name] |= _told(metric, [values], yes_or_no=bool((rows["n"] == 1).all()))
+        results[name] |= {
             "problems": len(rows),
-            "n-samples": int(n.sum()),
-            "ungraded": int(rows["sampled"].sum() - n.sum()),
+            "n-samples": int(rows["n"].sum()),
+            "ungraded": int(rows["sampled"].sum() - rows["n"].sum()),
             "truncated": float(rows["truncated"].sum() / rows["sampled"].sum()),
         }
-    if len(blocks) > 1:
-        measures = {}
-        for k in ks:
-            measures |= _told(f"pass@{k}", [of_metric[f"pass@{k}"] for of_metric in blocks.values()])
-        results[AVERAGE] = measures
+    if len(benchmarks) > 1:
+        results[AVERAGE] = {}
+        for metric, of_benchmarks in blocks.items():
+            results[AVERAGE] |= _told(metric, of_benchmarks)
     return results
-
-
-def _values(n: Floats, correct: Floats, k: int) -> Floats:
-    """pass@k of each problem; pass@n of one with fewer than k graded answers."""
-    return np.array(
-        [float(pass_at_k(count, right, min(k, int(count)))) for count, right in zip(n, correct, strict=True)]
-    )
 
 
 def _told(metric: str, blocks: list[Floats], yes_or_no: bool = False) -> dict[str, float | None]:

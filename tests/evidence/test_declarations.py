@@ -32,7 +32,7 @@ FIGURE = FigureDeclaration(
 '''
 
 ALL = None
-ALLOWED = {  # what is shown may know of what computes: words, constants, and one closed form that is drawn as a line
+ALLOWED = {  # what is shown may know of what computes: words, constants, and closed forms of which no data are a part
     "ict_core.statistics._schemas": ALL,
     "ict_core.statistics._pairing": ALL,
     "ict_core.statistics._metrics": {"Graded"},
@@ -44,6 +44,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and on
     "ict_core.evidence._stored": ALL,
     "ict_core.evidence._measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},
     "ict_core.evidence._tuning": {"BASE_RATE", "remarks"},  # what is said of a rate, in words
+    "ict_core.theory._bound": ALL,
     "ict_core.theory._single_logit": {"DRAWS", "LEAST", "RANDOM", "RATIOS", "SIZES", "turning_shift"},
     "ict_core.theory._update": {"LESS_CHANCE"},
 }

@@ -179,30 +179,15 @@ def test_samples_that_could_not_be_graded_are_told_with_the_claims_whose_runs_la
     scores = synthetic.scores()
     lost = (scores["model"] == "small") & (scores["variant"] == "grpo") & (scores["problem"] == "mini-word-3")
     scores.loc[lost, ["n", "correct", "wrong", "no_answer", "timeout"]] = [2, 1, 1, 0, 6]  # of each of three seeds
-    tests = [
-        difference(),
-        difference(metric="pass@1", benchmarks=("GSM8K",)),
-        difference(benchmarks=("MATH-500",)),
-        difference(against=("stapo",)),
-        Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@1"),
-        Measure(kind="measure", quantity="h1_change", of="grpo", direction="lower"),
+    tests = [  # each with the samples of GRPO that its remark says were graded
+        (difference(), f"grpo {7920 - 18} of 7920"),
+        (difference(metric="pass@1", benchmarks=("GSM8K",)), f"grpo {1440 - 18} of 1440"),
+        (difference(benchmarks=("MATH-500",)), ""),
+        (difference(against=("stapo",)), ""),
+        (Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@1"), f"grpo {7920 - 18} of 7920"),
+        (Measure(kind="measure", quantity="h1_change", of="grpo", direction="lower"), ""),
     ]
-    untold = ledger([claim(t, str(i)) for i, t in enumerate(tests)], evidence, 0.02, 0.8)
-    told = ledger([claim(t, str(i)) for i, t in enumerate(tests)], replace(evidence, graded=Graded(scores)), 0.02, 0.8)
-    # pass@2 for pass@4 is q^2 - q^4 too low, at most 1/4; of 3 in 3 x 60 runs of problems, in one of 7 benchmarks
-    graded = "small: graded samples: ict-10 {0} of {0}, grpo {1} of {0}"
-    average = graded.format(330 * 3 * 8, 330 * 3 * 8 - 18)
-    most = f"{100 / 4 / 60 / 7:.2g}"
-
-    def of_graded(entry):
-        return "; ".join(part for part in entry.remark.split("; ") if not part.startswith(("none seen", "seen, and")))
-
-    assert [of_graded(entry) for entry in told] == [
-        f"{average}; pass@4 of grpo at most {most} points too low",
-        graded.format(60 * 3 * 8, 60 * 3 * 8 - 18),
-        "",
-        "",
-        f"{of_graded(untold[4])}; {average}",
-        "",
-    ]
-    assert [of_graded(entry) for entry in untold[:4]] == [""] * 4
+    claims = [claim(test, str(i)) for i, (test, _) in enumerate(tests)]
+    entries = ledger(claims, replace(evidence, graded=Graded(scores)), 0.02, 0.8)
+    for entry, (_, graded) in zip(entries, tests, strict=True):
+        assert graded in entry.remark and ("graded" in entry.remark) == bool(graded)
