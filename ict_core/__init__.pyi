@@ -2,7 +2,6 @@ from .comparison import compare as compare
 from .errors import UserError as UserError
 from .selection import Rule as Rule
 from .selection import TokenBatch as TokenBatch
-from .selection import register as register
 from .training import Choice as Choice
 from .training import Selected as Selected
 from .training import SelectiveGRPOTrainer as SelectiveGRPOTrainer

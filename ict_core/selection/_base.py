@@ -1,4 +1,4 @@
-"""The protocol of a selection rule, the registry that names it, and the distinct rules among a study's variants."""
+"""The protocol of a selection rule, its control, and the distinct rules among a study's variants."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class TokenBatch:
 
 
 Selector = Callable[..., Tensor]
-"""A free function that weighs the response tokens: ``rule(batch, generator, **parameters) -> weights``.
+"""A free function that weighs the response tokens, in a module of its name: ``rule(batch, generator, **parameters)``.
 
     batch       a :class:`TokenBatch`
     generator   torch.Generator, the only source of randomness
@@ -36,20 +36,6 @@ Selector = Callable[..., Tensor]
     weights     (B, T), bool where a token is trained or not, or float >= 0: the factor of a token's part of the loss,
                 which is that of its advantage too; False or 0 outside the batch's mask
 """
-
-registered: dict[str, Selector] = {}
-
-
-def register(name: str) -> Callable[[Selector], Selector]:
-    """Make a rule available as ``selector: name``."""
-
-    def add(rule: Selector) -> Selector:
-        if name in registered:
-            raise ValueError(f"two selection rules are named {name!r}")
-        registered[name] = rule
-        return rule
-
-    return add
 
 
 def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("advantage-reweighting")
 def advantage_reweighting(batch: TokenBatch, generator: torch.Generator, *, alpha: float) -> Tensor:
     """w = ``alpha`` p + 1 - ``alpha``."""
     return (alpha * batch.statistics.logprob.exp() + 1 - alpha) * batch.mask

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("clip-cov")
 def clip_cov(batch: TokenBatch, generator: torch.Generator, *, share: float, low: float, high: float) -> Tensor:
     """M = 0 at max(1, floor(``share`` N)) tokens, drawn among those with ``low`` < cov < ``high``; 1 at all others.
 

@@ -6,10 +6,9 @@ Code: winstonsmith1897/GTPO.
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("conflict")
 def conflict(batch: TokenBatch, generator: torch.Generator, *, positive: float) -> Tensor:
     """w = ``positive`` (A > 0) or 0 (A < 0) at conflict tokens and 1 at others, over the number of conflict tokens.
 

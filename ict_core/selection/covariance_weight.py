@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("covariance-weight")
 def covariance_weight(batch: TokenBatch, generator: torch.Generator) -> Tensor:
     """w = exp(-c^2 / (2 sigma^2)) over its mean, c = (ln p - mean ln p) (A - mean A), sigma its standard deviation.
 

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("entropy-advantage")
 def entropy_advantage(batch: TokenBatch, generator: torch.Generator, *, alpha: float, kappa: float) -> Tensor:
     """A' = A + min(``alpha`` H1, |A| / ``kappa``), as the weight A' / A; 1 where A = 0, as A' is 0 there.
 

@@ -6,10 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register, top_fraction
+from ict_core.selection._base import TokenBatch, top_fraction
 
 
-@register("gmts")
 def gmts(
     batch: TokenBatch, generator: torch.Generator, *, fraction: Fraction, form: Literal["paper", "code"]
 ) -> Tensor:

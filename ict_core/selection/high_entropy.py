@@ -5,10 +5,9 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, quantile_of, register
+from ict_core.selection._base import TokenBatch, quantile_of
 
 
-@register("high-entropy")
 def high_entropy(batch: TokenBatch, generator: torch.Generator, *, fraction: Fraction) -> Tensor:
     """M = 1 where H1 >= its (1 - fraction) quantile over all response tokens of the optimisation batch."""
     h1 = batch.statistics.h1

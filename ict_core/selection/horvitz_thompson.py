@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("horvitz-thompson")
 def horvitz_thompson(batch: TokenBatch, generator: torch.Generator, *, probability: float) -> Tensor:
     """w = 1/q with probability q = ``probability``, else 0, each token drawn by itself (its uniform sampling)."""
     drawn = torch.rand(batch.mask.shape, generator=generator, dtype=torch.float64).to(batch.mask.device)

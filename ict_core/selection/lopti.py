@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("lopti")
 def lopti(batch: TokenBatch, generator: torch.Generator, *, eta: float) -> Tensor:
     """M = 1 where p < ``eta`` in the first, third, ... update on a batch, where p >= ``eta`` in the others.
 

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, mean_entropy, register
+from ict_core.selection._base import TokenBatch, mean_entropy
 
 
-@register("mastered")
 def mastered(batch: TokenBatch, generator: torch.Generator, *, tau: float, target_entropy: float | None) -> Tensor:
     """M = 0 where A > 0 and p >= ``tau``, while the batch's mean H1 is below ``target_entropy``; 1 at all others.
 

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("oracle-decisions")
 def oracle_decisions(batch: TokenBatch, generator: torch.Generator) -> Tensor:
     """M = 1 at the tokens that decide whether the response is right (``problems.mini.decision_tokens``)."""
     if batch.decisions is None:

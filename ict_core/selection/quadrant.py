@@ -5,10 +5,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, quantile_of, register
+from ict_core.selection._base import TokenBatch, quantile_of
 
 
-@register("quadrant")
 def quadrant(
     batch: TokenBatch,
     generator: torch.Generator,

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("rsi")
 def rsi(batch: TokenBatch, generator: torch.Generator, *, low: float, high: float) -> Tensor:
     """M = 1 where ``low`` H1 <= -ln p <= ``high`` H1: the relative surprisal -ln p / H1 lies in the interval.
 

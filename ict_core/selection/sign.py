@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("sign")
 def sign(batch: TokenBatch, generator: torch.Generator, *, positive: float, negative: float) -> Tensor:
     """w = ``positive`` where A > 0, ``negative`` where A < 0, and 1 where A = 0, where no gradient of the policy is.
 

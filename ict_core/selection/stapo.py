@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, quantile_of, register
+from ict_core.selection._base import TokenBatch, quantile_of
 
 
-@register("stapo")
 def stapo(batch: TokenBatch, generator: torch.Generator, *, tau_p: float, tau_h: float) -> Tensor:
     """M = 0 where A > 0 and p < ``tau_p`` and H1 < the ``tau_h`` quantile of the batch; 1 at every other token."""
     tokens = batch.statistics

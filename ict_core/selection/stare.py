@@ -5,10 +5,9 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, mean_entropy, register, top_fraction
+from ict_core.selection._base import TokenBatch, mean_entropy, top_fraction
 
 
-@register("stare")
 def stare(
     batch: TokenBatch,
     generator: torch.Generator,

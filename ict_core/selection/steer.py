@@ -6,13 +6,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 _LEAST_P = 1e-8  # the authors'
 _LEAST_LARGEST = 0.02
 
 
-@register("steer")
 def steer(
     batch: TokenBatch,
     generator: torch.Generator,

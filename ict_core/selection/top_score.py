@@ -6,10 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register, top_fraction
+from ict_core.selection._base import TokenBatch, top_fraction
 
 
-@register("top-score")
 def top_score(
     batch: TokenBatch,
     generator: torch.Generator,

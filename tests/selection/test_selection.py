@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ict_core.config import load_methods, method_schema
 from ict_core.selection import SELECTORS, TokenBatch, distinct_rules, top_fraction
-from ict_core.selection._base import quantile_of, register
+from ict_core.selection._base import quantile_of
 from ict_core.store import GROUP_SCORES, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -51,11 +51,6 @@ def test_every_selector_of_the_configuration_has_its_rule():
     sections = get_args(get_args(method_schema())[0])
     named = {get_args(section.model_fields["selector"].annotation)[0] for section in sections}
     assert named == set(SELECTORS) >= set(PARAMETERS)
-
-
-def test_a_name_is_registered_once():
-    with pytest.raises(ValueError, match="'top-score'"):
-        register("top-score")(SELECTORS["top-score"])
 
 
 @settings(max_examples=30)
@@ -118,13 +113,6 @@ def test_ties_go_to_the_earlier_position():
 def test_grpo_keeps_everything():
     tokens, advantages, mask = random_batch(1)
     assert torch.equal(select("grpo", tokens, advantages, mask), mask)
-
-
-def test_ict_keeps_the_most_divergent():
-    js = torch.tensor([[0.0, 0.3, 0.1, 0.2]])
-    mask = torch.ones(1, 4, dtype=torch.bool)
-    kept = select("top-score", statistics(torch.zeros(1, 4), js=js), torch.zeros(1), mask, fraction=Fraction(1, 2))
-    assert kept.tolist() == [[False, True, False, True]]
 
 
 def test_high_entropy_has_one_threshold_for_the_batch():

@@ -11,8 +11,8 @@ from ict_core.store import _code as code
 from ict_core.store import fingerprint
 from ict_core.store._code import LIBRARY, files_of, name_of
 
-TRAIN, GENERATE, CACHE = ("stages.train", "selection.all_tokens"), ("stages.generate",), ("evaluation._engine",)
-RESUME = ("training._run", "selection.all_tokens")
+TRAIN, GENERATE, CACHE = ("stages.train", "selection.grpo"), ("stages.generate",), ("evaluation._engine",)
+RESUME = ("training._run", "selection.grpo")
 
 
 def names(*modules: str) -> set[str]:

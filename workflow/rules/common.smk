@@ -117,7 +117,7 @@ def launch(wildcards):
 
 
 def selector(variant):
-    """The library's module that registers a variant's selector."""
+    """The library's module of a variant's selector."""
     return f"selection.{rule_files()[STUDY.method_of(variant).selector]}"
 
 

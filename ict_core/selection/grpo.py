@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, register
+from ict_core.selection._base import TokenBatch
 
 
-@register("grpo")
-def all_tokens(batch: TokenBatch, generator: torch.Generator) -> Tensor:
+def grpo(batch: TokenBatch, generator: torch.Generator) -> Tensor:
     """M = 1 at every response token."""
     return batch.mask.clone()
