@@ -18,7 +18,6 @@ import torch
 import training_step
 
 from ict_core.config import load_study
-from ict_core.training import Levers
 
 ROUNDS = 15
 BOUND = 1.15  # times GRPO's step
@@ -40,7 +39,7 @@ def main() -> None:
         for turn in range(rounds + 1):  # the first is not counted
             for rule in rules:
                 started = time.perf_counter()
-                training_step.step_of(trainer, rollouts, (rule, Levers()))
+                training_step.step_of(trainer, rollouts, rule)
                 if turn:
                     seconds[rule].append(time.perf_counter() - started)
                 trainer.model.zero_grad(set_to_none=True)

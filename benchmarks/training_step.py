@@ -3,14 +3,13 @@
     python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
     python benchmarks/training_step.py --settings tiny     # or: tiny, tiny-half, mini-s, 0.5b, 0.5b-bf16, smollm2
     python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
-    python benchmarks/training_step.py --settings tiny-half --profile "ICT-10: + one pass (all)"   # an arm's parts
+    python benchmarks/training_step.py --settings tiny-half --profile ICT-10   # an arm's parts
     python benchmarks/training_step.py --quick             # all arms once, of next to nothing
 
 A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
 figure is the median over the rounds of its ratio to TRL's step in the same round. Weights and tokens are random, so
 rollouts share their prompt and nothing else. Memory is the highest of a process of the arm's own: what the step adds to
-weights and gradients, its ratio to TRL's, and all. The levers are added one by one, those of packing before those of
-sparsity.
+weights and gradients, its ratio to TRL's, and all.
 """
 
 import argparse
@@ -34,24 +33,20 @@ import torch
 
 from ict_core.process import loading
 
-with loading(without=("peft", "scipy")):  # as a training does
+with loading(without=("peft", "scipy", "vllm")):  # as a training does
     from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+    from trl import GRPOTrainer
+    from trl.trainer.utils import split_tensor_dict
 
     from ict_core.config import Training, load_study
     from ict_core.problems.mini import train_tokenizer
     from ict_core.seeding import generator
-    from ict_core.training import Levers, TrainingRun, build_trainer, leave_vllm_out
+    from ict_core.training import Choice, SelectiveGRPOTrainer, TrainingRun, build_trainer
     from ict_core.training.pretrain import save_checkpoint
-
-    leave_vllm_out()
-    from trl import GRPOTrainer
-    from trl.trainer.utils import split_tensor_dict
-
-    from ict_core.training import Choice, SelectiveGRPOTrainer
 
 GROUP = 8
 DENSE = "TRL, dense GRPO"
-MEASURED = (DENSE, "GRPO: + one pass (all)", "ICT-10: + tail cut", "ICT-10: + one pass (all)")  # their memory, too
+MEASURED = (DENSE, "GRPO", "ICT-10")  # their memory, too
 STUDY = load_study(Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml")
 
 
@@ -88,29 +83,15 @@ SETTINGS = {
     # of few tokens, as processors without bfloat16 instructions take 26 ms for each through the head
     "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),
     # SmolLM2-135M on GSM8K's short problems
-    "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, few=True, memory=MEASURED[::3]),
+    "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, few=True, memory=MEASURED[::2]),
     "gpu-0.5b": Setting(
         **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
     ),
     "gpu-1.5b": LARGE,
-    "quick": Setting(1, 32, 64, (2, 2), 320, 2, (4, 8), 16, 1, gpu=torch.cuda.is_available(), memory=MEASURED[::3]),
+    "quick": Setting(1, 32, 64, (2, 2), 320, 2, (4, 8), 16, 1, gpu=torch.cuda.is_available(), memory=MEASURED[::2]),
 }
 
-NONE = Levers(share=False, skip=False, cut=False, sparse=False, one_pass=False)
-PACKED = Levers(cut=False, sparse=False, one_pass=False)
-ARMS: dict[str, tuple[str, Levers] | None] = {
-    DENSE: None,
-    "GRPO: no padding": ("grpo", NONE),
-    "GRPO: + prompts once": ("grpo", Levers(**vars(NONE) | {"share": True})),
-    "GRPO: + zero advantage skipped": ("grpo", PACKED),
-    "GRPO: + one pass (all)": ("grpo", Levers()),
-    "ICT-10: the same but one pass": ("ict-10", PACKED),
-    "ICT-10: + head at kept tokens": ("ict-10", Levers(cut=False, one_pass=False)),
-    "ICT-10: + tail cut": ("ict-10", Levers(one_pass=False)),
-    "ICT-10: + one pass (all)": ("ict-10", Levers()),
-    "20-Entropy: all": ("entropy-20", Levers()),
-    "STAPO: all": ("stapo", Levers()),
-}
+ARMS = {DENSE: None, "GRPO": "grpo", "ICT-10": "ict-10", "20-Entropy": "entropy-20", "STAPO": "stapo"}
 PARTS = ("step_of", "states", "pack", "_attention", "token_statistics", "micro_batch_loss", "_engine_run_backward")
 
 
@@ -181,12 +162,11 @@ def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTraine
     return trainer
 
 
-def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], arm: tuple[str, Levers] | None) -> None:
+def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], variant: str | None) -> None:
     """One step of an arm, from the rollouts to the gradients."""
     inputs = dict(rollouts)
     compute = GRPOTrainer._compute_loss
-    if arm is not None:
-        variant, trainer._packed.levers = arm
+    if variant is not None:
         method = STUDY.methods[variant].model_copy(update={"warmup_steps": 0})
         trainer._choice = Choice.of(method)
         trainer._select_tokens(inputs, trainer.state.global_step)

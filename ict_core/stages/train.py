@@ -30,7 +30,8 @@ class Inputs:
 
 def unused(training: "Training") -> tuple[str, ...]:
     """Packages that transformers and TRL import wherever they are installed, and that a recipe has no use for."""
-    return (*(() if training.lora else ("peft",)), *(() if training.rollouts else ("scipy",)))  # vLLM needs scipy
+    without_rollouts = () if training.rollouts else ("scipy", "vllm")  # vLLM needs scipy
+    return (*(() if training.lora else ("peft",)), *without_rollouts)
 
 
 def preload(*recipes: "Training") -> None:

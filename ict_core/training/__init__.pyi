@@ -1,12 +1,10 @@
 from ._choice import Choice as Choice
 from ._memory import reuse_freed_memory as reuse_freed_memory
 from ._rewards import verifier_reward as verifier_reward
-from ._rollouts import engine_for_rollouts as engine_for_rollouts
 from ._run import Tracking as Tracking
 from ._run import TrainingRun as TrainingRun
 from ._run import build_trainer as build_trainer
 from ._run import grpo_config as grpo_config
-from ._run import leave_vllm_out as leave_vllm_out
 from ._run import train_run as train_run
 from ._select import Selected as Selected
 from ._select import select as select
@@ -14,6 +12,5 @@ from ._token_log import TrainingLog as TrainingLog
 from ._trainer import SelectiveGRPOTrainer as SelectiveGRPOTrainer
 from .fast.packed_forward import add_packed_forward as add_packed_forward
 from .fast.packed_forward import check_family as check_family
-from .fast.packing import Levers as Levers
 from .fast.packing import pack as pack
 from .fast.sampling import sample_lean as sample_lean

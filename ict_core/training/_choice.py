@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,13 +19,6 @@ RuleFunction = Callable[[TokenBatch, torch.Generator], Tensor]
 
 Decisions = Callable[[str, list[int]], list[bool]]
 """Whether each token of a response decides, from the text of its prompt and its ids."""
-
-
-class Weighs(Protocol):
-    """What gives tokens their weights: a ``Rule``, or a function of one's own."""
-
-    def weights(self, batch: TokenBatch, seed: int) -> Tensor:
-        """The weights (B, T), bool or float >= 0; ``seed`` is of random draws."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,7 @@ class Own:
 class Choice:
     """A rule and all else that a method says of a training step."""
 
-    rule: Weighs
+    rule: Rule | Own
     normaliser: Normaliser = "response"
     warmup_steps: int = 0  # optimiser steps that train every token before the rule is on
     scores: tuple[str, ...] = ()  # the scores over a group that the rule reads
@@ -80,8 +73,7 @@ class Choice:
         if isinstance(selection, (str, Path)):
             selection = _read(selection)
         if isinstance(selection, Rule):
-            scores = _group_scores(selection.parameters.get("score"))
-            return cls(selection, warmup_steps=warmup_steps or 0, scores=scores)
+            return cls(selection, warmup_steps=warmup_steps or 0, scores=_group_scores(selection))
         if hasattr(selection, "selector"):
             own = warmup_steps if selection.warmup is None else selection.warmup
             if own is None:
@@ -89,14 +81,9 @@ class Choice:
                     f"selection: {named!r} has a warm-up and does not state it; give selection_warmup_steps (the paper "
                     "of ICT: 10) to the trainer, or warmup_steps to Choice.of; allowed: a whole number >= 0"
                 )
-            return cls(
-                Rule.of(selection.selector, selection),
-                selection.normaliser,
-                own,
-                _group_scores(selection.parameters().get("score")),
-                selection.surrogate,
-                selection.advantage,
-            )
+            rule = Rule.of(selection.selector, selection)
+            scores, surrogate = _group_scores(rule), selection.surrogate
+            return cls(rule, selection.normaliser, own, scores, surrogate, selection.advantage)
         if callable(selection):
             return cls(Own(selection), warmup_steps=warmup_steps or 0, scores=tuple(GROUP_SCORES))
         allowed = "a name from configs/methods, a YAML file, a Rule, or a function of (TokenBatch, torch.Generator)"
@@ -152,8 +139,10 @@ class Choice:
         return self.surrogate or Clip.model_validate({"kind": "clip", "low": low, "high": high})
 
 
-def _group_scores(name: Any) -> tuple[str, ...]:
-    return tuple(score for score in (*GROUP_SCORES, *UNSAMPLED_SCORES) if score == name)
+def _group_scores(rule: Rule) -> tuple[str, ...]:
+    """The score over a group that a rule reads, if it reads one."""
+    score = rule.parameters.get("score")
+    return (score,) if score in GROUP_SCORES or score in UNSAMPLED_SCORES else ()
 
 
 def _read(named: str | Path) -> Method:
@@ -162,8 +151,12 @@ def _read(named: str | Path) -> Method:
     if path.suffix not in (".yaml", ".yml"):
         path = METHODS / f"{named}.yaml"
     method = load_method(path)
-    elsewhere = {"group_size": "GRPOConfig's num_generations", "random_reward": "a reward function"}
-    for key, instead in (elsewhere | {"entropy_bonus": "GRPOConfig's entropy_coef"}).items():
+    elsewhere = {
+        "group_size": "GRPOConfig's num_generations",
+        "random_reward": "a reward function",
+        "entropy_bonus": "GRPOConfig's entropy_coef",
+    }
+    for key, instead in elsewhere.items():
         if getattr(method, key, None) is not None:
             raise UserError(f"{path}: {key}: {getattr(method, key)} is no part of a selection; state it by {instead}")
     return method

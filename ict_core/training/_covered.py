@@ -1,6 +1,5 @@
 """KL-Cov over the whole batch: its tokens are chosen once an update, whatever the micro-batches (verl #7829, #7830)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -8,7 +7,7 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from ict_core.training._objective import highest_covariance
-from ict_core.training._passes import Batch
+from ict_core.training._passes import Batch, DensePasses
 from ict_core.training._ranks import own_rows, whole_batch
 
 
@@ -17,9 +16,9 @@ class Covered:
     """The tokens of a rollout batch with the largest covariance of ln p and A, over all ranks."""
 
     accelerator: Accelerator
+    passes: DensePasses
     share: float  # of the response tokens, at least one
     pad_id: int
-    log_probs: Callable[[Batch], Tensor]  # of the response tokens, (B, T), by the policy as it is
 
     def rollouts(self, batch: Batch) -> None:
         """Take up this rank's part of a rollout batch, and number its rows."""
@@ -32,11 +31,11 @@ class Covered:
         Before the first that is the one that sampled; from the second on it takes a pass without a gradient.
         """
         if update != self._update:
-            own, mask = self._own, self._own["completion_mask"]
-            logps = self.log_probs(own) if update else own["logprob"]
+            own = self._own
+            logps = self.passes.all_log_probs(self.passes.trainer.model, own) if update else own["logprob"]
             logps = self.accelerator.gather(self.accelerator.pad_across_processes(logps, 1))
             whole = whole_batch(self.accelerator, own, self.pad_id)
             advantages, tokens = whole["advantages"].unsqueeze(1), whole["completion_mask"].bool()
             bound = highest_covariance(logps, advantages, tokens, self.share)
-            self._bound, self._update = own_rows(self.accelerator, bound, mask), update
+            self._bound, self._update = own_rows(self.accelerator, bound, own["completion_mask"]), update
         return self._bound[rows]

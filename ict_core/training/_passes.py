@@ -1,51 +1,85 @@
-"""The passes through the model that a training step needs, padded as TRL does them; packed ones are in `fast`."""
+"""The passes through the model that a training step needs, padded as TRL does them; cheaper ones are in `fast`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
+from ict_core.config import rows_of_groups
+from ict_core.models import lm_head
+from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.training._ranks import rounds
+
 Batch = dict[str, Any]
+_ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
-@dataclass
 class DensePasses:
-    """Padded rows, and TRL's log-probabilities of every response token: what packed passes are tested against."""
+    """Padded rows, and TRL's log-probabilities of every response token: what packed passes are tested against.
 
-    accelerator: Accelerator
-    policy: Callable[[], torch.nn.Module]  # the trained model, in all its wrappers
-    trl_log_probs: Callable[..., Any]  # TRL's `_get_per_token_logps_and_entropies`
-    rows: int  # in one forward pass
+    ``at_once`` are the rows of a pass without a gradient; ``in_order`` says whether micro-batches come in the order of
+    the groups, or as TRL has shuffled them.
+    """
+
+    in_order = False
+
+    def __init__(self, trainer: Any) -> None:
+        self.trainer = trainer
+        self.accelerator = trainer.accelerator
+        self.at_once = trainer.args.per_device_train_batch_size
+        self.rows_of_groups = rows_of_groups(trainer.num_generations, self.at_once)  # of whole groups, about as many
+
+    def statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
+        """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
+
+        Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
+        ``live``, (B,), are the sequences that the next call of :meth:`log_probs` is about.
+        """
+        head = lm_head(plain(self.accelerator, self.trainer.model))
+        head = head._replace(weight=head.weight.detach())
+        options = {"group_size": self.trainer.num_generations, "temperature": self.trainer.temperature}
+        shape = batch["completion_mask"].shape
+        pieces = torch.arange(shape[0]).split(self.rows_of_groups)
+        values = torch.empty(0)
+        for index, counts in rounds(self.accelerator, len(pieces)):
+            rows = pieces[index]
+            part = {name: batch[name][rows] for name in _ROLLOUT}
+            states, where = self.states(part, None if live is None else live[rows])
+            with self.accelerator.autocast():
+                tokens = token_statistics(states, head, where, part["completion_ids"], scores=scores, **options)
+            if not len(values):
+                values = tokens.values.new_zeros(len(tokens.names), *shape)
+            if counts:
+                values[:, rows] = tokens.values
+        return replace(tokens, values=self.accelerator.reduce(values, "sum"))
 
     @torch.no_grad()
-    def states(self, batch: Batch, mask: Tensor, group_size: int, live: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Final hidden states (N, D), detached, and (B, T) which of them predicts each response token or -1.
-
-        The response tokens are ``mask``, (B, T); ``live``, (B,), are sequences whose graph packed passes keep for the
-        next call of :meth:`log_probs`.
-        """
+    def states(self, batch: Batch, live: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Final hidden states (N, D), detached, and (B, T) which of them predicts each response token or -1."""
+        mask = batch["completion_mask"].bool()
         length = mask.size(1)
-        input_ids, attention_mask = _with_prompts(batch)
         states: list[Tensor] = []
-        backbone = self.accelerator.unwrap_model(self.policy()).get_decoder()
+        backbone = self.accelerator.unwrap_model(self.trainer.model).get_decoder()
         # through the outermost module, which is the one that gathers sharded weights; its head sees one position
         hook = backbone.register_forward_hook(
             lambda *call: states.append(call[-1].last_hidden_state[:, -length - 1 : -1])
         )
         try:
-            for ids, attention in zip(input_ids.split(self.rows), attention_mask.split(self.rows), strict=True):
+            for ids, attention in zip(*(part.split(self.at_once) for part in with_prompts(batch)), strict=True):
                 with self.accelerator.autocast():
-                    self.policy()(input_ids=ids, attention_mask=attention, logits_to_keep=1, use_cache=False)
+                    self.trainer.model(input_ids=ids, attention_mask=attention, logits_to_keep=1, use_cache=False)
         finally:
             hook.remove()
         hidden = torch.cat(states).flatten(0, 1)
         return hidden, torch.arange(len(hidden), device=mask.device).view_as(mask).masked_fill(~mask, -1)
 
-    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
-        """(B, T), the response tokens whose log-probabilities a loss over ``kept``, (B, T), is given: all of them."""
+    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, penalised: bool) -> Tensor:
+        """(B, T), the response tokens whose log-probabilities a loss over ``kept``, (B, T), is given: all of them.
+
+        ``penalised``: the loss has a part that does not vanish where the advantage is 0.
+        """
         return mask
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
@@ -53,13 +87,32 @@ class DensePasses:
 
         With ``entropy`` the Shannon entropies, nats, too: (2, B, T).
         """
-        input_ids, attention_mask = _with_prompts(batch)
-        found = self.trl_log_probs(model, input_ids, attention_mask, wanted.size(1), compute_entropy=entropy)
+        trl = self.trainer._get_per_token_logps_and_entropies
+        found = trl(model, *with_prompts(batch), wanted.size(1), compute_entropy=entropy)
         logps: Tensor = torch.stack(found[:2]) if entropy else found[0]
         return logps
 
+    @torch.no_grad()
+    def all_log_probs(self, model: torch.nn.Module, batch: Batch) -> Tensor:
+        """ln p of all response tokens, (B, T), without a gradient, in parts."""
+        mask = batch["completion_mask"].bool()
+        parts = []
+        for rows in torch.arange(len(mask)).split(self.at_once):
+            parts.append(self.log_probs(model, {name: batch[name][rows] for name in _ROLLOUT}, mask[rows]))
+        return torch.cat(parts)
 
-def _with_prompts(batch: Batch) -> tuple[Tensor, Tensor]:
+    def sampled_log_probs(self, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), by the policy that sampled; the statistics' differ by rounding."""
+        return self.all_log_probs(self.trainer.model, batch)
+
+
+def with_prompts(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Prompts with responses and their attention mask, (B, P + T) each."""
     input_ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
     return input_ids, torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
+
+
+def plain(accelerator: Any, model: Any) -> Any:
+    """The causal model without wrappers of ranks and adapters."""
+    unwrapped = accelerator.unwrap_model(model)
+    return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's

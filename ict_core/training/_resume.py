@@ -8,19 +8,18 @@ one was not finished.
 
 import itertools
 import json
-import pickle
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
-from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ict_core.errors import UserError
@@ -28,8 +27,6 @@ from ict_core.process import core_packages, this_hardware, this_machine
 from ict_core.selection import rule_files
 from ict_core.store import MANIFEST, check_files, file_hashes, fingerprint, remove, write_manifest
 from ict_core.training._token_log import TrainingLog
-
-_PICKLES = {".pt", ".pth", ".bin"}  # which torch reads
 
 
 def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,16 +46,6 @@ def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]
     }
 
 
-class Resumed(NamedTuple):
-    """A checkpoint to go on from."""
-
-    folder: Path
-    step: int  # optimiser steps that it holds
-    seconds: float  # that these took, over all attempts
-    resumed_at: list[int]  # the steps at which the attempts before went on
-    machines: list[dict[str, Any]]  # of each attempt so far
-
-
 class _Foreign(UserError):
     """A checkpoint of another training."""
 
@@ -76,20 +63,20 @@ class Checkpoints:
         self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
         self.machines = [this_machine()]  # of the attempts before, and of this one
 
-    def resume(self) -> Resumed | None:
+    def resume(self) -> Path | None:
         """The newest checkpoint that is whole and of this training; newer ones are named and set aside."""
         for folder in sorted(self.folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=_step, reverse=True):
             try:
-                checkpoint = self._read(folder)
+                content = self._read(folder)
             except UserError as error:
                 aside = _set_aside(folder, "foreign" if isinstance(error, _Foreign) else "harmed")
                 told = f"{error}; it is set aside as {aside.name}, and the training goes on from before"
                 print(told, file=sys.stderr, flush=True)
                 continue
-            self.started -= checkpoint.seconds
-            self.resumed_at = [*checkpoint.resumed_at, checkpoint.step]
-            self.machines = [*checkpoint.machines, *self.machines]
-            return checkpoint
+            self.started -= content["seconds"]
+            self.resumed_at = [*content["resumed_at"], _step(folder)]
+            self.machines = [*content["machines"], *self.machines]
+            return folder
         return None
 
     def remove(self) -> None:
@@ -112,17 +99,15 @@ class Checkpoints:
         }
         write_manifest(folder / MANIFEST, content)
 
-    def _read(self, folder: Path) -> Resumed:
+    def _read(self, folder: Path) -> dict[str, Any]:
+        """The manifest of a checkpoint; a UserError where it cannot be resumed."""
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder}: a checkpoint that was not finished")
         content = check_files(folder)
         others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
         if others:
             raise _Foreign(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
-        for file in folder.rglob("*"):
-            if file.suffix in _PICKLES:
-                _check_pickle(file)
-        return Resumed(folder, _step(folder), content["seconds"], content["resumed_at"], content["machines"])
+        return content
 
 
 def _step(folder: Path) -> int:
@@ -137,13 +122,17 @@ def _set_aside(folder: Path, why: str) -> Path:
     return aside
 
 
-def _check_pickle(file: Path) -> None:
-    """A UserError where torch refuses a file, as transformers will read it; no tensor is read."""
-    try:
-        with safe_globals():
-            torch.load(file, map_location="meta", weights_only=True, mmap=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise UserError(f"{file}: torch refuses to read it ({type(error).__name__})") from None
+def train_from(trainer: Any, checkpoints: Checkpoints | None) -> None:
+    """Train a `SelectiveGRPOTrainer` from the last checkpoint, or from the base where there is none.
+
+    ``checkpoints`` is None on all ranks but the first.
+    """
+    (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
+    if resumed is not None:
+        trainer.training_log.read(resumed)
+    trainer.add_callback(Checkpointing(checkpoints, trainer.training_log, trainer.accelerator))
+    trainer.training_log.start()
+    trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
 
 
 class Checkpointing(TrainerCallback):
@@ -175,6 +164,7 @@ class Checkpointing(TrainerCallback):
         if self._checkpoints is not None:
             folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
             (folder / TRAINING_ARGS_NAME).unlink()  # a pickle
+            (folder.parent / "README.md").unlink()  # TRL's model card
             self._log.write(folder)
             self._checkpoints.seal(folder)
         self._log.start()  # a checkpoint is part of no step

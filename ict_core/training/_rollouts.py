@@ -5,13 +5,15 @@ import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 from torch import Tensor
-from trl.generation import vllm_generation
 from trl.generation.vllm_generation import VLLMGeneration
+from trl.trainer import grpo_trainer
+from trl.trainer.utils import ensure_master_addr_port
 
 from ict_core.config import Dtype
 from ict_core.errors import UserError
@@ -20,50 +22,35 @@ _REQUESTS_IN_FLIGHT = 64
 
 
 @contextmanager
-def engine_for_rollouts(max_model_length: int, dtype: Dtype) -> Iterator[None]:
-    """Inside, a trainer of TRL builds its ``vllm.LLM`` with our settings; afterwards TRL's own class is back.
-
-    TRL has no option for the dtype, nor for what vLLM needs on a CPU. ``max_model_length`` is the longest prompt with
-    its response, in tokens.
-    """
-    settings: dict[str, Any] = {"dtype": dtype, "load_format": "safetensors", "generation_config": "vllm"}
-    if not torch.cuda.is_available():
-        settings |= {"enforce_eager": True, "async_scheduling": False}
-        # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
-        settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(4096, max_model_length)}
-    llm = vllm_generation.LLM
-    vllm_generation.LLM = lambda **trl: llm(**trl | settings)  # type: ignore[misc, assignment]
+def seeded_generation(dtype: Dtype) -> Iterator[None]:
+    """Inside, a trainer of TRL builds a :class:`SeededGeneration` of that dtype: it has no option for another class."""
+    own = grpo_trainer.VLLMGeneration
+    grpo_trainer.VLLMGeneration = partial(SeededGeneration, dtype)  # type: ignore[misc, assignment]
     try:
         yield
     finally:
-        vllm_generation.LLM = llm  # type: ignore[misc]
+        grpo_trainer.VLLMGeneration = own  # type: ignore[misc]
 
 
-class SeededSampler:
+class SeededGeneration(VLLMGeneration):
     """TRL's vLLM, colocated or a server, with a seed for every request and log-probs of fixed prompts on demand.
 
     TRL sends one seed, or none, for all requests of all steps. After each transfer of weights vLLM is asked for its
     log-probs of the probe prompts, before it samples anything: a transfer that fails silently (vLLM's CPU backend keeps
     the old head of a model with tied embeddings) is seen before a token of it is trained on.
 
-    ``generation`` is TRL's object, whose methods are replaced; ``probe`` are fixed prompts, token ids; ``seed_of`` has
-    the seed of the rollout with a number in the step's whole batch.
+    The trainer sets ``probe``, fixed prompts as token ids, and ``seed_of``, which has the seed of the rollout with a
+    number in the step's whole batch.
     """
 
-    def __init__(self, generation: VLLMGeneration, probe: list[list[int]], seed_of: Callable[[int], int]) -> None:
-        self._generation = generation
-        self.probe = probe
-        self._seed_of = seed_of
-        self._transfer = generation.sync_weights
-        self._due = False
+    probe: list[list[int]]
+    seed_of: Callable[[int], int]
+
+    def __init__(self, dtype: Dtype, **options: Any) -> None:
+        self._dtype = dtype
+        self._due = False  # weights came since the last probe
         self._probed: list[Tensor] | None = None
-        generation.sync_weights = self._transfer_weights  # type: ignore[method-assign]
-        if generation.mode == "colocate":
-            self._llm_generate = generation.llm.generate
-            generation.llm.generate = self._colocated
-        elif generation.accelerator.is_main_process:
-            self._client_generate = generation.vllm_client.generate
-            generation.vllm_client.generate = self._served
+        super().__init__(**options)
 
     def take_probe(self) -> list[Tensor] | None:
         """vLLM's log-probs of each probe prompt's tokens but the first, if weights came since the last call.
@@ -73,51 +60,102 @@ class SeededSampler:
         probed, self._probed = self._probed, None
         return probed
 
-    def _transfer_weights(self) -> None:
-        generation = self._generation
-        if generation.accelerator.device.type == "cpu":  # TRL's way needs weights as a GPU's vLLM holds them
-            weights = [(name, weight.detach()) for name, weight in generation._iter_named_params()]
-            generation.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
-            generation.llm.reset_prefix_cache()
+    def sync_weights(self) -> None:
+        """TRL's, but on a CPU, where TRL's needs weights as a GPU's vLLM holds them."""
+        if self.accelerator.device.type == "cpu":
+            weights = [(name, weight.detach()) for name, weight in self._iter_named_params()]
+            self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
+            self.llm.reset_prefix_cache()
         else:
-            self._transfer()
+            super().sync_weights()
         self._due = True
+
+    def _init_vllm(self) -> None:
+        """TRL's, but with the study's dtype and what vLLM needs on a CPU, for which TRL has no option."""
+        if self.mode == "server":
+            super()._init_vllm()
+            if self.accelerator.is_main_process:
+                self._client = self.vllm_client
+                self.vllm_client = _With(self._client, generate=self._served)
+            return
+        from vllm import LLM
+
+        rank = self.accelerator.process_index
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(self.accelerator.local_process_index)}
+        os.environ["WORLD_SIZE"] = str(self.accelerator.num_processes)
+        ensure_master_addr_port()
+        settings: dict[str, Any] = {
+            "model": self.model.name_or_path,
+            "dtype": self._dtype,
+            "load_format": "safetensors",
+            "generation_config": "vllm",
+            "gpu_memory_utilization": self.gpu_memory_utilization,
+            "max_model_len": self.max_model_length,
+            "max_num_seqs": self.max_num_seqs,
+            "max_num_batched_tokens": 4096,
+            "enable_sleep_mode": self.enable_sleep_mode,
+            "distributed_executor_backend": "external_launcher",
+            "seed": rank,
+            "logprobs_mode": "processed_logprobs",  # at the temperature, as the correction needs them
+        }
+        if not torch.cuda.is_available():
+            settings |= {"enforce_eager": True, "async_scheduling": False}
+            # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
+            tokens = max(4096, self.max_model_length or 0)
+            settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": tokens}
+        self._engine = LLM(**settings)
+        self.llm = _With(self._engine, generate=self._colocated)
+        if self.enable_sleep_mode:
+            self._engine.sleep(level=2)
+        self._llm_weights_sleeping = self.enable_sleep_mode
+        self.accelerator.wait_for_everyone()
 
     def _colocated(self, prompts: list[Any], sampling_params: Any, **options: Any) -> list[Any]:
         """Stands for ``LLM.generate``: this rank's prompts, each with a seed of its own."""
         if self._due:
             scoring = type(sampling_params)(max_tokens=1, prompt_logprobs=0, detokenize=False)
-            outputs = self._llm_generate([{"prompt_token_ids": ids} for ids in self.probe], scoring, use_tqdm=False)
+            outputs = self._engine.generate([{"prompt_token_ids": ids} for ids in self.probe], scoring, use_tqdm=False)
             self._probed = [
                 torch.tensor([next(iter(at.values())).logprob for at in output.prompt_logprobs[1:]])
                 for output in outputs
             ]
             self._due = False
-        first = self._generation.accelerator.process_index * len(prompts)
+        first = self.accelerator.process_index * len(prompts)
         seeded = [sampling_params.clone() for _ in prompts]
         for number, parameters in enumerate(seeded, start=first):
-            parameters.seed = self._seed_of(number)
-        return self._llm_generate(prompts, seeded, **options)
+            parameters.seed = self.seed_of(number)
+        return self._engine.generate(prompts, seeded, **options)
 
     def _served(self, prompts: list[list[int]], n: int, generation_kwargs: Any = None, **sampling: Any) -> Any:
         """Stands for ``VLLMClient.generate``: one request a prompt; its n samples have the seeds s, s + 1, ..."""
         if self._due:
-            scores = self._generation.vllm_client.get_sequence_logprobs(self.probe, [1] * len(self.probe), 1)
+            scores = self._client.get_sequence_logprobs(self.probe, [1] * len(self.probe), 1)
             self._probed = [torch.tensor(logprobs).squeeze(-1) for logprobs in scores["actual_logprobs"]]
             self._due = False
 
         def ask(number: int) -> dict[str, list[Any]]:
-            own = {**(generation_kwargs or {}), "seed": self._seed_of(number * n)}
-            return self._client_generate(prompts=[prompts[number]], n=n, generation_kwargs=own, **sampling)
+            own = {**(generation_kwargs or {}), "seed": self.seed_of(number * n)}
+            return self._client.generate(prompts=[prompts[number]], n=n, generation_kwargs=own, **sampling)
 
         with ThreadPoolExecutor(_REQUESTS_IN_FLIGHT) as requests:
             answers = list(requests.map(ask, range(len(prompts))))
         return {key: [value for answer in answers for value in answer[key]] for key in answers[0]}
 
 
+class _With:
+    """An engine or a client with a ``generate`` of ours, and all else its own."""
+
+    def __init__(self, inner: Any, generate: Callable[..., Any]) -> None:
+        self._inner = inner
+        self.generate = generate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
 @torch.no_grad()
 def weight_difference(
-    sampler: SeededSampler, accelerator: Accelerator, model: torch.nn.Module, *, bound: float, step: int
+    sampler: SeededGeneration, accelerator: Accelerator, model: torch.nn.Module, *, bound: float, step: int
 ) -> float:
     """The mean difference of vLLM's and the trainer's log-probs of the probe, nats a token, the largest of all ranks.
 

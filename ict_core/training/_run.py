@@ -46,13 +46,13 @@ from ict_core.store import resolved as settings_as_json
 from ict_core.training._choice import Choice
 from ict_core.training._memory import reuse_freed_memory
 from ict_core.training._model_card import model_card
-from ict_core.training._resume import Checkpoints, origin
+from ict_core.training._resume import Checkpoints, origin, train_from
 from ict_core.training._rewards import random_reward, verifier_reward
 from ict_core.training._token_log import TrainingLog
 from ict_core.training.fast.sampling import sample_lean
 
 if TYPE_CHECKING:
-    from ict_core.training._cell_trainer import CellTrainer
+    from ict_core.training._trainer import SelectiveGRPOTrainer
 
 
 class Tracking(NamedTuple):
@@ -113,7 +113,7 @@ def train_run(
                 "ranks": trainer.accelerator.num_processes,
             }
             checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
-            trainer.train_from(checkpoints if first else None)
+            train_from(trainer, checkpoints if first else None)
         save_weights(trainer, run.model.dtype, trained_model(partial))
         if not first:
             return
@@ -149,8 +149,16 @@ def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFram
     return short
 
 
-def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["CellTrainer", TrainingLog]:
-    """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills."""
+def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
+    """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills.
+
+    TRL's trainer is imported here, with vLLM if that is installed and not left out (`process.loading`).
+    """
+    if run.training.rollouts is not None:
+        vllm_environment.set_environment()
+    from ict_core.training._rollouts import seeded_generation
+    from ict_core.training._trainer import SelectiveGRPOTrainer
+
     training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
     if training.sequences_per_step % (training.micro_batch_sequences * ranks):
@@ -183,25 +191,23 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     if (bonus := getattr(method, "entropy_bonus", None)) is not None:
         for name, value in bonus.arguments().items():
             setattr(arguments, name, value)
-    trainer = _cell_trainer(
-        training,
-        longest + training.max_new_tokens,
-        run.model.dtype,
-        model=read_model(run.base, "float32"),
-        processing_class=tokenizer,
-        reward_funcs=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
-        args=arguments,
-        train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
-        peft_config=adapters,
-        passes=training.passes,
-        selection=replace(Choice.of(method), decisions=decisions),
-        seed=run.seed,
-        training_log=log,
-        rollouts=training.rollouts,
-    )
+    with contextlib.nullcontext() if training.rollouts is None else seeded_generation(run.model.dtype):
+        trainer = SelectiveGRPOTrainer(
+            model=read_model(run.base, "float32"),
+            processing_class=tokenizer,
+            reward_funcs=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
+            args=arguments,
+            train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+            peft_config=adapters,
+            passes=training.passes,
+            selection=replace(Choice.of(method), decisions=decisions),
+            seed=run.seed,
+            training_log=log,
+            rollouts=training.rollouts,
+        )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(ShownProgress("reward"))
-    if training.rollouts is None and training.precision == "float32":
+    if training.passes == "packed" and training.rollouts is None and training.precision == "float32":
         sample_lean(trainer.model)
     return trainer, log
 
@@ -237,29 +243,6 @@ class StopAfter(TrainerCallback):
         return control
 
 
-def leave_vllm_out() -> None:
-    """Have TRL take vLLM as not installed, from before its trainer is imported on."""
-    from trl import import_utils
-
-    import_utils.is_vllm_available = lambda *_, **__: False
-
-
-def _cell_trainer(training: Training, max_length: int, dtype: Dtype, **arguments: Any) -> "CellTrainer":
-    """The trainer, imported with vLLM or without: TRL imports all of it wherever it is installed, which takes 4 s."""
-    if training.rollouts is None:
-        leave_vllm_out()
-    else:
-        vllm_environment.set_environment()
-    from ict_core.training._cell_trainer import CellTrainer
-
-    if training.rollouts is None or training.rollouts.engine != "vllm-colocate":
-        return CellTrainer(**arguments)
-    from ict_core.training._rollouts import engine_for_rollouts
-
-    with engine_for_rollouts(max_length, dtype):
-        return CellTrainer(**arguments)
-
-
 def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:
     """Save a trainer's model to the folder ``out`` in that dtype, adapters merged; every rank must call it."""
     merged = hasattr(trainer.accelerator.unwrap_model(trainer.model), "merge_and_unload")
@@ -280,7 +263,7 @@ def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:
     shutil.rmtree(whole)
 
 
-def rollout_engine(trainer: "CellTrainer") -> dict[str, Any] | None:
+def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
     """All settings of a vLLM that samples beside the trainer; None without (a server's are the server's)."""
     if not trainer.use_vllm or trainer.vllm_mode != "colocate":
         return None

@@ -12,6 +12,7 @@ from ict_core.selection import TokenBatch
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._choice import Choice
 from ict_core.training._objective import normaliser
+from ict_core.training._passes import with_prompts
 
 
 class Selected(NamedTuple):
@@ -70,13 +71,12 @@ def select(
     mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):
-        own = {name: batch[name][rows] for name in ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")}
-        ids, seen = (torch.cat([own[f"prompt_{of}"], own[f"completion_{of}"]], 1) for of in ("ids", "mask"))
+        ids, seen = (part[rows] for part in with_prompts(batch))
         states = model.get_decoder()(input_ids=ids, attention_mask=seen, use_cache=False).last_hidden_state
         states = states[:, -length - 1 : -1].flatten(0, 1)
         where = torch.arange(len(states), device=mask.device).view(-1, length).masked_fill(~mask[rows], -1)
         options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": choice.scores}
-        parts.append(token_statistics(states, head, where, own["completion_ids"], **options))
+        parts.append(token_statistics(states, head, where, batch["completion_ids"][rows], **options))
     statistics = TokenStatistics(torch.cat([part.values for part in parts], 1), parts[0].names, group_size)
     if step is not None and step < choice.warmup_steps:
         return Selected(mask.float(), normaliser("response", mask, mask), statistics)

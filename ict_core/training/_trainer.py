@@ -1,24 +1,25 @@
 """TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed.
 
+A step is read from top to bottom: rollouts, statistics and weights (`_generate_and_score_completions`), the loss of a
+micro-batch (`micro_batch_loss`), and what is told of the step (`_finish_step`). What makes it fast is in
+`training.fast` and off with ``passes="dense"``.
+
 What begins with an underscore in TRL and transformers and is used nonetheless, all of it:
 
     _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
                                           the whole rollout batch stands with its advantages; no hook is called there
     _calculate_rewards                    overridden: TRL hands on advantages alone, from which rewards cannot be told
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
-    _last_world_entropy                   set (training._entropy_bonus) as TRL's loss, which does not run here, sets it
-    _iter_named_params                    called on TRL's ``VLLMGeneration`` (training.rollouts): the weights for a vLLM
-                                          on the CPU, for which TRL's own transfer fails
+    _last_world_entropy                   set (training._trl_arguments) as TRL's loss, which does not run here, sets it
+    _init_vllm                            overridden (training._rollouts): TRL has no option for its engine's dtype
+    _iter_named_params                    called there: weights for a vLLM on the CPU, for which TRL's transfer fails
+    _llm_weights_sleeping                 set there, as `_init_vllm` does
     _attn_implementation                  read of a model's config (training.fast.packed_forward): it knows ``sdpa``
 
-All else goes by what they offer: ``compute_loss``, ``log``, ``create_model_card``, and the events of callbacks. Public
-functions of other objects are replaced where none of the two has an option for it, each with its reason where it is
-done:
+Three things of other objects are replaced, as neither TRL nor transformers has an option for them
+(``tests/training/test_replaced.py`` fails where one has):
 
-    trl.import_utils.is_vllm_available    training.run: TRL imports an installed vLLM whether it is used or not
-    trl's vllm_generation.LLM             training.rollouts: TRL passes on no dtype and no setting of vLLM on a CPU
-    vllm_generation.sync_weights          training.rollouts: to know when weights came; on a CPU TRL's own way fails
-    llm.generate, vllm_client.generate    training.rollouts: TRL has one seed for all requests of all steps
+    grpo_trainer.VLLMGeneration           training._rollouts: one seed for all requests, and no dtype
     model.generate                        training.fast.sampling: TRL does not pass ``custom_generate`` on
     model.forward                         training.fast.packed_forward: wrappers of ranks must see packed passes
 """
@@ -30,28 +31,23 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from transformers import TrainerCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict, use_adapter
 
-from ict_core.config import Correction, Rollouts, rows_of_groups
+from ict_core.config import Correction, Rollouts
 from ict_core.errors import UserError
-from ict_core.models import lm_head
 from ict_core.seeding import derive_seed
 from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
-from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._choice import Choice
 from ict_core.training._covered import Covered
-from ict_core.training._entropy_bonus import coefficient, follow, has_bonus
 from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss, surrogate
 from ict_core.training._passes import Batch, DensePasses
-from ict_core.training._ranks import gathered_sums, own_rows, rounds, whole_batch
-from ict_core.training._rollouts import SeededSampler, take_a_port, weight_difference
+from ict_core.training._ranks import gathered_sums, own_rows, whole_batch
+from ict_core.training._rollouts import take_a_port, weight_difference
 from ict_core.training._token_log import TrainingLog
-from ict_core.training._trl_arguments import check_arguments, correction_of
-from ict_core.training.fast.packing import Levers
+from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
 from ict_core.training.fast.passes import PackedPasses
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
@@ -64,7 +60,6 @@ _LOGGED = {  # columns of the training's log -> their names in TRL's
     "sampler_difference": "sampling/sampler_difference",
     "corrected_share": "sampling/corrected_share",
 }
-_ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
 class SelectiveGRPOTrainer(GRPOTrainer):
@@ -86,7 +81,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
         selection_warmup_steps: optimiser steps that train every token first, of a selection that does not state it.
         passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
-            prefix once, for the families of docs/models.md. Of the latter a ``Levers`` says which savings are on.
+            prefix once, for the families of docs/models.md.
         seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
         training_log: what is told of each step; None: a new one without a sample of tokens.
         rollouts: how the study's vLLM makes them; None: as ``args`` says.
@@ -95,12 +90,17 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         UserError: the selection is unknown, or ``args`` states what a selection is not defined for.
     """
 
+    model: Any
+    args: Any
+    processing_class: Any
+    num_generations: int
+
     def __init__(
         self,
         *args: Any,
         selection: Any,
         selection_warmup_steps: int | None = None,
-        passes: Literal["dense", "packed"] | Levers = "dense",
+        passes: Literal["dense", "packed"] = "dense",
         seed: int | None = None,
         training_log: TrainingLog | None = None,
         rollouts: Rollouts | None = None,
@@ -111,53 +111,37 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if getattr(given, "use_vllm", False):
             take_a_port()
         super().__init__(*args, **kwargs)
-        config: Any = self.args
-        tokenizer: Any = self.processing_class
-        check_arguments(config)
+        self._entropy_bonus = check_arguments(self.args, self._choice.keeps_every_token)
         self._choice.check(self.num_iterations)
-        self._entropy_bonus = has_bonus(config, self._choice.keeps_every_token)
-        self._entropies: list[Tensor] = []  # of this step's response tokens, a micro-batch each
+        self._seed = self.args.seed if seed is None else seed
+        self.training_log = training_log or TrainingLog(self.num_generations, sample_every=None, sample_groups=0)
+        self._updates = self.num_iterations  # of each rollout batch
         self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # the first of the last rollouts
-        self._correction = correction_of(config, rollouts)
+        self._correction = correction_of(self.args, rollouts)
         # TRL would take log-probs of vLLM's tokens by dense passes of its own
         self.vllm_importance_sampling_correction = False
-        self._seed = self.args.seed if seed is None else seed
-        self._pad_id = int(getattr(tokenizer, "tokenizer", tokenizer).pad_token_id)
-        rows = self.args.per_device_train_batch_size
-        assert self.num_generations is not None
-        self._group_size = self.num_generations
-        self.training_log = training_log or TrainingLog(self._group_size, sample_every=None, sample_groups=0)
-        self._rollouts = rollouts
-        self._sample: Batch | None = None  # rollouts that are looked at again after the update
-        self._micro_batches: list[Batch] = []
-        self._passed = 0  # micro-batches since the last rollouts
-        self._unlogged = 0  # steps since TRL's last log
-        self._updates = self.num_iterations  # of each rollout batch
-        self._weights: list[Tensor] = []  # of each update, all ranks' rows
         self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
+        tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
+        self._pad_id = int(tokenizer.pad_token_id)
+        self._passes = PackedPasses(self) if passes == "packed" else DensePasses(self)
         self._covered: Covered | None = None
         if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
-            share, pad = self._surrogate.share, self._pad_id
-            self._covered = Covered(self.accelerator, share, pad, lambda own: self._log_probs(self._policy(), own))
-        self._at_once = rows_of_groups(self._group_size, rows)
-        self._passes: DensePasses | PackedPasses
-        self._packed: PackedPasses | None = None
-        if passes == "dense":
-            dense = self._get_per_token_logps_and_entropies
-            self._passes = DensePasses(self.accelerator, self._policy, dense, rows)
-        else:
-            levers = Levers() if passes == "packed" else passes
-            plain = [self._plain(model) for model in (self.model, self.ref_model) if model is not None]
-            self._passes = self._packed = PackedPasses(self.accelerator, self._policy, plain, self.temperature, levers)
+            self._covered = Covered(self.accelerator, self._passes, self._surrogate.share, self._pad_id)
+        self._probe_bound: float | None = None
         if rollouts is not None:
-            problems: Any = self.train_dataset
-            probe = tokenizer(problems[:_PROBE_PROMPTS]["prompt"])["input_ids"]
-            self._sampler = SeededSampler(
-                self.vllm_generation,
-                probe,
-                lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n),
-            )
+            self._probe_bound, vllm = rollouts.probe_bound, self.vllm_generation
+            vllm.probe = tokenizer(self.train_dataset[:_PROBE_PROMPTS]["prompt"])["input_ids"]
+            vllm.seed_of = lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n)
+        # of a rollout batch: its micro-batches in order, the weights of each update, all ranks' rows that are sampled
+        self._micro_batches: list[Batch] = []
+        self._weights: list[Tensor] = []
+        self._sample: Batch | None = None
+        self._passed = 0  # micro-batches since the last rollouts
+        self._entropies: list[Tensor] = []  # of this step's response tokens, a micro-batch each
+        self._unlogged = 0  # steps since TRL's last log
         self.add_callback(_StepEnd(self._finish_step))
+
+    # --- rollouts
 
     def _calculate_rewards(self, inputs: list[Any], *others: Any) -> Tensor:
         """TRL's rewards, (rollouts of all ranks, functions); of this rank's their weighted sum is kept for the log."""
@@ -175,19 +159,14 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         with a KL term, ``ref_per_token_logps`` (B, T); with vLLM ``old_per_token_logps`` and
         ``importance_sampling_ratio``.
         """
-        if not self._policy().training:  # TRL's evaluation
+        if not self.model.training:  # TRL's evaluation
             return super()._generate_and_score_completions(inputs)
         step, rank = self.state.global_step, self.accelerator.process_index
-        if step % self._updates:  # TRL begins with new rollouts wherever it goes on
-            raise UserError(
-                f"a checkpoint of step {step}, amid the {self._updates} updates of a rollout batch, cannot be resumed; "
-                f"go on from one of a multiple of num_iterations ({self._updates}), and let save_steps be such a number"
-            )
+        self._check_step(step)
         started = time.perf_counter()
         own = ("rank", rank) if rank else ()
         torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
         self._kl_coef = self.beta
-        self._check_step()
         # else TRL would take the old log-probs and the reference's by dense passes of its own
         self.num_iterations, self.beta = 1, 0.0
         try:
@@ -200,9 +179,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
                 "what they wrote would be chosen and trained as the model's own; train such a run by TRL's GRPOTrainer"
             )
         columns = {}
-        if self._rollouts is not None:  # before anything is made of the rollouts
-            bound = self._rollouts.probe_bound
-            difference = weight_difference(self._sampler, self.accelerator, self._policy(), bound=bound, step=step)
+        if self._probe_bound is not None:  # before anything is made of the rollouts
+            vllm, bound = self.vllm_generation, self._probe_bound
+            difference = weight_difference(vllm, self.accelerator, self.model, bound=bound, step=step)
             columns["probe_difference"] = difference
         batch["rewards"] = self._rewards
         if self._choice.advantage == "reward":
@@ -221,8 +200,13 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._passed = 0
         return batch
 
-    def _check_step(self) -> None:
-        """A UserError where no step would select, or where there is no reference model for the KL term."""
+    def _check_step(self, step: int) -> None:
+        """A UserError where a step cannot begin with rollouts, where none would select, or without a reference."""
+        if step % self._updates:  # TRL begins with new rollouts wherever it goes on
+            raise UserError(
+                f"a checkpoint of step {step}, amid the {self._updates} updates of a rollout batch, cannot be resumed; "
+                f"go on from one of a multiple of num_iterations ({self._updates}), and let save_steps be such a number"
+            )
         steps, warmup = self.state.max_steps, self._choice.warmup_steps
         if 0 < steps <= warmup:
             allowed = f"less than the {steps} steps of the training (else nothing is selected)"
@@ -231,19 +215,24 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             why = "TRL makes no reference model where GRPOConfig's beta is 0"
             raise UserError(f"trainer.beta: {self.beta} is not allowed, as {why}; allowed: 0, or state it there too")
 
+    def _reference_log_probs(self, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), under the reference model: of new adapters, the model without them."""
+        if self.ref_model is not None:
+            return self._passes.all_log_probs(self.ref_model, batch)
+        model = self.accelerator.unwrap_model(self.model)
+        with use_adapter(model, "ref" if "ref" in model.peft_config else None):
+            return self._passes.all_log_probs(self.model, batch)
+
+    # --- statistics and weights
+
     def _select_tokens(self, batch: Batch, step: int) -> None:
         """From the rollouts to the weights: statistics of the whole batch, the rule, this rank's rows of it."""
         whole = whole_batch(self.accelerator, batch, self._pad_id)
         mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
         sampled = self.training_log.sampled(step)
-        live = None
-        one = self._at_once == self.args.per_device_train_batch_size and self.args.gradient_accumulation_steps == 1
-        sharded = isinstance(next(self._policy().parameters()), DTensor)
-        if self._packed is not None and self._packed.levers.one_pass and one and not sharded:
-            # a step is one micro-batch of whole groups and weights, so the statistics' pass can be the loss's
-            live = advantages != 0 if not self._penalised else torch.ones_like(mask[:, 0])
         scores = self._choice.scores if not sampled else tuple(dict.fromkeys([*GROUP_SCORES, *self._choice.scores]))
-        tokens = self._token_statistics(whole, scores, live)
+        live = torch.ones_like(mask[:, 0]) if self._penalised else advantages != 0
+        tokens = self._passes.statistics(whole, scores, live)
         self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
         selecting, counted = step >= self._choice.warmup_steps, mask
         of_updates = [mask for _ in range(self._updates)]
@@ -262,10 +251,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, counted)
             values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
         batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
-        weights, self._weights = of_updates[0], of_updates
+        self._weights = of_updates
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
-        self.training_log.rollouts(step, whole, tokens, weights, truncated, selecting=selecting)
+        self.training_log.rollouts(step, whole, tokens, of_updates[0], truncated, selecting=selecting)
 
     def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
         """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
@@ -274,7 +263,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         was set to zero (masked) or to a bound (truncated).
         """
         mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
-        old = batch["logprob"] if self._packed is not None else self._log_probs(self._policy(), batch)
+        old = self._passes.sampled_log_probs(batch)
         ratio = importance_ratio(old, sampler, mask, correction)
         batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
         bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
@@ -283,71 +272,21 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
         return {"sampler_difference": mismatch, "corrected_share": share}
 
-    def _reference_log_probs(self, batch: Batch) -> Tensor:
-        """ln p of the response tokens, (B, T), under the reference model: of new adapters, the model without them."""
-        if self.ref_model is not None:
-            return self._log_probs(self.ref_model, batch)
-        model: Any = self.accelerator.unwrap_model(self.model)
-        with use_adapter(model, "ref" if "ref" in model.peft_config else None):
-            return self._log_probs(self._policy(), batch)
-
-    @torch.no_grad()
-    def _log_probs(self, model: torch.nn.Module, batch: Batch) -> Tensor:
-        """ln p of the response tokens, (B, T), without a gradient; dense passes in TRL's parts."""
-        mask = batch["completion_mask"].bool()
-        at_once = self._at_once if self._packed is not None else self.args.per_device_train_batch_size
-        parts = []
-        for rows in torch.arange(len(mask)).split(at_once):
-            part = {name: batch[name][rows] for name in _ROLLOUT}
-            parts.append(self._passes.log_probs(model, part, mask[rows]))
-        return torch.cat(parts)
-
-    def _token_statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
-        """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
-
-        Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
-        """
-        head = lm_head(self._plain(self.model))
-        head = head._replace(weight=head.weight.detach())
-        options: dict[str, Any] = {"group_size": self._group_size, "temperature": self.temperature, "scores": scores}
-        shape = batch["completion_mask"].shape
-        pieces = torch.arange(shape[0]).split(self._at_once)
-        values = torch.empty(0)
-        for index, counts in rounds(self.accelerator, len(pieces)):
-            rows = pieces[index]
-            part = {name: batch[name][rows] for name in _ROLLOUT}
-            mask, graph = part["completion_mask"].bool(), None if live is None else live[rows]
-            states, where = self._passes.states(part, mask, self._group_size, graph)
-            with self.accelerator.autocast():
-                tokens = token_statistics(states, head, where, part["completion_ids"], **options)
-            if not len(values):
-                values = tokens.values.new_zeros(len(tokens.names), *shape)
-            if counts:
-                values[:, rows] = tokens.values
-        return replace(tokens, values=self.accelerator.reduce(values, "sum"))
-
     @property
     def _penalised(self) -> bool:
         """Whether the loss has a part that does not vanish where A = 0."""
         return self._kl_coef != 0.0 or self._surrogate.kind == "kl-cov" or self._entropy_bonus
 
-    def _policy(self) -> torch.nn.Module:
-        assert self.model is not None
-        return self.model
-
-    def _plain(self, model: Any) -> Any:
-        """The causal model without wrappers of ranks and adapters."""
-        unwrapped = self.accelerator.unwrap_model(model)
-        return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's
+    # --- the loss
 
     def compute_loss(
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Tensor:
-        """Of TRL's micro-batch; of packed passes the next in the order of the groups, whose prompts are shared."""
-        if not self._policy().training:
+        """Of TRL's micro-batch, or of the next in the order of the groups."""
+        if not self.model.training:
             loss: Tensor = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
             return loss
-        if self._packed is not None:
+        if self._passes.in_order:
             inputs = self._micro_batches[self._passed % len(self._micro_batches)]
         self._passed += 1
         return self.micro_batch_loss(model, inputs)
@@ -356,7 +295,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         update = self.state.global_step % self._updates
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
-        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], kl=self._penalised)
+        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], penalised=self._penalised)
         bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
         found = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
         logps = found[0] if self._entropy_bonus else found
@@ -376,23 +315,25 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
         loss = selected_loss(per_token, weights * wanted, inputs[f"normaliser {update}"])
         if self._entropy_bonus:  # TRL's, but for its mean: over the tokens of the batch, however it is split
-            loss = loss - coefficient(self) * selected_loss(found[1], mask, inputs["mean length"])
+            loss = loss - bonus_coefficient(self) * selected_loss(found[1], mask, inputs["mean length"])
             self._entropies.append(found[1].detach()[mask])
         self.training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
+    # --- after the optimiser's step
+
     def _finish_step(self) -> None:
-        """After an optimiser step: what it did to the sampled tokens, and the rest of its record."""
+        """What the step did to the sampled tokens, and the rest of its record."""
         if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
             self.training_log.repeat(self._weights[self._passed // len(self._micro_batches) - 1])
         last = self.state.global_step % self._updates == 0  # it counts this step already
         if self._sample is not None and last:
             started = time.perf_counter()
-            tokens = self._token_statistics(self._sample, ())
+            tokens = self._passes.statistics(self._sample, ())
             mask = self._sample["completion_mask"].bool()
             self.training_log.after_update(tokens, mask, time.perf_counter() - started)
             self._sample = None
-        follow(self, self._entropies)
+        follow_entropy(self, self._entropies)
         self._entropies = []
         self.training_log.finish_step(gathered_sums(self.accelerator, self.training_log.updates()))
         self._unlogged += 1

@@ -101,21 +101,6 @@ def test_a_shared_prefix_has_no_divergence(copied):
     assert (tokens["js_sequence"] > 0).all()
 
 
-def test_certain_tokens_and_impossible_ones():
-    states, head, where, ids = random_case(4, 6)
-    tokens = token_statistics(states * 30, Head(head), where, ids, group_size=2, temperature=1.0)
-    log_probs, sampled, h1, h2 = full(states * 30, head, where, ids)
-    assert (log_probs.exp().float() == 0).any(), "no probability underflows"
-    mask = where >= 0
-    for found, expected in ((tokens.logprob, sampled), (tokens.h1, h1), (tokens.h2, h2)):
-        torch.testing.assert_close(found.double(), expected * mask, atol=2e-4, rtol=1e-6)  # logits of up to 500
-    pairs = log_probs.exp().view(2, 2, 6, -1)
-    for group, position in (mask[::2] & mask[1::2]).nonzero().tolist():
-        p = pairs[group, :, position]
-        js = DIVERGENCES["js"](p, p.mean(0))
-        torch.testing.assert_close(tokens["js"][2 * group :, position][:2].double(), js, atol=1e-4, rtol=0)
-
-
 def log_space(divergence: str, log_p: np.ndarray, log_q: np.ndarray) -> float:
     """A divergence from log-probabilities alone, in float64, so that nothing underflows."""
     p, q = np.exp(log_p), np.exp(log_q)

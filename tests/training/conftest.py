@@ -1,5 +1,5 @@
-"""TRL without vLLM in pytest's own processes, as in every training without it: TRL imports all of an installed vLLM."""
+"""TRL without vLLM in pytest's own processes, as in every training without it."""
 
-from ict_core.training import leave_vllm_out
+from short_runs import leave_vllm_out
 
 leave_vllm_out()

@@ -6,11 +6,10 @@ accelerate shards on GPUs only, so the model is sharded here as accelerate does 
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
-from short_runs import MODEL
+from short_runs import MODEL, Rule, leave_vllm_out
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
@@ -23,19 +22,11 @@ LENGTHS = torch.tensor([9, 4, 1, 7, 12, 12, 3, 5, 6, 10, 2, 8])
 
 
 def main() -> None:
+    leave_vllm_out()
     checkpoint, recipe, out = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
-    method = SimpleNamespace(
-        selector="grpo",
-        normaliser="response",
-        warmup_steps=0,
-        random_reward=None,
-        control=None,
-        surrogate=None,
-        advantage=None,
-        parameters=dict,
-    )
     training = Training.model_validate_json(recipe.read_text())
-    training_run = TrainingRun(checkpoint, training_problems(0, 40, set()), MODEL, training, method, seed=0)
+    method, problems = Rule("grpo", "response"), training_problems(0, 40, set())
+    training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed=0)
     trainer, _ = build_trainer(training_run, None, out / "scratch")
     generator = torch.Generator().manual_seed(0)
     mask = torch.arange(12) < LENGTHS.unsqueeze(1)
@@ -45,12 +36,12 @@ def main() -> None:
         "completion_ids": torch.randint(5, 300, (12, 12), generator=generator),
         "completion_mask": mask.long(),
     }
-    whole, gradients = trainer._token_statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
+    whole, gradients = trainer._passes.statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
     for layer in trainer.model.model.layers:
         fully_shard(layer)
     fully_shard(trainer.model)
     in_parts = all(isinstance(weight, DTensor) for weight in trainer.model.parameters())
-    sharded, gathered = trainer._token_statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
+    sharded, gathered = trainer._passes.statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
     if trainer.accelerator.is_main_process:
         facts = {
             "apart": {name: (whole[name] - sharded[name]).abs().max().item() for name in whole.names},
@@ -67,7 +58,7 @@ def gradients_of(trainer: Any, batch: dict[str, Any], mask: torch.Tensor) -> lis
     """Of the sum of the log-probabilities of every other response token, whole."""
     wanted = mask & (torch.arange(12) % 2 == 0)
     trainer.model.zero_grad()
-    trainer._packed.log_probs(trainer.model, batch, wanted)[wanted].sum().backward()
+    trainer._passes.log_probs(trainer.model, batch, wanted)[wanted].sum().backward()
     found = [parameter.grad for parameter in trainer.model.parameters()]
     return [(g.full_tensor() if isinstance(g, DTensor) else g).clone() for g in found]
 

@@ -6,6 +6,7 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +17,10 @@ import torch
 from ict_core.config import Template, Training
 from ict_core.errors import UserError
 from ict_core.problems.mini import training_problems
+from ict_core.process import loading
 from ict_core.seeding import derive_seed
 from ict_core.training import TrainingRun, build_trainer
-from ict_core.training._resume import Checkpoints
+from ict_core.training._resume import Checkpoints, train_from
 from ict_core.training._run import rollout_engine
 
 MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
@@ -31,6 +33,24 @@ RESOLVED = {  # of a cell, what its model card tells
     "data": {"seed": 0},
     "seed": 7,
 }
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A stand-in for a method's configuration."""
+
+    selector: str
+    normaliser: str = "kept"
+    warmup_steps: int = 0
+    keywords: tuple = ()
+    random_reward: float | None = None
+    control: str | None = None
+    surrogate: Any = None
+    advantage: str | None = None
+    entropy_bonus: Any = None
+
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.keywords)
 
 
 class LengthPool:
@@ -67,11 +87,22 @@ def serve(trainer: Any, vocabulary: int) -> None:
     trainer._generate_single_turn = rollouts
 
 
+def leave_vllm_out() -> None:
+    """Import TRL's trainer as where vLLM is not installed: it imports all of an installed one."""
+    with loading(without=("vllm",)):
+        import trl.trainer.grpo_trainer  # noqa: F401
+    if sys.modules["vllm"] is None:
+        del sys.modules["vllm"]  # other tests of the process may import it
+
+
 def main() -> None:
     torch.set_num_threads(1)
+    specs = json.loads(Path(sys.argv[1]).read_text())
+    if not any(spec["training"].get("rollouts") for spec in specs.values()):
+        leave_vllm_out()
     # several ranks of transformers load an optimiser to their device, on the CPU "cpu:0", which torch does not know
     torch.serialization.register_package(0, lambda _: None, lambda storage, at: storage if at == "cpu:0" else None)
-    for name, spec in json.loads(Path(sys.argv[1]).read_text()).items():
+    for name, spec in specs.items():
         run(spec, Path(sys.argv[2]) / name)
 
 
@@ -80,16 +111,7 @@ def run(spec: dict[str, Any], out: Path) -> None:
     keywords = spec["keywords"]
     if "fraction" in keywords:
         keywords = keywords | {"fraction": Fraction(keywords["fraction"])}
-    method = SimpleNamespace(
-        selector=spec["selector"],
-        normaliser=spec["normaliser"],
-        warmup_steps=0,
-        random_reward=None,
-        control=None,
-        surrogate=None,
-        advantage=None,
-        parameters=lambda: keywords,
-    )
+    method = Rule(spec["selector"], spec["normaliser"], keywords=tuple(keywords.items()))
     attempts = [spec["killed_at"], None] if "killed_at" in spec else [None]
     stopped = ""
     for killed_at in attempts:
@@ -102,7 +124,7 @@ def run(spec: dict[str, Any], out: Path) -> None:
             serve(trainer, vocabulary=300)
         checkpoints = Checkpoints(out / "scratch", {}, 0.0)
         try:
-            trainer.train_from(checkpoints if trainer.accelerator.is_main_process else None)
+            train_from(trainer, checkpoints if trainer.accelerator.is_main_process else None)
         except UserError as error:
             stopped = str(error)
         except KeyboardInterrupt:

@@ -6,10 +6,9 @@ import pandas as pd
 import pytest
 import torch
 import transformers
-from short_runs import MODEL
-from test_passes import RULES, gradients
-from test_passes import rollouts as batch_of_four_groups
-from test_trainer import GRPO, LengthPool, recipe
+from short_runs import MODEL, LengthPool
+from test_passes import RULES, T, gradients, rollouts
+from test_trainer import GRPO, recipe
 from torch import nn
 from transformers import AutoModelForCausalLM
 
@@ -55,7 +54,7 @@ FAMILIES = {  # the name in transformers and what differs from SIZES
     "MiniCPM3": LATENT,
     "DeepseekV3": LATENT | ROUTED | {"moe_intermediate_size": 16},
 }
-TEMPERATURE, GROUP, P, T = 0.7, 4, 5, 9
+TEMPERATURE, GROUP = 0.7, 4
 REFUSED = {
     "Phi": ({}, "head has a bias"),
     "Gemma2": ({"attn_logit_softcapping": 5.0}, "attn_logit_softcapping"),
@@ -74,22 +73,6 @@ def random_model(name: str, more: dict) -> nn.Module:
     return model
 
 
-def rollouts() -> dict[str, torch.Tensor]:
-    """Two groups with prompts of their own, whose rollouts begin alike and end at different lengths."""
-    generator = torch.Generator().manual_seed(0)
-    prompts = torch.randint(3, 64, (2, P), generator=generator).repeat_interleave(GROUP, 0)
-    completions = torch.randint(3, 64, (2 * GROUP, T), generator=generator)
-    completions[1::2, :3] = completions[::2, :3]
-    lengths = torch.tensor([9, 4, 7, 2, 5, 9, 1, 8])[:, None]
-    prompt_mask = (torch.arange(P) >= torch.tensor([0, 2]).repeat_interleave(GROUP)[:, None]).long()
-    return {
-        "prompt_ids": prompts * prompt_mask,
-        "prompt_mask": prompt_mask,
-        "completion_ids": completions,
-        "completion_mask": torch.arange(T) < lengths,
-    }
-
-
 def own_log_probs(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """ln p of all tokens at the response positions, (B, T, V), each sequence by itself and without padding."""
     rows = []
@@ -101,8 +84,8 @@ def own_log_probs(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Ten
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_packed_passes_give_what_the_model_s_own_forward_pass_gives(name):
-    batch, model = rollouts(), random_model(name, FAMILIES[name])
-    read, ids = batch["completion_mask"], batch["completion_ids"]
+    batch, model = rollouts(kl=False, vocabulary=64), random_model(name, FAMILIES[name])
+    read, ids = batch["completion_mask"].bool(), batch["completion_ids"]
     weights = torch.randn(ids.shape, generator=torch.Generator().manual_seed(1)) * read
     full = own_log_probs(model, batch)
     expected = full.gather(-1, ids[..., None]).squeeze(-1)
@@ -133,8 +116,8 @@ def test_packed_passes_give_what_the_model_s_own_forward_pass_gives(name):
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("name", ["Llama", "StableLm", "Mistral, window"])
 def test_a_layer_that_is_computed_again_for_its_gradient_sees_the_same_rows(name, reentrant):
-    batch, found = rollouts(), []
-    read, ids = batch["completion_mask"], batch["completion_ids"]
+    batch, found = rollouts(kl=False, vocabulary=64), []
+    read, ids = batch["completion_mask"].bool(), batch["completion_ids"]
     for again in (False, True):
         model = random_model(name, FAMILIES[name]).train()
         add_packed_forward(model, TEMPERATURE)
@@ -159,7 +142,7 @@ def test_a_step_of_such_a_model_is_that_of_trl_s_dense_passes(name, tiny_checkpo
         training = recipe(temperature=0.8, passes=passes, token_sample_groups=1)
         run = TrainingRun(checkpoint, problems, MODEL, training, GRPO, 0)
         trainer, _ = build_trainer(run, LengthPool(), tmp_path / passes)
-        steps.append(gradients(trainer, RULES["ict"], batch_of_four_groups(kl=False), micro_batches=2))
+        steps.append(gradients(trainer, RULES["ict"], rollouts(kl=False), micro_batches=2))
     (losses, expected, inputs), (found_losses, found, found_inputs) = steps
     assert torch.equal(found_inputs["weights 0"], inputs["weights 0"]) and 0 < inputs["weights 0"].float().mean() < 0.5
     assert found_losses == pytest.approx(losses, abs=1e-5)

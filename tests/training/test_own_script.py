@@ -165,23 +165,17 @@ def test_an_evaluation_is_trls_own(tiny_checkpoint, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"loss_type": "dapo"}, "set loss_type='grpo'"),
+        ({"loss_type": GRPOConfig.__dataclass_fields__["loss_type"].default}, "set loss_type='grpo'"),
         ({"importance_sampling_level": "sequence"}, "set importance_sampling_level='token'"),
         ({"steps_per_generation": 2}, "set steps_per_generation=1"),
         ({"beta": 0.1, "use_bias_correction_kl": True}, "set use_bias_correction_kl=False"),
+        ({"entropy_coef": 0.1}, "entropy_coef=0.1, .* allowed: with selection='grpo' alone"),
+        ({"use_adaptive_entropy": True}, "use_adaptive_entropy=True; allowed: with selection='grpo' alone"),
     ],
 )
 def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(tiny_checkpoint, tmp_path, changes, message):
-    with pytest.raises(UserError, match="is not allowed with a selection of tokens") as raised:
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path, **changes), PROBLEMS, selection="grpo")
-    assert message in str(raised.value)
-
-
-def test_trls_default_loss_says_what_to_set(tiny_checkpoint, tmp_path):
-    arguments = config(tmp_path)
-    arguments.loss_type = GRPOConfig.__dataclass_fields__["loss_type"].default
-    with pytest.raises(UserError, match="set loss_type='grpo'"):
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection="grpo")
+    with pytest.raises(UserError, match=message):
+        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path, **changes), PROBLEMS, selection="entropy-20")
 
 
 def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
@@ -224,14 +218,6 @@ def test_a_name_with_a_warm_up_is_nothing_without_it(tiny_checkpoint, tmp_path):
         SelectiveGRPOTrainer(*arguments, selection="ict-10", selection_warmup_steps=3).train()
 
 
-def test_weights_of_a_wrong_shape_name_the_function(tiny_checkpoint):
-    def transposed(batch, generator):
-        return batch.mask.T
-
-    with pytest.raises(ValueError, match="transposed: weights of shape"):
-        select(model_of(tiny_checkpoint), rollouts(), transposed, group_size=2)
-
-
 @pytest.mark.parametrize(("found", "message"), [(torch.nan, "nan"), (-0.5, "-0.5"), (torch.inf, "inf")])
 def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_responses(
     tiny_checkpoint, found, message
@@ -246,6 +232,8 @@ def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_re
     wrong = found
     with pytest.raises(ValueError, match=f"inverse: a weight of {message}; allowed: finite and at least 0"):
         select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2)
+    with pytest.raises(ValueError, match="<lambda>: weights of shape"):
+        select(model_of(tiny_checkpoint), rollouts(), lambda batch, _: batch.mask.T, group_size=2)
 
 
 @pytest.mark.parametrize("passes", ["dense", "packed"])

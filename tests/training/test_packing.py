@@ -27,8 +27,8 @@ def padded(rows, left=False):
     return torch.tensor([f + list(row) if left else list(row) + f for f, row in zip(fill, rows, strict=True)])
 
 
-@given(batches(), st.booleans())
-def test_every_distinct_prefix_once_and_every_sequence_whole(batch, share):
+@given(batches())
+def test_every_distinct_prefix_once_and_every_sequence_whole(batch):
     sequences, wanted, groups = batch
     prompts = padded([prompt for prompt, _ in sequences], left=True)
     prompt_mask = padded([[1] * len(prompt) for prompt, _ in sequences], left=True) == 1
@@ -39,12 +39,12 @@ def test_every_distinct_prefix_once_and_every_sequence_whole(batch, share):
         with pytest.raises(ValueError, match="no response token is read"):
             pack(*arguments)
         return
-    layout = pack(*arguments, groups=None if groups is None else torch.tensor(groups), share=share)
+    layout = pack(*arguments, groups=None if groups is None else torch.tensor(groups))
 
     prefixes = set()  # of what is read, with whose they are
     for i, (prompt, response) in enumerate(sequences):
         places = [t for t, on in enumerate(wanted[i]) if on]
-        whose = (groups or [0] * len(sequences))[i] if share else -1 - i
+        whose = (groups or [0] * len(sequences))[i]
         sequence = (prompt + response)[: len(prompt) + max(places, default=-len(prompt))]
         prefixes |= {(whose, *sequence[: n + 1]) for n in range(len(sequence))}
         for t in range(completions.size(1)):

@@ -1,6 +1,7 @@
 """Whole-trajectory tests: against TRL's own trainer, against itself, and across micro-batchings."""
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 import torch
 from datasets import Dataset
-from pydantic import TypeAdapter
-from short_runs import MODEL, LengthPool
+from launch import RECIPE
+from pydantic import TypeAdapter, ValidationError
+from short_runs import MODEL, LengthPool, Rule
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
@@ -35,46 +37,8 @@ STEPS = 3
 
 
 def recipe(**changes: Any) -> Training:
-    values = {
-        "prompts_per_step": 4,
-        "group_size": 4,
-        "steps": STEPS,
-        "learning_rate": 1e-3,
-        "lr_warmup_steps": 0,
-        "weight_decay": 0.01,
-        "grad_clip": 1.0,
-        "adam_betas": (0.9, 0.999),
-        "kl_coef": 0.0,
-        "clip_low": 0.2,
-        "clip_high": 0.2,
-        "temperature": 1.0,
-        "max_new_tokens": 12,
-        "micro_batch_sequences": 16,
-        "precision": "float32",
-        "passes": "packed",
-        "threads": 1,
-        "token_sample_every": 1,
-        "token_sample_groups": 4,
-    }
-    return Training(**values | changes)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A stand-in for a method's configuration."""
-
-    selector: str
-    normaliser: str = "kept"
-    warmup_steps: int = 0
-    keywords: tuple = ()
-    random_reward: float | None = None
-    control: str | None = None
-    surrogate: Any = None
-    advantage: str | None = None
-    entropy_bonus: EntropyBonus | None = None
-
-    def parameters(self) -> dict[str, Any]:
-        return dict(self.keywords)
+    own = {"prompts_per_step": 4, "steps": STEPS, "kl_coef": 0.0, "temperature": 1.0, "micro_batch_sequences": 16}
+    return Training.model_validate_json(json.dumps(RECIPE | own | {"token_sample_groups": 4} | changes))
 
 
 GRPO = Rule("grpo", "response")
@@ -90,9 +54,14 @@ def problems() -> pd.DataFrame:
     return training_problems(0, 40, set())
 
 
-def run(checkpoint, problems, training, method, tmp_path, seed=0, stop_after=None):
-    training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed)
-    trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
+def run(checkpoint, problems, training, method, tmp_path, seed=0, stop_after=None, lean=True, pool=None, known=False):
+    """A training's weights and log; its rollouts by the lean loop or by TRL's own, whatever the passes."""
+    training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed, known_forks=known)
+    trainer, log = build_trainer(training_run, pool or LengthPool(), tmp_path / "scratch")
+    if lean and training.passes == "dense":
+        sample_lean(trainer.model)
+    elif not lean and training.passes == "packed":
+        del trainer.model.generate
     if stop_after is not None:
         trainer.add_callback(StopAfter(stop_after))
     trainer.train()
@@ -147,7 +116,6 @@ def trl_trainer(checkpoint, problems, training, tmp_path, kind=SeededGRPO, **arg
     )
 
 
-@pytest.mark.parametrize("sampler", ["ours", "TRL's own"])
 @pytest.mark.parametrize(
     ("training", "everything"),
     [
@@ -160,29 +128,22 @@ def trl_trainer(checkpoint, problems, training, tmp_path, kind=SeededGRPO, **arg
     ],
     ids=["plain", "two micro-batches", "temperature", "KL", "ICT at 100 %", "ICT at 100 %, all of these"],
 )
-def test_with_everything_selected_it_is_trl_bit_for_bit(
-    tiny_checkpoint, problems, training, everything, sampler, tmp_path, monkeypatch
-):
-    training = training.model_copy(update={"passes": "dense"})
+def test_with_everything_selected_it_is_trl_bit_for_bit(tiny_checkpoint, problems, training, everything, tmp_path):
+    training = training.changed(passes="dense")
     trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path)
-    if sampler == "ours":  # both sample alike, so that all else is compared
-        sample_lean(trl.model)
-    else:
-        monkeypatch.setattr("ict_core.training._run.sample_lean", lambda model: None)
     start = {name: value.clone() for name, value in trl.model.state_dict().items()}
     trl.train()
-    ours, _ = run(tiny_checkpoint, problems, training, everything, tmp_path)
+    ours, _ = run(tiny_checkpoint, problems, training, everything, tmp_path, lean=False)
     assert_equal_weights(ours, trl.model.state_dict())
     assert any(not torch.equal(start[name], value) for name, value in ours.items())
 
 
 @pytest.mark.parametrize("kl", [0.0, 0.05], ids=["", "KL"])
-def test_packed_passes_train_as_trl_does_with_its_own_sampler(tiny_checkpoint, problems, kl, tmp_path, monkeypatch):
-    monkeypatch.setattr("ict_core.training._run.sample_lean", lambda model: None)
+def test_packed_passes_train_as_trl_does_with_its_own_sampler(tiny_checkpoint, problems, kl, tmp_path):
     training = recipe(kl_coef=kl, micro_batch_sequences=8, learning_rate=1e-4)
     trl = trl_trainer(tiny_checkpoint, problems, training, tmp_path)
     trl.train()
-    ours, log = run(tiny_checkpoint, problems, training, GRPO, tmp_path)
+    ours, log = run(tiny_checkpoint, problems, training, GRPO, tmp_path, lean=False)
     steps = log.steps()
     told = pd.DataFrame(trl.state.log_history[:STEPS])
     assert steps["tokens"].tolist() == (told["completions/mean_length"] * 16).tolist()
@@ -227,15 +188,9 @@ def test_a_run_repeats_and_a_seed_changes_it(tiny_checkpoint, problems, tmp_path
     assert any(not torch.equal(first[name], other[name]) for name in first)
 
 
-@pytest.mark.slow
-def test_a_linear_schedule_falls_to_0_after_its_warm_up_and_a_constant_one_not(tiny_checkpoint, problems, tmp_path):
-    rates = {}
-    for schedule in (None, "linear"):
-        training = recipe(steps=6, lr_warmup_steps=2, lr_schedule=schedule)
-        _, log = run(tiny_checkpoint, problems, training, GRPO, tmp_path / str(schedule))
-        rates[schedule] = log.steps()["learning_rate"].tolist()
-    assert rates[None] == pytest.approx([0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3])
-    assert rates["linear"] == pytest.approx([0, 5e-4, 1e-3, 7.5e-4, 5e-4, 2.5e-4])
+def test_a_schedule_is_trls(tmp_path):
+    stated = {name: grpo_config(recipe(lr_schedule=name), 0, tmp_path) for name in (None, "linear")}
+    assert [args.lr_scheduler_type for args in stated.values()] == ["constant_with_warmup", "linear"]
 
 
 def test_another_rule_leaves_order_and_first_rollouts_alone(tiny_checkpoint, problems, tmp_path):
@@ -376,6 +331,14 @@ def test_an_entropy_bonus_is_trls(tiny_checkpoint, problems, passes, stated, tmp
     assert split.steps()["grad_norm"].tolist() == pytest.approx(log.steps()["grad_norm"].tolist(), rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    "stated", [{"coefficient": 0.1, "target": 1.0}, {"coefficient": 0.1, "delta": 0.1}, {"coefficient": 0.0}]
+)
+def test_half_of_an_adaptive_bonus_and_an_idle_one_are_refused(stated):
+    with pytest.raises(ValidationError):
+        EntropyBonus.model_validate(stated)
+
+
 def test_an_adaptive_bonus_goes_on_where_its_training_was_stopped(tiny_checkpoint, problems, tmp_path):
     bonus = EntropyBonus(coefficient=0.3, target=9.0, delta=0.2)
     method, training = replace(GRPO, entropy_bonus=bonus), recipe(checkpoint_every=2, steps=4)
@@ -407,11 +370,9 @@ def test_a_penalty_where_no_answer_is_better_is_the_same_by_both_passes(tiny_che
     rule, made = Rule("grpo", "response", surrogate=chosen), []
     for passes in ("packed", "dense"):
         training = recipe(steps=2, updates_per_rollout=2, passes=passes)
-        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, rule, 0)
-        trainer, log = build_trainer(training_run, FirstGroupAlone(), tmp_path / passes)
-        trainer.train()
+        weights, log = run(tiny_checkpoint, problems, training, rule, tmp_path, pool=FirstGroupAlone())
         assert log.steps()["zero_advantage_share"].tolist() == [0.75, 0.75]
-        made.append(trainer.model.state_dict())
+        made.append(weights)
     for name, weight in made[0].items():
         # Adam makes much of the rounding of a gradient that is nearly zero
         torch.testing.assert_close(weight, made[1][name], atol=5e-6, rtol=0)
@@ -435,13 +396,11 @@ def test_kl_cov_over_the_batch_chooses_the_same_tokens_in_any_micro_batches(
     assert apart["grad_norm"][1] != pytest.approx(whole["grad_norm"][1], rel=1e-3)
 
 
-def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, tmp_path):
+def test_a_random_reward_repeats(tiny_checkpoint, problems, tmp_path):
     rule = Rule("grpo", "response", random_reward=0.5)
     rewards = []
     for seed in (0, 0, 1):
-        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(), rule, seed)
-        trainer, log = build_trainer(training_run, None, tmp_path / "scratch")
-        trainer.train()
+        _, log = run(tiny_checkpoint, problems, recipe(), rule, tmp_path, seed)
         rewards.append(log.steps()["reward"].tolist())
     assert rewards[0] == rewards[1] != rewards[2]
     assert len(set(rewards[0])) > 1 and all(0 <= reward <= 1 for reward in rewards[0])
@@ -450,9 +409,7 @@ def test_a_random_reward_asks_no_grader_and_repeats(tiny_checkpoint, problems, t
 def test_known_forks_are_marked_where_the_problems_have_them(tiny_checkpoint, problems, tmp_path):
     marks = []
     for known in (False, True):
-        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(steps=1), GRPO, 0, known_forks=known)
-        trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
-        trainer.train()
+        _, log = run(tiny_checkpoint, problems, recipe(steps=1), GRPO, tmp_path, known=known)
         marks.append(log.tokens()["fork"])
     assert marks[0].isna().all() and marks[1].isin([0, 1]).all()
 

@@ -1,6 +1,5 @@
 """Rollouts by a real vLLM in the training loop, on the CPU; and the requests that a server is sent."""
 
-import inspect
 import os
 from types import SimpleNamespace
 
@@ -8,12 +7,15 @@ import pandas as pd
 import pytest
 import torch
 from launch import train
+from test_trainer import recipe
 from transformers import AutoModelForCausalLM, AutoTokenizer
-from trl.generation import vllm_generation
 from trl.generation.vllm_generation import VLLMGeneration
+from trl.trainer import grpo_trainer
 
-from ict_core.config import Correction, Rollouts
-from ict_core.training import engine_for_rollouts
+from ict_core.config import Rollouts
+from ict_core.errors import UserError
+from ict_core.training import grpo_config
+from ict_core.training._rollouts import SeededGeneration, seeded_generation, take_a_port, weight_difference
 
 ROLLOUTS = {
     "engine": "vllm-colocate",
@@ -84,9 +86,7 @@ def test_a_transfer_that_loses_the_head_stops_the_run(runs):
     assert set(tied.tokens["step"]) == {0}
 
 
-def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own():
-    from ict_core.training._rollouts import SeededSampler
-
+def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own(monkeypatch):
     asked = []
 
     def generate(prompts, n, generation_kwargs, **sampling):
@@ -97,61 +97,45 @@ def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own():
         generate=generate,
         get_sequence_logprobs=lambda prompts, *_: {"actual_logprobs": [[[-0.5]] * (len(p) - 1) for p in prompts]},
     )
-    generation = SimpleNamespace(
-        mode="server",
-        vllm_client=client,
-        accelerator=SimpleNamespace(is_main_process=True, device=torch.device("cuda")),
-        sync_weights=lambda: asked.append("weights"),
-    )
-    sampler = SeededSampler(generation, probe=[[1, 2, 3]], seed_of=lambda number: 100 + number)
+    accelerator = SimpleNamespace(is_main_process=True, device=torch.device("cuda"))
+    monkeypatch.setattr(VLLMGeneration, "_init_vllm", lambda self: setattr(self, "vllm_client", client))
+    monkeypatch.setattr(VLLMGeneration, "sync_weights", lambda self: asked.append("weights"))
+    monkeypatch.setattr("trl.generation.vllm_generation.DistributedBackend", lambda _: None)
+    generation = SeededGeneration("float32", model=None, accelerator=accelerator, processing_class=None, mode="server")
+    generation.probe, generation.seed_of = [[1, 2, 3]], lambda number: 100 + number
     generation.sync_weights()
-    answer = client.generate(prompts=[[5], [6]], n=4, generation_kwargs={"min_tokens": 1}, temperature=1.0)
-    assert asked[0] == "weights"
+    served = generation.vllm_client
+    answer = served.generate(prompts=[[5], [6]], n=4, generation_kwargs={"min_tokens": 1}, temperature=1.0)
+    assert asked[0] == "weights" and served.get_sequence_logprobs is client.get_sequence_logprobs
     seeds = {tuple(prompts[0]): kwargs for prompts, _, kwargs, _ in asked[1:]}
     assert seeds == {(5,): {"min_tokens": 1, "seed": 100}, (6,): {"min_tokens": 1, "seed": 104}}
     assert answer["completion_ids"] == [[5, i] for i in range(4)] + [[6, i] for i in range(4)]
-    assert [scores.tolist() for scores in sampler.take_probe()] == [[-0.5, -0.5]]
-    client.generate(prompts=[[5]], n=4, temperature=1.0)
-    assert sampler.take_probe() is None  # no weights came since
+    assert [scores.tolist() for scores in generation.take_probe()] == [[-0.5, -0.5]]
+    served.generate(prompts=[[5]], n=4, temperature=1.0)
+    assert generation.take_probe() is None  # no weights came since
 
 
-def test_two_trainers_in_one_process_have_engines_of_their_own(monkeypatch):
-    monkeypatch.setattr(vllm_generation, "LLM", lambda **settings: settings, raising=False)
-    plain = vllm_generation.LLM
-    with engine_for_rollouts(100, "float32"):
-        first = vllm_generation.LLM(model="a", max_num_batched_tokens=4096)
-    with pytest.raises(KeyError), engine_for_rollouts(5000, "bfloat16"):
-        second = vllm_generation.LLM(model="b", max_num_batched_tokens=4096)
-        raise KeyError("a trainer that cannot be built")
-    assert (first["model"], first["dtype"]) == ("a", "float32")
-    assert (second["model"], second["dtype"]) == ("b", "bfloat16")
-    if not torch.cuda.is_available():
-        assert (first["max_num_batched_tokens"], second["max_num_batched_tokens"]) == (4096, 5000)
-    assert vllm_generation.LLM is plain
+def test_trl_s_own_class_is_back_even_where_no_trainer_can_be_built():
+    with pytest.raises(KeyError), seeded_generation("bfloat16"):
+        assert grpo_trainer.VLLMGeneration.func is SeededGeneration
+        raise KeyError
+    assert grpo_trainer.VLLMGeneration is VLLMGeneration
 
 
-def test_trl_still_has_no_option_for_the_settings_of_its_engine():
-    """Where this fails, give the settings to TRL and remove ``engine_for_rollouts``."""
-    options = set(inspect.signature(VLLMGeneration.__init__).parameters)
-    assert {name for name in options if "dtype" in name or name.endswith("kwargs")} == {"generation_kwargs"}
-
-
-def test_trl_is_told_of_vllm_what_the_recipe_says():
-    from ict_core.training._run import _vllm
-
-    correction = Correction(mode="token_mask", clip_min=0.5, clip_max=2.0)
-    beside = Rollouts(engine="vllm-colocate", memory_share=0.4, sleep=True, correction=correction, probe_bound=0.1)
-    told = _vllm(beside, 1536)
-    assert told["vllm_mode"] == "colocate" and told["vllm_max_model_length"] == 1536
-    assert told["vllm_importance_sampling_mode"] == "token_mask" and told["vllm_importance_sampling_clip_max"] == 2.0
-    server = Rollouts(engine="vllm-server", server="http://a:1", correction=correction, probe_bound=0.1)
-    assert _vllm(server, 1536)["vllm_server_base_url"] == "http://a:1"
+def test_trl_is_told_of_vllm_what_the_recipe_says(tmp_path):
+    correction = {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0}
+    shared = {"correction": correction, "probe_bound": 0.1}
+    beside = Rollouts(engine="vllm-colocate", memory_share=0.4, sleep=True, **shared)
+    server = Rollouts(engine="vllm-server", server="http://a:1", **shared)
+    args = [grpo_config(recipe(rollouts=r), 0, tmp_path, max_prompt_tokens=1524) for r in (beside, server)]
+    assert [a.vllm_mode for a in args] == ["colocate", "server"] and args[1].vllm_server_base_url == "http://a:1"
+    assert (args[0].vllm_max_model_length, args[0].vllm_gpu_memory_utilization) == (1536, 0.4)
+    told = [getattr(args[0], f"vllm_importance_sampling_{name}") for name in ("mode", "clip_min", "clip_max")]
+    assert told == ["token_mask", 0.5, 2.0]
 
 
 @pytest.mark.parametrize("given", [{}, {"MASTER_PORT": "4321"}, {"WORLD_SIZE": "2"}])
 def test_trainings_beside_each_other_take_ports_of_their_own(monkeypatch, given):
-    from ict_core.training._rollouts import take_a_port
-
     def port():
         for name in ("MASTER_PORT", "WORLD_SIZE"):
             monkeypatch.delenv(name, raising=False)
@@ -165,3 +149,24 @@ def test_trainings_beside_each_other_take_ports_of_their_own(monkeypatch, given)
         assert ports == [given.get("MASTER_PORT")] * 2
     else:
         assert "29500" not in ports and ports[0] != ports[1]
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.2, float("nan")])
+def test_weights_that_differ_stop_the_run_with_step_difference_and_bound(tiny_checkpoint, wrong):
+    model, prompts = AutoModelForCausalLM.from_pretrained(tiny_checkpoint).eval(), [[9, 8, 7, 6], [5, 4]]
+    with torch.no_grad():
+        logits = [model(torch.tensor([prompt])).logits[0].double() for prompt in prompts]
+    own = [z.log_softmax(-1)[torch.arange(len(p) - 1), p[1:]] for z, p in zip(logits, prompts, strict=True)]
+    accelerator = SimpleNamespace(device=torch.device("cpu"), gather=lambda t: t, autocast=torch.no_grad)
+
+    def check(probed):
+        vllm = SimpleNamespace(probe=prompts, take_probe=lambda: probed)
+        return weight_difference(vllm, accelerator, model, bound=0.1, step=3)
+
+    if wrong == 0:
+        assert check(own) == pytest.approx(0, abs=1e-5)
+        assert check([own[0] + 0.1, own[1]]) == pytest.approx(0.075, abs=1e-4)  # three tokens of four
+        assert check(None) == 0  # another rank's vLLM was asked
+    else:
+        with pytest.raises(UserError, match=r"step 3: .* 2 fixed prompts .*rollouts.probe_bound"):
+            check([own[0] + wrong, own[1] + wrong])

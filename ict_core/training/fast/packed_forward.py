@@ -100,8 +100,7 @@ def check_family(config: Any) -> None:
         if getattr(tried, key, None) is not None:
             setattr(tried, key, min(getattr(tried, key), most))
     if getattr(tried, "layer_types", None) is not None:
-        tried.layer_types = sorted(set(tried.layer_types))[:2] * 2
-        tried.layer_types = tried.layer_types[:2]
+        tried.layer_types = (sorted(set(tried.layer_types)) * 2)[:2]
     tried.pad_token_id = None
     add_packed_forward(AutoModelForCausalLM.from_config(tried, dtype=torch.float32), 1.0)
 

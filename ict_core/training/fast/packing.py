@@ -12,17 +12,6 @@ _LENGTHS = 4  # parts into which sequences are sorted by length
 
 
 @dataclass(frozen=True)
-class Levers:
-    """What makes a packed step cheaper, each on its own; the gradient is the same with any of them."""
-
-    share: bool = True  # equal prefixes of a micro-batch (the prompt of a group) are computed once
-    skip: bool = True  # sequences without a kept token are left out, and without a KL term those of zero advantage
-    cut: bool = True  # a sequence ends at its last kept token
-    sparse: bool = True  # the LM head runs at the kept tokens only
-    one_pass: bool = True  # where a step is one micro-batch, its statistics and its loss have one backbone pass
-
-
-@dataclass(frozen=True)
 class Packed:
     """A layout of B sequences, each a prompt with the part of its response that is read.
 
@@ -49,12 +38,11 @@ def pack(
     read: Tensor,
     *,
     groups: Tensor | None = None,
-    share: bool = True,
 ) -> Packed:
     """Lay out a batch for the predictions of some of its response tokens.
 
     Prompts, (B, P), are padded on the left, responses, (B, T), on the right. A sequence ends before the last token that
-    is ``read``, (B, T) bool. Rows of different ``groups``, (B,), share nothing, and none do unless ``share``.
+    is ``read``, (B, T) bool. Rows of different ``groups``, (B,), share nothing.
 
     Raises:
         ValueError: nothing is read.
@@ -77,9 +65,8 @@ def pack(
     tokens, group, row = tokens[order], group[order], kept[order]
     valid = tokens >= 0
     new = valid.copy()
-    if share:
-        equal = (tokens[1:] == tokens[:-1]) & (group[1:] == group[:-1])[:, None]
-        new[1:] &= ~np.logical_and.accumulate(equal, axis=1)
+    equal = (tokens[1:] == tokens[:-1]) & (group[1:] == group[:-1])[:, None]
+    new[1:] &= ~np.logical_and.accumulate(equal, axis=1)
     numbers = np.where(new, new.cumsum().reshape(new.shape) - 1, -1)
     node = np.maximum.accumulate(numbers, axis=0)  # a cell that is not new has the number of the one above
     node[~valid] = 0

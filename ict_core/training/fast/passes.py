@@ -1,62 +1,62 @@
 """Packed passes: those of a training step without padding, every distinct prefix once."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
-from ict_core.training._passes import Batch
+from ict_core.training._passes import Batch, DensePasses, plain
 from ict_core.training.fast.packed_forward import add_packed_forward, token_log_probs
-from ict_core.training.fast.packing import Levers, Packed, pack
+from ict_core.training.fast.packing import Packed, pack
 
 
-@dataclass
-class PackedPasses:
-    """What dense passes give, without padding, every distinct prefix once, the head at the wanted tokens."""
+class PackedPasses(DensePasses):
+    """What dense passes give, without padding, every distinct prefix once, the head at the wanted tokens.
 
-    accelerator: Accelerator
-    policy: Callable[[], torch.nn.Module]  # the trained model, in all its wrappers
-    models: list[Any]  # what is run, the policy and a reference model, without wrappers; they learn to read packed rows
-    temperature: float
-    levers: Levers  # which savings are on
-    _held: tuple[Tensor, Packed] | None = None  # states with their graph, and their layout
+    The loss leaves out sequences without a kept token, and those of zero advantage if nothing else is in the loss; a
+    sequence ends at its last kept token. Where a step is one micro-batch of whole groups, the statistics and the loss
+    have one pass through the layers.
+    """
 
-    def __post_init__(self) -> None:
-        for model in self.models:
-            add_packed_forward(model, self.temperature)
+    in_order = True  # a group's prompts are shared
 
-    def states(self, batch: Batch, mask: Tensor, group_size: int, live: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def __init__(self, trainer: Any) -> None:
+        super().__init__(trainer)
+        self.at_once = self.rows_of_groups
+        self._held: tuple[Tensor, Packed] | None = None  # states with their graph, and their layout
+        for model in (trainer.model, trainer.ref_model):
+            if model is not None:
+                add_packed_forward(plain(self.accelerator, model), trainer.temperature)
+
+    def states(self, batch: Batch, live: Tensor | None) -> tuple[Tensor, Tensor]:
         """See :class:`ict_core.training._passes.DensePasses`."""
-        groups = torch.arange(len(mask), device=mask.device) // group_size
+        mask, model, args = batch["completion_mask"].bool(), self.trainer.model, self.trainer.args
+        groups = torch.arange(len(mask), device=mask.device) // self.trainer.num_generations
         where = torch.full(mask.shape, -1, device=mask.device)
         parts: list[Tensor] = []
-        live = torch.zeros_like(mask[:, 0]) if live is None else live
+        one = self.at_once == args.per_device_train_batch_size and args.gradient_accumulation_steps == 1
+        if live is None or not one or isinstance(next(model.parameters()), DTensor):
+            live = torch.zeros_like(mask[:, 0])
         for with_graph, rows in ((True, live), (False, ~live)):
             read = mask & rows[:, None]
             if not read.any():
                 continue
-            layout = self._layout(batch, read, groups)
+            layout = _layout(batch, read, groups)
             with torch.set_grad_enabled(with_graph), self.accelerator.autocast():
-                states = self.policy()(packed=layout)
+                states = model(packed=layout)
             if with_graph:
                 self._held = states, layout
             where = torch.where(layout.where < 0, where, layout.where + sum(map(len, parts)))
             parts.append(states.detach())
         if not parts:  # no response token in the batch
-            return next(self.policy().parameters()).new_zeros(
-                0, self.models[0].config.get_text_config().hidden_size
-            ), where
+            width = plain(self.accelerator, model).config.get_text_config().hidden_size
+            parts = [next(model.parameters()).new_zeros(0, width)]
         return torch.cat(parts), where
 
-    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, kl: bool) -> Tensor:
-        """Those that the gradient comes from, as far as the levers go."""
-        rows = torch.ones_like(advantages, dtype=torch.bool)
-        if self.levers.skip:
-            rows = kept.any(1) if kl else kept.any(1) & (advantages != 0)
-        return (kept if self.levers.sparse else mask) & rows[:, None]
+    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, penalised: bool) -> Tensor:
+        """(B, T), the tokens that the gradient comes from."""
+        return kept if penalised else kept & (advantages != 0)[:, None]
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
         """See :class:`ict_core.training._passes.DensePasses`; zero where not wanted."""
@@ -64,21 +64,24 @@ class PackedPasses:
             wanted = wanted.clone()
             wanted[0, 0] = True  # of weight 0 in the loss: every rank takes part, and every weight gets a gradient
         at = wanted.nonzero(as_tuple=True)
-        tokens = batch["completion_ids"][at]
-        if self._held is not None:
-            (states, layout), self._held = self._held, None
-            with self.accelerator.autocast():
-                plain = self.accelerator.unwrap_model(model)
-                logps = token_log_probs(plain, layout, states[layout.where[at]], tokens, self.temperature, entropy)
-        else:
-            whole = batch["completion_mask"].bool() & wanted.any(1, keepdim=True)
-            read = wanted if self.levers.cut or not whole.any() else whole
-            layout = self._layout(batch, read, None)
-            with self.accelerator.autocast():
+        tokens, temperature = batch["completion_ids"][at], self.trainer.temperature
+        held, self._held = self._held, None
+        with self.accelerator.autocast():
+            if held is not None:
+                states, layout = held
+                unwrapped = self.accelerator.unwrap_model(model)
+                logps = token_log_probs(unwrapped, layout, states[layout.where[at]], tokens, temperature, entropy)
+            else:
+                layout = _layout(batch, wanted, None)
                 logps = model(packed=layout, state=layout.where[at], token=tokens, entropy=entropy)
         zeros = torch.zeros(wanted.shape, dtype=logps.dtype, device=logps.device)
         return torch.stack([zeros.index_put(at, own) for own in logps]) if entropy else zeros.index_put(at, logps)
 
-    def _layout(self, batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
-        prompt_ids, prompt_mask = batch["prompt_ids"], batch["prompt_mask"]
-        return pack(prompt_ids, prompt_mask, batch["completion_ids"], read, groups=groups, share=self.levers.share)
+    def sampled_log_probs(self, batch: Batch) -> Tensor:
+        """See :class:`ict_core.training._passes.DensePasses`."""
+        logps: Tensor = batch["logprob"]
+        return logps
+
+
+def _layout(batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
+    return pack(batch["prompt_ids"], batch["prompt_mask"], batch["completion_ids"], read, groups=groups)

@@ -1,11 +1,11 @@
-"""The pretraining loss against transformers' own, value and every gradient, in float64."""
+"""Pretraining: the loss against transformers' own, value and every gradient, and Muon against torch's."""
 
 import pytest
 import torch
 from torch import nn
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from ict_core.training.pretrain import SolutionLoss
+from ict_core.training.pretrain import Muon, SolutionLoss
 
 
 @pytest.mark.parametrize(("layers", "kv_heads", "tied"), [(1, 4, True), (3, 2, False)])
@@ -32,3 +32,21 @@ def test_loss_and_gradients_are_those_of_the_model_itself(layers, kv_heads, tied
     assert loss.item() == pytest.approx(own.item(), rel=1e-6)  # transformers takes the softmax in float32
     for name, weight in model.named_parameters():
         torch.testing.assert_close(weight.grad, expected[name], rtol=1e-5, atol=1e-6 * expected[name].abs().max())
+
+
+def test_a_step_is_that_of_torch_up_to_its_bfloat16():
+    g = torch.Generator().manual_seed(0)
+    start, gradients = torch.randn(6, 10, generator=g), torch.randn(3, 6, 10, generator=g)
+    ours, torchs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    optimizers = [Muon([ours], lr=0.1), torch.optim.Muon([torchs], lr=0.1, weight_decay=0.0, momentum=0.95)]
+    for gradient in gradients:
+        for parameter, optimizer in zip((ours, torchs), optimizers, strict=True):
+            parameter.grad = gradient.clone()
+            optimizer.step()
+    torch.testing.assert_close(ours, torchs, atol=0.02, rtol=0.0)
+    assert (ours - start).abs().max() > 0.05
+
+
+def test_a_vector_is_refused():
+    with pytest.raises(ValueError, match="two-dimensional"):
+        Muon([torch.nn.Parameter(torch.zeros(3))], lr=0.1)
