@@ -17,10 +17,6 @@ RuleFunction = Callable[[TokenBatch, torch.Generator], Tensor]
 """A rule of one's own: the weights (B, T), bool or float >= 0, of a batch; the generator is the source of any draws."""
 
 
-Decisions = Callable[[str, list[int]], list[bool]]
-"""Whether each token of a response decides, from the text of its prompt and its ids."""
-
-
 @dataclass(frozen=True)
 class Own:
     """A function of one's own as a rule."""
@@ -50,7 +46,8 @@ class Choice:
     scores: tuple[str, ...] = ()  # the scores over a group that the rule reads
     surrogate: Surrogate | None = None  # in place of the clipped ratio
     advantage: Literal["reward"] | None = None  # in place of the group's
-    decisions: Decisions | None = None  # told by the true steps of generated problems; None where they are not known
+    # whether each token of a response decides, from its prompt's text and its ids; None where that is not known
+    decisions: Callable[[str, list[int]], list[bool]] | None = None
 
     @classmethod
     def of(cls, selection: Any, warmup_steps: int | None = None) -> "Choice":

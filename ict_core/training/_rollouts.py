@@ -103,7 +103,7 @@ class SeededGeneration(VLLMGeneration):
             # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
             tokens = max(4096, self.max_model_length or 0)
             settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": tokens}
-        self._engine = LLM(**settings)
+        self._engine: Any = LLM(**settings)
         self.llm = _With(self._engine, generate=self._colocated)
         if self.enable_sleep_mode:
             self._engine.sleep(level=2)

@@ -14,8 +14,6 @@ from ict_core.selection import effective_share
 from ict_core.store import POLICY_STATISTICS, STATISTICS, TrainFiles, records
 from ict_core.tokens.streaming import TokenStatistics
 
-Forks = Callable[[list[int]], list[bool]]
-
 
 class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
@@ -25,7 +23,11 @@ class TrainingLog:
     """
 
     def __init__(
-        self, group_size: int, sample_every: int | None, sample_groups: int, forks: Forks | None = None
+        self,
+        group_size: int,
+        sample_every: int | None,
+        sample_groups: int,
+        forks: Callable[[list[int]], list[bool]] | None = None,
     ) -> None:
         self.group_size = group_size
         self.sample_rows = sample_groups * group_size

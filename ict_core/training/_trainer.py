@@ -93,6 +93,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     model: Any
     args: Any
     processing_class: Any
+    train_dataset: Any
+    vllm_generation: Any
     num_generations: int
 
     def __init__(

@@ -21,7 +21,7 @@ from ict_core.config import EntropyBonus, Surrogate, Training, load_study
 from ict_core.errors import UserError
 from ict_core.problems.mini import decision_tokens, training_problems
 from ict_core.seeding import derive_seed
-from ict_core.store import METHODS, records
+from ict_core.store import METHODS
 from ict_core.training import (
     SelectiveGRPOTrainer,
     TrainingRun,
@@ -251,12 +251,9 @@ def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems,
     assert any((p.grad != 0).any() for p in trainer.model.parameters())
 
 
-def test_the_log_fits_its_schema_and_the_shared_start_has_no_divergence(tiny_checkpoint, problems, tmp_path):
+def test_the_shared_start_has_no_divergence_and_one_update_binds_nowhere(tiny_checkpoint, problems, tmp_path):
     training = recipe(kl_coef=0.05)
     _, log = run(tiny_checkpoint, problems, training, top(Fraction(1, 5)), tmp_path)
-    records.write_frame(log.steps(), tmp_path / "log.parquet", records.LOG)
-    records.write_frame(log.timing(), tmp_path / "timing.parquet", records.TIMING)
-    records.write_frame(log.tokens(), tmp_path / "tokens.parquet", records.TOKENS)
     tokens = log.tokens()
     assert (tokens.loc[tokens["position"] == 0, "js"] == 0).all()
     assert tokens["js"].max() > 0

@@ -12,7 +12,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.generation.vllm_generation import VLLMGeneration
 from trl.trainer import grpo_trainer
 
-from ict_core.config import Rollouts
 from ict_core.errors import UserError
 from ict_core.training import grpo_config
 from ict_core.training._rollouts import SeededGeneration, seeded_generation, take_a_port, weight_difference
@@ -125,8 +124,8 @@ def test_trl_s_own_class_is_back_even_where_no_trainer_can_be_built():
 def test_trl_is_told_of_vllm_what_the_recipe_says(tmp_path):
     correction = {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0}
     shared = {"correction": correction, "probe_bound": 0.1}
-    beside = Rollouts(engine="vllm-colocate", memory_share=0.4, sleep=True, **shared)
-    server = Rollouts(engine="vllm-server", server="http://a:1", **shared)
+    beside = {"engine": "vllm-colocate", "memory_share": 0.4, "sleep": True, **shared}
+    server = {"engine": "vllm-server", "server": "http://a:1", **shared}
     args = [grpo_config(recipe(rollouts=r), 0, tmp_path, max_prompt_tokens=1524) for r in (beside, server)]
     assert [a.vllm_mode for a in args] == ["colocate", "server"] and args[1].vllm_server_base_url == "http://a:1"
     assert (args[0].vllm_max_model_length, args[0].vllm_gpu_memory_utilization) == (1536, 0.4)
