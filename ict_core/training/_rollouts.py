@@ -15,8 +15,10 @@ from trl.generation.vllm_generation import VLLMGeneration
 from trl.trainer import grpo_trainer
 from trl.trainer.utils import ensure_master_addr_port
 
-from ict_core.config import Dtype
+from ict_core.config import Correction, Dtype
 from ict_core.errors import UserError
+from ict_core.training._objective import importance_ratio
+from ict_core.training._ranks import gathered_sums
 
 _REQUESTS_IN_FLIGHT = 64
 
@@ -188,6 +190,24 @@ def _prompt_log_probs(accelerator: Accelerator, model: torch.nn.Module, prompt: 
     with accelerator.autocast():
         logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
     return logits[0, :-1].float().log_softmax(-1).gather(-1, ids[0, 1:, None]).squeeze(-1)
+
+
+def correct_for_sampler(
+    accelerator: Accelerator, batch: dict[str, Any], old: Tensor, correction: Correction
+) -> dict[str, float]:
+    """Add the log-probs ``old`` of the policy that sampled, (B, T), and their ratio to those of vLLM, which did.
+
+    For the log, the mean difference of the two over the response tokens, nats, and the share of these whose ratio
+    was set to zero (masked) or to a bound (truncated).
+    """
+    mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
+    ratio = importance_ratio(old, sampler, mask, correction)
+    batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
+    bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
+    corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
+    sums = gathered_sums(accelerator, [(old - sampler)[mask].abs(), corrected])
+    mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
+    return {"sampler_difference": mismatch, "corrected_share": share}
 
 
 def take_a_port() -> None:

@@ -35,17 +35,17 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict, use_adapter
 
-from ict_core.config import Correction, Rollouts
+from ict_core.config import Rollouts
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.training._choice import Choice
 from ict_core.training._covered import Covered
-from ict_core.training._objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss, surrogate
+from ict_core.training._objective import k3, normaliser, reward_advantages, selected_loss, surrogate
 from ict_core.training._passes import Batch, DensePasses
 from ict_core.training._ranks import gathered_sums, own_rows, whole_batch
-from ict_core.training._rollouts import take_a_port, weight_difference
+from ict_core.training._rollouts import correct_for_sampler, take_a_port, weight_difference
 from ict_core.training._token_log import TrainingLog
 from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
 from ict_core.training.fast.passes import PackedPasses
@@ -195,7 +195,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if self._covered is not None:
             self._covered.rollouts(batch)
         if self._correction is not None:
-            columns |= self._correct_for_sampler(batch, self._correction)
+            old = self._passes.sampled_log_probs(batch)
+            columns |= correct_for_sampler(self.accelerator, batch, old, self._correction)
         self.training_log.add(**columns)
         self.training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
         self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
@@ -257,22 +258,6 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         stops = torch.tensor(self.eos_token_ids, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
         self.training_log.rollouts(step, whole, tokens, of_updates[0], truncated, selecting=selecting)
-
-    def _correct_for_sampler(self, batch: Batch, correction: Correction) -> dict[str, float]:
-        """Add the log-probs under the old policy and their ratio to vLLM's, whose rollouts they are.
-
-        For the log, the mean difference of the two over the response tokens, nats, and the share of these whose ratio
-        was set to zero (masked) or to a bound (truncated).
-        """
-        mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
-        old = self._passes.sampled_log_probs(batch)
-        ratio = importance_ratio(old, sampler, mask, correction)
-        batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
-        bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
-        corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
-        sums = gathered_sums(self.accelerator, [(old - sampler)[mask].abs(), corrected])
-        mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
-        return {"sampler_difference": mismatch, "corrected_share": share}
 
     @property
     def _penalised(self) -> bool:
