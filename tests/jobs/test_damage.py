@@ -15,19 +15,14 @@ FILES = StudyFiles(RESULTS)
 CELL, BASE = FILES.cell("m/ict-10/seed-3"), FILES.cell("m/base/seed-0")
 VALUES = {"str": "x", "int": 1, "float": 0.5, "bool": True}
 FRAMES = {  # of rules that write no manifest
-    FILES.eval_problems: records.PROBLEMS,
     FILES.solutions: records.SOLUTIONS,
-    FILES.within_reach("m"): records.PROBLEMS,
     FILES.rollouts("m"): records.ROLLOUTS,
-    FILES.rollout_tokens("m"): records.TOKENS,
-    FILES.rollout_gradients("m"): records.GRADIENT_SHARES,
-    FILES.token_study.token_texts: records.TOKEN_TEXTS,
     FILES.token_study.frame("overlap"): records.STUDY_OVERLAP,
     FILES.rate_study.rewards: records.REWARDS,
     FILES.frame("scores"): records.SCORES,
 }
 CHECKPOINTS = (CELL.train, FILES.base_model("m"), FILES.fetched_model("n"))
-MANIFESTS = (FILES.settings, FILES.manifest, FILES.chosen_rate("m", "ict-10"), FILES.token_study.manifest)
+MANIFESTS = (FILES.settings, FILES.chosen_rate("m", "ict-10"), FILES.token_study.manifest)
 
 
 def write_frame(path: Path, columns: dict[str, str]) -> str:
@@ -117,9 +112,6 @@ def test_what_is_set_aside_is_no_longer_there_and_is_not_found_again():
         aside = set_aside(output)
         assert aside.read_bytes() == content and not output.exists()
         assert damaged(RESULTS) == {}
-    file_for_folder(CELL.train)
-    assert set_aside(*damaged(RESULTS)).name == "train.damaged"
-    assert damaged(RESULTS) == {}
 
 
 def test_another_time_alone_and_what_a_job_is_writing_are_no_damage():
@@ -142,10 +134,3 @@ def test_bits_that_rot_under_a_manifest_are_left_to_the_job_that_reads_them():
         garble(path)
         os.utime(path, (1, 1))
     assert damaged(RESULTS) == {}
-
-
-def test_a_manifest_with_a_checksum_of_its_own_must_fit_its_frame_once_that_is_newer():
-    write_manifest(CELL.generation, {**read_manifest(CELL.generation), "completions_sha256": "0"})
-    os.utime(CELL.completions)
-    os.utime(CELL.generation, (1, 1))
-    assert list(damaged(RESULTS)) == [CELL.completions]

@@ -121,9 +121,6 @@ def test_any_damaged_file_is_told_whichever_rule_wrote_it(tmp_path):
     ((state, stage, note),) = beside(tmp_path)
     assert (state, stage) == ("damaged", "") and note.startswith("data/solutions.parquet: not a readable Parquet file")
     assert solutions.exists()
-    page = status_page([Status(CELL, "done"), Status(None, "damaged", note="scores.parquet: x")])
-    assert page.splitlines()[2].split() == ["the", "study", "damaged", "scores.parquet:", "x"]
-    assert page.splitlines()[3:] == ["", "1 cells: 1 done"]
 
 
 def test_a_log_without_output_is_running_while_a_process_writes_it_and_then_failed(tmp_path):
@@ -178,17 +175,14 @@ def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(t
     assert note.startswith(told)
 
 
-def test_what_a_job_starts_does_not_wait_for_it(tmp_path):
+def test_what_a_job_starts_does_not_wait_for_it_and_only_a_log_is_locked(tmp_path):
     log = tmp_path / "seed-0.log"
     inner = HOLD + "print('inner', os.read(0, 1), flush=True)"
     outer = job(log, f"sys.exit(subprocess.run([sys.executable, '-c', {inner!r}], timeout=60).returncode)")
     assert outer.wait(timeout=60) == 0
     assert log.read_text() == "inner b''\n"
-
-
-def test_only_a_log_is_locked(tmp_path):
     assert job(tmp_path / "plan.txt", "").wait(timeout=60) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["plan.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.txt", "seed-0.lock", "seed-0.log"]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +222,7 @@ def test_the_page_is_a_table_with_a_header_and_totals():
             Status(CELL, "done"),
             Status(CELL, "running", "train", reading=reading),
             Status(Cell("long", "grpo", 10), "failed", "train", "E"),
+            Status(None, "damaged", note="a: x"),
         ]
     )
     assert page.splitlines() == [
@@ -235,6 +230,7 @@ def test_the_page_is_a_table_with_a_header_and_totals():
         "m/ict-10/seed-3    done",
         "m/ict-10/seed-3    running  train  12/60  0.432   8 s",
         "long/grpo/seed-10  failed   train                       E",
+        "the study          damaged                              a: x",
         "",
         "3 cells: 1 done, 1 running: train, 1 failed: train",
     ]

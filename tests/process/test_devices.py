@@ -27,21 +27,6 @@ assert len(devices) == int(sys.argv[2]) and os.environ["CUDA_DEVICE_ORDER"] == "
 time.sleep(0.2)
 Path(sys.argv[1]).write_text(json.dumps({"devices": devices, "start": start, "end": time.monotonic()}))
 """
-WORKFLOW = """
-SIZES = {sizes}
-
-rule all:
-    input:
-        expand("{{job}}.json", job=range(len(SIZES))),
-
-rule job:
-    output:
-        "{{job}}.json",
-    resources:
-        gpu=lambda w: SIZES[int(w.job)],
-    shell:
-        "ict lease --gpus {{resources.gpu}} -- {python} job.py {{output}} {{resources.gpu}}"
-"""
 
 
 class Node:
@@ -117,18 +102,7 @@ def node(tmp_path):
 
 
 @pytest.mark.slow
-def test_forty_jobs_of_a_workflow_never_share_a_device(node):
-    (node.folder / "Snakefile").write_text(WORKFLOW.format(sizes=SIZES, python=sys.executable))
-    command = ["snakemake", "--cores", "40", "--resources", "gpu=8", "--scheduler", "greedy"]
-    result = subprocess.run(
-        command, cwd=node.folder, env=node.environment, text=True, capture_output=True, check=False, timeout=300
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    node.check_records()
-
-
-@pytest.mark.slow
-def test_forty_jobs_that_nothing_else_holds_back_never_share_a_device(node):
+def test_forty_jobs_at_once_never_share_a_device(node):
     jobs = [node.start(gpus, sys.executable, "job.py", f"{job}.json", str(gpus)) for job, gpus in enumerate(SIZES)]
     errors = [job.communicate(timeout=300)[1] for job in jobs]
     assert [job.returncode for job in jobs] == [0] * 40, errors
@@ -176,14 +150,13 @@ def test_a_job_without_gpus_sees_none_and_needs_no_driver(node):
 
 
 @pytest.mark.parametrize(
-    ("mask", "indices"),
-    [(None, [*range(8)]), ("", []), ("-1", []), ("4", [4]), ("7,0,7", [7, 0]), (f"2,{DEVICES[2].uuid}", [2])],
+    ("mask", "indices"), [(None, [*range(8)]), ("", []), ("-1", []), ("7,0,7", [7, 0]), (f"2,{DEVICES[2].uuid}", [2])]
 )
 def test_what_a_mask_leaves(mask, indices):
     assert [device.index for device in allowed(DEVICES, mask)] == indices
 
 
-@pytest.mark.parametrize("mask", ["8", "GPU-00", "0,", "0;1", "MIG-1"])
+@pytest.mark.parametrize("mask", ["8", "0,", "MIG-1"])
 def test_an_unknown_device_in_a_mask_is_named(mask):
     with pytest.raises(UserError, match=r"CUDA_VISIBLE_DEVICES=.* is no GPU of this node; allowed: 0 \(GPU-00aa-bb\)"):
         allowed(DEVICES, mask)
@@ -194,7 +167,6 @@ def test_an_unknown_device_in_a_mask_is_named(mask):
     [
         (9, None, "--gpus 9: only 8 may be used here (0, 1, 2, 3, 4, 5, 6, 7; CUDA_VISIBLE_DEVICES=None)"),
         (3, "1,2", "--gpus 3: only 2 may be used here (1, 2; CUDA_VISIBLE_DEVICES=1,2)"),
-        (1, "", "--gpus 1: only 0 may be used here (none; CUDA_VISIBLE_DEVICES=)"),
         (-1, None, "--gpus -1: a number of GPUs from 0 on"),
     ],
 )

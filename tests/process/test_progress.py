@@ -1,7 +1,6 @@
 """What is shown of a job's progress, and that `ict status` reads what was shown."""
 
 import io
-import math
 
 import pytest
 from hypothesis import given
@@ -38,12 +37,6 @@ def test_no_other_text_is_read(text):
     assert read(text) is None
 
 
-def test_the_line_in_words():
-    assert line(Reading("step", 12, 60, {"reward": 0.4321}, "8 s")) == "step 12 of 60, reward 0.432, 8 s left"
-    assert read("step 12 of 60, reward nan").values["reward"] is not None
-    assert math.isnan(read("step 12 of 60, reward nan").values["reward"])
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.2, "0 s"), (99.4, "99 s"), (99.6, "2 min"), (5940, "99 min"), (5970, "2 h"), (1e6, "278 h")],
@@ -73,14 +66,6 @@ def test_a_log_has_a_line_every_ten_seconds_and_the_first_and_last_always(capsys
     ]
     assert lines[-1] == "step 60 of 60, reward 0.6"
     assert len(lines) == 9
-
-
-def test_the_time_left_goes_by_the_rate_since_the_last_line(capsys, clock):
-    shown = Progress("completion", 1000)
-    shown.update(500)  # at once, from a store
-    clock[0] += 20
-    shown.update(510)
-    assert capsys.readouterr().err.splitlines() == ["completion 500 of 1000", "completion 510 of 1000, 16 min left"]
 
 
 @pytest.mark.parametrize(("term", "bar"), [("xterm", True), ("dumb", False), (None, False)])

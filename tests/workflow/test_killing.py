@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from killing import Run, Trial, differences, half_written, table, usual_seconds
+from killing import Run, Trial, differences, half_written, usual_seconds
 from repository_copy import Copy
 
 from ict_core.process import is_held
@@ -27,7 +27,6 @@ def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrup
     trial = Trial(copy, "smoke", usual_seconds(uninterrupted / "results/smoke"), seed=1, target="tables")
     stages = ("train", "generate")
     kills = trial.survive(len(stages), stages)
-    print(table(kills))
     assert [kill.stage for kill in kills] == list(stages)
     assert {kill.sent for kill in kills} == {signal.SIGKILL, signal.SIGTERM}
     assert {kill.group for kill in kills} == {True, False}
@@ -37,12 +36,11 @@ def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrup
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("nolock", [False, True], ids=["as usual", "with --nolock"])
-def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):
+def test_two_at_once_without_snakemake_s_lock_do_not_corrupt_a_study(uninterrupted, tmp_path):
     copy = Copy(tmp_path, uninterrupted)
     results = copy.folder / "results/smoke"
     forced = "results/smoke/mini-xs/grpo/seed-0/grades.parquet"
-    arguments = [forced, *SMOKE, "--forcerun", forced, *(["--nolock"] if nolock else [])]
+    arguments = [forced, *SMOKE, "--forcerun", forced, "--nolock"]
     runs = []
     with (results / "logs/grade/mini-xs/grpo/seed-0.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as a job that is at it: no other ends before the second run came
@@ -50,10 +48,8 @@ def test_two_at_once_do_not_corrupt_a_study(uninterrupted, tmp_path, nolock):
             runs.append(Run(copy, arguments))
             while runs[-1].process.poll() is None and not runs[-1].began():
                 time.sleep(0.02)
-    first, second = (run.end() for run in runs)
-    assert first == 0, runs[0].log.read_text()
-    assert second == (0 if nolock else 1), runs[1].log.read_text()
-    assert ("Directory cannot be locked" in runs[1].log.read_text()) != nolock
+    for run in runs:
+        assert run.end() == 0, run.log.read_text()
     again = copy.snakemake("tables", *SMOKE)
     assert again.returncode == 0, again.stdout[-3000:]
     assert differences(results, uninterrupted / "results/smoke") == []
@@ -106,8 +102,6 @@ def test_what_is_killed_leaves_nothing_and_names_its_cause_and_the_same_command_
     for job, killed, sent, status, told in (
         (TRAIN, "snakemake ", signal.SIGKILL, -signal.SIGKILL, "ended by SIGTERM"),
         (TRAIN, "ict lease ", signal.SIGKILL, 1, KILLED),
-        (TRAIN, "snakemake ", signal.SIGTERM, 1, ""),
-        (STATISTICS, "ict statistics ", signal.SIGKILL, 1, KILLED),
         (STATISTICS, "forkserver --kind evidence", signal.SIGKILL, 1, "ict statistics was killed by SIGKILL"),
     ):
         run = Run(copy, ["tables", *SMOKE, "--retries", "0"])
@@ -120,7 +114,7 @@ def test_what_is_killed_leaves_nothing_and_names_its_cause_and_the_same_command_
         assert run.end() == status, run.log.read_text()
         assert left(temporary) == []
         said = " ".join(copy.run("ict", "status", "--study", SMOKE[1]).stdout.split())
-        assert (f" failed {job.split('/')[0]} " in said) == bool(told) and told in said, said
+        assert f" failed {job.split('/')[0]} " in said and told in said, said
     run = Run(copy, ["tables", *SMOKE])
     while not is_held(results / f"logs/{STATISTICS}.log"):
         assert run.process.poll() is None, run.log.read_text()

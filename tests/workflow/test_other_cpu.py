@@ -10,7 +10,6 @@ from other_cpu import CPUS, preloaded
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.process import numerics
-from ict_core.store import hash_weights
 
 pytestmark = pytest.mark.slow
 OPERATIONS = """
@@ -102,25 +101,6 @@ def test_a_cell_is_the_same_bytes_on_another_cpu(library, uninterrupted, tmp_pat
     assert result.returncode == 0 and "equal: all 9 are the same" in result.stdout, result.stdout[-5000:]
     made = json.loads((copy.folder / "again/mini-xs/ict-10/seed-0/generation.json").read_text())
     assert made["process"]["numerics"]["vllm"] == "_C_AVX2"
-
-
-@pytest.mark.long
-def test_it_is_the_pin_that_makes_the_bytes(uninterrupted, tmp_path):
-    copy = Copy(tmp_path / "copy", uninterrupted)
-    study = (copy.folder / "configs/studies/smoke.yaml").read_text()
-    (copy.folder / "configs/studies/native.yaml").write_text(
-        study.replace("study: smoke", "study: native\nnumerics: native", 1)
-    )
-    results = "results/smoke"
-    inputs = ("--base", f"{results}/mini-xs/base/seed-0/model", "--problems", f"{results}/data/train.parquet")
-    weights = {}
-    for torch in ("avx2", "default"):
-        copy.environment |= numerics.PINS | {"ATEN_CPU_CAPABILITY": torch}
-        names = ("--model", "mini-xs", "--variant", "ict-10", "--seed", "0", "--out", torch)
-        result = copy.run("ict", "train", "--study", "configs/studies/native.yaml", *names, *inputs)
-        assert result.returncode == 0, result.stdout[-3000:]
-        weights[torch] = hash_weights(copy.folder / torch / "model")
-    assert weights["avx2"] != weights["default"]
 
 
 def test_every_job_of_a_study_was_held(uninterrupted):

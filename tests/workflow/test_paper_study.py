@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -48,7 +49,6 @@ def resources(copy: Copy, *arguments: str) -> dict[tuple[str, str], dict[str, in
 
 def test_jobs_ask_for_what_their_models_file_states(fresh):
     asked = resources(fresh, *PAPER)
-    assert len(asked) == 9
     assert asked["train", "qwen2.5-7b"] == {"gpu": 4, "mem_mb": 256 * 1024, "runtime": 36 * 60}
     assert asked["generate", "qwen2.5-7b"] == {"gpu": 1, "mem_mb": 64 * 1024, "runtime": 8 * 60}
     assert asked["train", "qwen2.5-0.5b"] == {"gpu": 1, "mem_mb": 48 * 1024, "runtime": 12 * 60}
@@ -58,17 +58,12 @@ def test_jobs_ask_for_what_their_models_file_states(fresh):
 
 def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
     plan = fresh.snakemake("--dry-run", "--printshellcmds", *PAPER).stdout
-    commands = re.findall(r"^Shell command: (ict lease --gpus .*)", plan, re.M)
-    assert len(commands) == 90 + 93
-    launched = (
-        "ict lease --gpus 4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m"
-    )
-    assert sum(command.startswith(f"{launched} ict_core train --study") for command in commands) == 25
-    launched = (
-        "ict lease --gpus 1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m"
-    )
-    assert sum(command.startswith(f"{launched} ict_core train --study") for command in commands) == 65
-    assert sum(command.startswith("ict lease --gpus 1 -- ict generate --study") for command in commands) == 93
+    commands = re.findall(r"^Shell command: ict lease --gpus (.*?) --study", plan, re.M)
+    assert Counter(commands) == {
+        "4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m ict_core train": 25,
+        "1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m ict_core train": 65,
+        "1 -- ict generate": 93,
+    }
 
 
 def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_without(fresh):
@@ -80,13 +75,11 @@ def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_withou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), [("one-gpu", 1), ("fsdp2", 2)])
-def test_accelerate_starts_the_command_in_its_processes(fresh, name, count):
-    file = f"configs/accelerate/{name}.yaml"
-    launcher = ("accelerate", "launch", "--config_file", file, "--num_processes", str(count))
+def test_accelerate_starts_the_command_in_its_processes(fresh):
+    launcher = ("accelerate", "launch", "--config_file", "configs/accelerate/fsdp2.yaml", "--num_processes", "2")
     result = fresh.run(*launcher, "-m", "ict_core", "train", "--help")
     assert result.returncode == 0, result.stdout[-3000:]
-    assert result.stdout.count("Train one cell.") == count
+    assert result.stdout.count("Train one cell.") == 2
 
 
 @pytest.fixture
@@ -101,11 +94,10 @@ def test_a_folder_that_is_not_there_is_told_before_a_job_and_by_the_dry_run(fres
     (fresh.folder / "configs/models/mini-xs.yaml").write_text(TINY)
     study = fresh.folder / "configs/studies/smoke.yaml"
     study.write_text(study.read_text().replace("data:\n", "data:\n  mirror: rows\n"))
-    for options in ((), ("--dry-run",)):
-        result = fresh.snakemake(*options, "--configfile", "configs/studies/smoke.yaml")
-        assert result.returncode == 1 and "Traceback" not in result.stdout
-        assert f"mini-xs.yaml: path: 'models/tiny': there is no folder {fresh.folder}/models/tiny" in result.stdout
-        assert f"smoke.yaml: data.mirror: 'rows': there is no folder {fresh.folder}/rows; allowed: " in result.stdout
+    result = fresh.snakemake("--dry-run", "--configfile", "configs/studies/smoke.yaml")
+    assert result.returncode == 1 and "Traceback" not in result.stdout
+    assert f"mini-xs.yaml: path: 'models/tiny': there is no folder {fresh.folder}/models/tiny" in result.stdout
+    assert f"smoke.yaml: data.mirror: 'rows': there is no folder {fresh.folder}/rows; allowed: " in result.stdout
     assert [made.name for made in (fresh.folder / "results").iterdir()] == ["reference"]
 
 
@@ -144,16 +136,6 @@ def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(loc
     again = engine.sample(asked, Sampling(1.0, 1.0, 112, (0, 7)))
     assert [answer.text for answer in again] == found["text"].tolist()
     assert {answer.finish_reason for answer in again} <= set(found["finish_reason"])
-
-
-@pytest.mark.slow
-def test_a_wrong_model_stops_before_anything_is_written(local):
-    file = local.folder / "configs/models/mini-xs.yaml"
-    file.write_text(TINY.replace("layers: 2", "layers: 3"))
-    result = local.snakemake("prefetch", "--configfile", "configs/studies/smoke.yaml")
-    assert result.returncode != 0 and "Traceback" not in result.stdout
-    assert "configs/models/mini-xs.yaml: architecture.layers: 3" in result.stdout
-    assert not (local.folder / "results/smoke/mini-xs/base/seed-0/model").exists()
 
 
 def test_no_model_is_downloaded_for_a_study_that_cannot_have_its_data(fresh):

@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 
 import pytest
-from recipes import RECIPES, follow, steps
+from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy, jobs
 
 from ict_core.config import load_model, load_study
@@ -27,11 +27,6 @@ def copy(tmp_path) -> Copy:
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     shutil.copytree(REPOSITORY / "tests", copy.folder / "tests", ignore=ignored)
     return copy
-
-
-@pytest.mark.parametrize("title", RECIPES)
-def test_a_recipe_has_three_steps_and_a_method_s_a_fourth(title):
-    assert len(steps(title)) == 3 + (title == "Add a method")
 
 
 def test_add_a_method(copy, tiny_checkpoint):
