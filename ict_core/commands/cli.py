@@ -41,22 +41,8 @@ def forkserver(
             from ict_core.figures import draw, write  # noqa: F401
             from ict_core.report import write_claims, write_report  # noqa: F401
             from ict_core.tables import build_tables  # noqa: F401
-        elif kind == "pretrain":
-            from ict_core.stages import pretrain
-
-            pretrain.preload()
-        elif kind == "train":
-            from ict_core.stages import train
-
-            train.preload(*(loaded.training_of(cell.model, cell.variant) for cell in loaded.trained_cells()))
-        elif kind == "generate":
-            from ict_core.stages import generate
-
-            generate.preload(loaded)
         else:
-            from ict_core.stages import grade
-
-            grade.preload()
+            import_module(f"{stages.__name__}.{kind}").preload(loaded)
 
     def job(arguments: list[str]) -> int:
         end_with_parent()

@@ -1,6 +1,7 @@
 """`ict eval`: one model's answers to any of the benchmarks, without a study's file."""
 
 import fcntl
+import hashlib
 import json
 import re
 import shutil
@@ -14,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
 from ict_core.errors import UserError
-from ict_core.jobs.command import GRADING, MODEL_GROUP, command, prepare
+from ict_core.jobs.command import GRADING, MODEL_GROUP, above_0, command, prepare
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
 from ict_core.store import REPOSITORY, remove
@@ -37,31 +38,19 @@ _HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of
 }
 
 
-def _above_0(value: float) -> float:
-    """An option's value; an error for one of 0 or less."""
-    if value <= 0:
-        raise BadParameter(f"{value:g} is not allowed; allowed: above 0")
-    return value
-
-
 @dataclass(frozen=True)
 class Sampled:
     """How the answers are drawn, and graded."""
 
     samples: Annotated[int, Option(min=1, help="answers a problem, n of pass@k")] = 8
-    temperature: Annotated[float, Option(callback=_above_0, help="of the sampling, above 0")] = 1.0
-    top_p: Annotated[float, Option(callback=_above_0, max=1, help="of the sampling")] = 1.0
+    temperature: Annotated[float, Option(callback=above_0, help="of the sampling, above 0")] = 1.0
+    top_p: Annotated[float, Option(callback=above_0, max=1, help="of the sampling")] = 1.0
     max_new_tokens: Annotated[int, Option(min=1, help="of an answer")] = 1024
     engine: Annotated[Literal["vllm", "transformers"], Option(help="vllm or transformers")] = "vllm"
     threads: Annotated[int, Option(min=1, help="of the CPU, and processes of the grader")] = 1
     portable: Annotated[
         bool, Option("--portable", help="the same bytes on every x86-64 CPU, at a quarter of the speed")
     ] = False
-
-    @property
-    def numerics(self) -> Numerics:
-        """As a study states them."""
-        return "portable" if self.portable else "native"
 
     def evaluation(self) -> "Evaluation":
         """As a study states it."""
@@ -73,7 +62,7 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which problems, and where they come from."""
+    """Which problems are asked, and where they come from."""
 
     benchmarks: Annotated[str, Option(help="names of configs/benchmarks, with commas: gsm8k,math-500")]
     problems: Annotated[int | None, Option(min=1, help="of each benchmark, drawn at random (default: all)")] = None
@@ -114,7 +103,8 @@ def evaluate(
     """Let one model answer benchmarks, grade the answers, and print pass@k with intervals."""
     started = time.perf_counter()
     asked.check()
-    numerics.use(sampled.numerics)
+    chosen: Numerics = "portable" if sampled.portable else "native"
+    numerics.use(chosen)
     name = re.sub(r"[^a-z0-9._-]", "-", Path(model.rstrip("/")).name.lower()).lstrip("._-")[:40] or "model"
     folder = out or Path(f"eval-{name}")
     result = folder / "results.json"
@@ -136,7 +126,7 @@ def evaluate(
             "model_sha256": facts["model_sha256"],
             "evaluation": evaluation.dump(),
             "benchmarks": {key: benchmark.dump() for key, benchmark in sets.items()},
-            "numerics": sampled.numerics,
+            "numerics": chosen,
             "seed": _SEED,
         }
         made = manifest(config)
@@ -159,30 +149,14 @@ def evaluate(
 
 @contextmanager
 def _work(folder: Path, call: str) -> Iterator[Path]:
-    """A folder for what lies between; after an error or a kill it stays, and the same call samples nothing twice.
-
-    A UserError if a folder of that name is not of this command, has answers of another call, or is in use.
-    """
-    work, call = folder / "work", f"ict eval {call}"
-    told, instead = work / "call", "give another --out"
-    if work.exists() and not (told.is_file() and told.read_text(encoding="utf-8").startswith("ict eval ")):
-        raise UserError(f"{work}: is there already, and not of this command; {instead}")
+    """A folder of this call's own for what lies between; after an error or a kill the same call goes on there."""
+    work = folder / f"work-{hashlib.sha256(call.encode()).hexdigest()[:16]}"
     work.mkdir(parents=True, exist_ok=True)
-    with told.open("a+", encoding="utf-8") as held:
+    with (work / "lock").open("w") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"{work}: another `ict eval` is at work there; {instead}, or wait for it") from None
-        held.seek(0)
-        if held.read() not in ("", call):
-            if (work / _CACHE).exists():
-                raise UserError(f"{work}: has the answers of another call so far; remove it, or {instead}")
-            for path in set(work.iterdir()) - {told}:
-                remove(path)
-            held.truncate(0)
-        if told.stat().st_size == 0:
-            held.write(call)
-            held.flush()
+            raise UserError(f"{work}: another `ict eval` is at work there; wait for it") from None
         yield work
         shutil.rmtree(work)
 

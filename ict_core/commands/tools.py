@@ -20,6 +20,7 @@ from ict_core.jobs.command import (
     STUDY_GROUP,
     AnyStudy,
     MaybeStudyFile,
+    above_0,
     command,
     load_study,
     prepare,
@@ -52,21 +53,13 @@ class LargeDraw(ProblemDraw):
 class RolloutOptions:
     """How they are sampled: fields of :class:`ict_core.shadow._checkpoint.GroupSampling`."""
 
-    group_size: Annotated[int, Option(help="rollouts a prompt")] = 8
-    temperature: Annotated[float, Option(help="of the rollouts")] = 1.0
-    max_new_tokens: Annotated[int, Option(help="of a rollout")] = 112
+    group_size: Annotated[int, Option(min=2, help="rollouts a prompt")] = 8
+    temperature: Annotated[float, Option(callback=above_0, help="of the rollouts")] = 1.0
+    max_new_tokens: Annotated[int, Option(min=1, help="of a rollout")] = 112
     known_forks: Annotated[bool, Option("--known-forks", help="the problems are the mini world's: mark its forks")] = (
         False
     )
     threads: Annotated[int, Option(help="of the CPU")] = 1
-
-    def check(self) -> None:
-        """An error if one is out of its range."""
-        for option, value, least in (("group-size", self.group_size, 2), ("max-new-tokens", self.max_new_tokens, 1)):
-            if value < least:
-                raise UserError(f"--{option}: {value} is not allowed; allowed: at least {least}")
-        if self.temperature <= 0:
-            raise UserError(f"--temperature: {self.temperature} is not allowed; allowed: more than 0")
 
 
 @command("shadow", MODEL_GROUP, portable=True)
@@ -92,7 +85,6 @@ def shadow(
     from ict_core.store import records
     from ict_core.tools.inspection import chosen_problems
 
-    rollouts.check()
     every = {name: own for name, own in load_methods(methods).items() if own.control is None}
     left_out = [name for name, own in every.items() if own.known_steps and not rollouts.known_forks]
     rules = distinct_rules({name: own for name, own in every.items() if name not in left_out})
@@ -186,7 +178,7 @@ def plan(
         Path | None,
         Option(help="the folder of finished jobs to take times from (default: the study's, else its stored run's)"),
     ] = None,
-    cores: Annotated[int | None, Option(help="that the study may use (default: this machine's)")] = None,
+    cores: Annotated[int | None, Option(min=1, help="that the study may use (default: this machine's)")] = None,
 ) -> None:
     """Print which jobs of a study would run now, how long they take by finished ones, and the least wall time."""
     from ict_core.tools import finished_seconds, plan_page, planned_jobs
@@ -195,8 +187,6 @@ def plan(
     loaded, root = load_study(file), repository(file)
     if results is not None and not results.is_dir():
         raise UserError(f"--results {results}: no such folder")
-    if cores is not None and cores < 1:
-        raise UserError(f"--cores {cores}: allowed: at least 1")
     there = cores or len(os.sched_getaffinity(0))
     sources = [results] if results else [root / study_folder(loaded.name), root / stored_folder(loaded.name)]
     cells = root / cells_folder(loaded.name)

@@ -27,17 +27,12 @@ def cause(log: Path) -> str:
     killed = [_KILLED if was_killed(log) else ""]
     lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or killed
     full = _NO_SPACE.search(text)
-    line = _short(lines[-1])
+    line = lines[-1] if len(lines[-1]) <= _SHOWN else f"{lines[-1][:_SHOWN]} ..."
     return f"{FULL} [{line or full[0]}]" if full and _SPACE not in line else line
 
 
 def failures(logs: Path, since: float) -> list[str]:
-    """A line for each job whose log, written `since` that time, says why it has failed, and one for a faulty disk.
-
-    Args:
-        logs: the folder of a study's logs.
-        since: in seconds since 1970.
-    """
+    """A line for each job whose log, written `since` then (seconds since 1970), tells why, and one for a bad disk."""
     written = (log for log in sorted(logs.rglob("*.log")) if log.stat().st_mtime >= since)
     lines = [f"failed: {log.relative_to(logs).with_suffix('')}: {told}" for log in written if (told := cause(log))]
     lines[_LISTED:] = [f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
@@ -62,13 +57,8 @@ def fault_of_disk(folder: Path) -> str:
     return ""
 
 
-def last_line(log: Path) -> str:
-    """The last line of a text that is not blank; of a progress bar what it showed last."""
-    return next(iter(last_lines(log)), "")
-
-
 def last_lines(log: Path) -> list[str]:
-    """The lines at the end of a text that are not blank, the last first."""
+    """The lines at the end of a text that are not blank, the last first; of a progress bar each state."""
     return [line.strip() for line in reversed(_tail(log).splitlines()) if line.strip()]
 
 
@@ -91,7 +81,3 @@ def _tail(log: Path) -> str:
             return file.read().decode(errors="replace").replace("\r", "\n")
     except OSError:
         return ""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."

@@ -43,12 +43,7 @@ class _Step(NamedTuple):
 
 
 def study_status(study: "Study", results: Path, stored: Mapping["Cell", str]) -> list[Status]:
-    """How far every cell is, then what else runs, has failed or is damaged.
-
-    Args:
-        results: the study's folder.
-        stored: the cells that are stored on their own, each with a note.
-    """
+    """How far every cell is, then what else runs, has failed or is damaged. `stored`: further cells, with notes."""
     files = StudyFiles(results)
     later = [cell for cell in study.later_cells() if cell in stored or files.cell(cell.folder).folder.exists()]
     statuses, logs = [], set()
@@ -93,13 +88,8 @@ def _status(files: StudyFiles, cell: "Cell", steps: Sequence[_Step]) -> Status:
 def _of_log(log: Path, job: Path | str) -> Status | None:
     """Whether a job runs or has failed, as its log says; None where it says neither."""
     if is_held(log):
-        return Status(None, "running", str(job), reading=last_reading(log))
+        return Status(None, "running", str(job), reading=next(filter(None, map(read, last_lines(log))), None))
     return Status(None, "failed", str(job), why) if (why := cause(log)) else None
-
-
-def last_reading(log: Path) -> Reading | None:
-    """The last progress near the end of a log."""
-    return next((reading for text in last_lines(log) if (reading := read(text)) is not None), None)
 
 
 def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
@@ -116,17 +106,15 @@ def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
 
 def status_brief(statuses: Sequence[Status]) -> str:
     """The totals alone, in a line."""
-    return status_page(statuses).rstrip().split("\n\n")[-1].splitlines()[0] + "\n"
+    cells = [s for s in statuses if s.cell is not None]
+    totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
+    return f"{len(cells)} cells: {', '.join(f'{number} {what}' for what, number in totals.most_common())}\n"
 
 
 def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
     """A table with a header and a line a cell, cut at a screen's width if one is given, and the totals last."""
     table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
-    lines = [line[:width] for line in table.splitlines()]
-    cells = [s for s in statuses if s.cell is not None]
-    totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
-    counts = ", ".join(f"{number} {what}" for what, number in totals.most_common())
-    return "\n".join([*lines, "", f"{len(cells)} cells: {counts}", ""])
+    return "\n".join([*(line[:width] for line in table.splitlines()), "", status_brief(statuses)])
 
 
 def _row(status: Status) -> tuple[str, ...]:

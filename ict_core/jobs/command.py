@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from ict_core.errors import Damaged, UserError
@@ -36,6 +36,13 @@ BaseNumber = Annotated[int, Option("--seed", help="the number of the base model,
 StoredFolder = Annotated[Path, Option(help="the folder of study.json, scores.parquet, ...")]
 MaybeCells = Annotated[Path | None, Option(help="finished cells that are stored on their own (default: none)")]
 Results = Annotated[Path, Option(help="the folder of statistics/, tables/, ...")]
+
+
+def above_0(value: float) -> float:
+    """An option's value; an error for one of 0 or less."""
+    if value <= 0:
+        raise BadParameter(f"{value:g} is not allowed; allowed: above 0")
+    return value
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ import os
 import selectors
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -40,7 +39,7 @@ _IDLE = 600.0  # seconds without a job after which a server ends: longer than mo
 _LOOK = 1.0  # seconds between two looks whether the folder is still there
 _START = 60.0  # seconds within which a server listens
 _SURVIVING = {"jemalloc_bg_thd"}  # of Arrow's allocator, which starts it anew in a forked process
-_LENGTH = struct.Struct("!I")
+_LONGEST = 2**20  # bytes of a message
 
 
 def begin_run(*beside: Path) -> None:
@@ -53,10 +52,7 @@ def begin_run(*beside: Path) -> None:
 
 @dataclass
 class Forked:
-    """A job that a server has forked: its process, and the connection over which its end is told.
-
-    While it lives, SIGIO wakes this process as soon as there is something to read.
-    """
+    """A job that a server has forked; SIGIO wakes this process when its end is told."""
 
     pid: int
     _connection: socket.socket
@@ -69,7 +65,7 @@ class Forked:
     def end(self) -> tuple[int, float] | None:
         """Its exit status (or minus the signal that killed it) and its peak memory in MiB; None while it runs."""
         try:
-            told = _receive(self._connection, wait=False)
+            told = _receive(self._connection, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None
         if told is None:  # the server was killed, and the kernel has killed its jobs
@@ -78,12 +74,7 @@ class Forked:
 
 
 def fork(command: Sequence[str], environment: Mapping[str, str]) -> Forked | None:
-    """Have a server run a command; None where it has to start by itself.
-
-    Args:
-        command: ``ict``, one of :data:`KINDS`, its options.
-        environment: of the job.
-    """
+    """Have a server run ``ict``, one of :data:`KINDS`, its options; None where it has to start by itself."""
     folder = environment.get(FOLDER)
     if not folder or Path(command[0]).name != "ict" or len(command) < 2 or command[1] not in KINDS:
         return None
@@ -148,7 +139,7 @@ def _key(kind: str, study: str | None, environment: dict[str, str]) -> str:
 
 
 def _try(address: Path) -> socket.socket | None:
-    connection = socket.socket(socket.AF_UNIX)
+    connection = _socket()
     try:
         connection.connect(str(address))
     except OSError:
@@ -160,16 +151,11 @@ def _try(address: Path) -> socket.socket | None:
 def serve(address: Path, preload: Callable[[], None], run: Callable[[list[str]], int]) -> None:
     """Import by ``preload``, then fork a process for every request, until none has come for ten minutes.
 
-    Args:
-        address: of the Unix socket.
-        preload: imports all that the stage needs and starts no thread.
-        run: runs a job by its arguments, without the command's name, in the forked process; returns its exit status.
-
-    Raises:
-        RuntimeError: a thread was started, which a fork would not have.
+    ``run`` runs a job by its arguments, without the command's name, and returns its exit status. RuntimeError:
+    ``preload`` has started a thread, which a fork would not have.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # its client had blocked some
-    listening = socket.socket(socket.AF_UNIX)
+    listening = _socket()
     listening.bind(str(address))
     listening.listen(128)
     preload()
@@ -215,8 +201,8 @@ class _Server:
 
     def _accept(self) -> None:
         client, _ = self._listening.accept()
-        request, descriptors = _receive_request(client)
-        if request is None:
+        data, descriptors, *_ = socket.recv_fds(client, _LONGEST, 3)
+        if not data:  # the client has died
             client.close()
             return
         sys.stdout.flush()
@@ -228,7 +214,7 @@ class _Server:
             if not os.read(begins, 1):  # the server died before its client knew the process
                 os._exit(1)
             os.close(begins)
-            self._become(client, request, descriptors)
+            self._become(client, json.loads(data), descriptors)
         for descriptor in (begins, *descriptors):
             os.close(descriptor)
         self._jobs[pid] = client
@@ -278,27 +264,15 @@ class _Server:
             os._exit(status)
 
 
+def _socket() -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # which keeps messages whole
+
+
 def _send(connection: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
-    data = json.dumps(message).encode()
-    socket.send_fds(connection, [_LENGTH.pack(len(data))], list(descriptors))
-    connection.sendall(data)
+    socket.send_fds(connection, [json.dumps(message).encode()], list(descriptors))
 
 
-def _receive(connection: socket.socket, wait: bool = True) -> dict[str, Any] | None:
-    """A message; None where the other side has gone. Without waiting, BlockingIOError where none has come."""
-    head = connection.recv(_LENGTH.size, 0 if wait else socket.MSG_DONTWAIT)
-    return _rest(connection, head)
-
-
-def _receive_request(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    head, descriptors, _, _ = socket.recv_fds(connection, _LENGTH.size, 3)
-    return _rest(connection, head), descriptors
-
-
-def _rest(connection: socket.socket, head: bytes) -> dict[str, Any] | None:
-    if len(head) < _LENGTH.size:
-        return None
-    connection.setblocking(True)
-    (length,) = _LENGTH.unpack(head)
-    data = connection.recv(length, socket.MSG_WAITALL)
-    return json.loads(data) if len(data) == length else None
+def _receive(connection: socket.socket, flags: int = 0) -> dict[str, Any] | None:
+    """A message; None where the other side has gone."""
+    data = connection.recv(_LONGEST, flags)
+    return json.loads(data) if data else None

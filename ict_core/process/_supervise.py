@@ -15,10 +15,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ict_core.errors import UserError
 from ict_core.process._forkserver import FOLDER, MASK, Forked, fork
@@ -45,32 +45,20 @@ _CAUSES = {  # of a death that nobody asked for
 }
 
 
-class End(NamedTuple):
-    """How a child ended."""
-
-    status: int  # its exit status, or minus the signal that killed it
-    peak_mib: float  # the most memory that it held, in MiB; of its children's, those that it waited for
-    asked: bool  # whether this process was told to end meanwhile
-
-    @property
-    def code(self) -> int:
-        """The exit status as a shell gives it: 128 + n where signal n killed the child."""
-        return self.status if self.status >= 0 else 128 - self.status
-
-
 def supervise(command: Sequence[str]) -> int:
     """Run a command to its end; returns its exit status, 128 + n where signal n killed it, which a line explains.
 
     SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
-    try:
-        end = _until_its_end(fork(command, os.environ) or _Started(command, before))
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    if end.status < 0:
-        _tell(command, end)
-    return end.code
+    with _signals_held() as before:
+        return _until_its_end(command, fork(command, os.environ) or _Started(command, before))
+
+
+def forked(command: Sequence[str]) -> int | None:
+    """The same where a server runs the command (:mod:`ict_core.process._forkserver`); None where none does."""
+    with _signals_held():
+        job = fork(command, os.environ)
+        return None if job is None else _until_its_end(command, job)
 
 
 def end_with_parent() -> None:
@@ -78,34 +66,34 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def forked(command: Sequence[str]) -> int | None:
-    """The exit status of a command that a server runs which has its imports (:mod:`ict_core.process._forkserver`).
-
-    128 + n where signal n killed it; None where it has to start by itself.
-    """
+@contextmanager
+def _signals_held() -> Iterator[set[int]]:
+    """Keep the signals for :func:`_until_its_end` to take one by one; yields those that were held before."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
     try:
-        job = fork(command, os.environ)
-        if job is None:
-            return None
-        end = _until_its_end(job)
-        if end.status < 0:
-            _tell(command, end)
-        return end.code
+        yield before
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _until_its_end(job: "Forked | _Started") -> End:
-    asked = False
-    while True:
+def _until_its_end(command: Sequence[str], job: "Forked | _Started") -> int:
+    asked = False  # this process was told to end
+    while (ended := job.end()) is None:
         told = signal.sigtimedwait(_PASSED | _WAKING, _LOOK)
         if told is not None and told.si_signo in _PASSED:
             asked |= told.si_signo in _ENDING
             if told.si_code != _SI_KERNEL or isinstance(job, Forked):  # which is not of the terminal's group
                 job.signal(told.si_signo)
-        if (ended := job.end()) is not None:
-            return End(*ended, asked)
+    status, peak_mib = ended
+    if status >= 0:
+        return status
+    by = signal.Signals(-status)
+    if asked or by not in _CAUSES:
+        how = f"was ended by {by.name}"
+    else:
+        how = f"was killed by {by.name} ({_CAUSES[by]}; peak memory {peak_mib:.0f} MiB)"
+    print(f"{' '.join(command[:2])} {how}", file=sys.stderr, flush=True)
+    return 128 - status
 
 
 class _Started:
@@ -135,15 +123,6 @@ def _become_child(parent: int, mask: set[int]) -> None:
     if os.getppid() != parent:  # it died before
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _tell(command: Sequence[str], end: End) -> None:
-    by = signal.Signals(-end.status)
-    if end.asked or by not in _CAUSES:
-        how = f"was ended by {by.name}"
-    else:
-        how = f"was killed by {by.name} ({_CAUSES[by]}; peak memory {end.peak_mib:.0f} MiB)"
-    print(f"{' '.join(command[:2])} {how}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,9 @@ _LESS = {  # of memory, by subcommand
 
 
 def explain(error: BaseException, stage: str, where: Path | None = None) -> UserError | None:
-    """The message for an exception, by itself or by what caused it; None where it is not one of a known kind.
+    """The message for an exception of the subcommand `stage`, by itself or by what caused it; None where none is known.
 
-    Args:
-        stage: the subcommand that raised it.
-        where: what it writes, for an exception that names no file.
+    `where` is what the subcommand writes, for an exception that names no file.
     """
     for cause in _causes(error):
         known = _write_failure(cause, where) or _memory(cause, stage) or _engine(cause)

@@ -19,8 +19,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ict_core.errors import UserError
-from ict_core.process._products import held_products, products_are_held
-from ict_core.process._roots import hold_roots, release_roots, roots_are_exact
+from ict_core.process._kernels import (
+    held_products,
+    hold_roots,
+    products_are_held,
+    release_roots,
+    roots_are_exact,
+)
 
 Numerics = Literal["portable", "native"]
 
@@ -84,7 +89,7 @@ def chosen() -> Numerics | None:
 def check() -> None:
     """A UserError where portable numerics were chosen, and an imported library uses other kernels.
 
-    Where torch has been imported, its roots are held from here on: see :mod:`ict_core.process._roots`.
+    Where torch has been imported, its roots are held from here on: see :mod:`ict_core.process._kernels`.
     """
     if _chosen != "portable":
         release_roots()
@@ -104,7 +109,7 @@ def in_force() -> dict[str, str]:
 
 @contextmanager
 def products() -> Iterator[None]:
-    """Around a training: with portable numerics its matrix products are OpenBLAS's (`ict_core.process._products`)."""
+    """Around a training: with portable numerics its matrix products are OpenBLAS's (`ict_core.process._kernels`)."""
     if _chosen != "portable":
         yield
         return
@@ -163,10 +168,6 @@ def _torch() -> str | None:
     return torch.backends.cpu.get_cpu_capability() if torch else None
 
 
-def _roots() -> str | None:
-    return "IEEE 754" if roots_are_exact() else None
-
-
 def _mkl() -> str | None:
     """The branch of the MKL inside torch, by MKL's own function; None for a torch without it."""
     torch = _imported("torch", "backends")
@@ -183,10 +184,6 @@ def _numpy() -> str | None:
         return None
     core: Any = importlib.import_module("numpy._core._multiarray_umath")
     return next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
-
-
-def _products() -> str | None:
-    return "OpenBLAS" if products_are_held() else None
 
 
 def _loaded_openblas() -> list[ctypes.CDLL]:
@@ -228,6 +225,12 @@ def _mapped(pattern: str) -> list[Path]:
 
 
 _TELL: dict[str, Callable[[], str | None]] = {
-    "torch": _torch, "roots": _roots, "products": _products, "mkl": _mkl, "numpy": _numpy, "openblas": _openblas,
-    "arrow": _arrow, "vllm": _vllm,
-}  # fmt: skip
+    "torch": _torch,
+    "roots": lambda: "IEEE 754" if roots_are_exact() else None,
+    "products": lambda: "OpenBLAS" if products_are_held() else None,
+    "mkl": _mkl,
+    "numpy": _numpy,
+    "openblas": _openblas,
+    "arrow": _arrow,
+    "vllm": _vllm,
+}

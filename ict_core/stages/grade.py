@@ -1,14 +1,17 @@
 """The verdicts on a cell's completions."""
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from ict_core.jobs.command import Given, StudyFile, command, prepare, study_to_run
 
+if TYPE_CHECKING:
+    from ict_core.config import Study
 
-def preload() -> None:
+
+def preload(_study: "Study") -> None:
     """Import what a grading needs."""
     from ict_core.grading import grade_completions  # noqa: F401
 

@@ -1,13 +1,18 @@
 """A base model that is pretrained from scratch."""
 
+from typing import TYPE_CHECKING
+
 from ict_core.errors import UserError
 from ict_core.jobs.command import BaseNumber, Given, HeldOut, Name, StudyFile, command, study_of_model
 from ict_core.process import loading
 
+if TYPE_CHECKING:
+    from ict_core.config import Study
+
 _TAIL = 50  # steps over which the last loss is a mean
 
 
-def preload() -> None:
+def preload(_study: "Study") -> None:
     """Import what a pretraining needs: not scipy, which transformers imports wherever it is installed."""
     with loading(without=("scipy",)):
         import ict_core.training.pretrain  # noqa: F401
@@ -17,7 +22,7 @@ def preload() -> None:
 def run(study: StudyFile, model: Name, held_out: HeldOut, out: Given, seed: BaseNumber = 0) -> None:
     """Pretrain a base model."""
     loaded = study_of_model(study, model)
-    preload()
+    preload(loaded)
     from ict_core.config import BASE_VARIANT, Cell, ScratchModel
     from ict_core.store import records, remember_source
     from ict_core.training.pretrain import pretrain

@@ -13,7 +13,7 @@ from ict_core.errors import UserError
 from ict_core.jobs.command import Given, OneCell, command, prepare, study_to_run
 
 if TYPE_CHECKING:
-    from ict_core.config import Training
+    from ict_core.config import Study, Training
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class Inputs:
     ] = None
 
 
-def unused(training: "Training") -> tuple[str, ...]:
-    """Packages that transformers and TRL import wherever they are installed, and that a recipe has no use for."""
-    without_rollouts = () if training.rollouts else ("scipy", "vllm")  # vLLM needs scipy
-    return (*(() if training.lora else ("peft",)), *without_rollouts)
+def preload(study: "Study") -> None:
+    """Import what all trainings of a study need."""
+    _load(*(study.training_of(cell.model, cell.variant) for cell in study.trained_cells()))
 
 
-def preload(*recipes: "Training") -> None:
-    """Import what trainings by these recipes need."""
-    without = set.intersection(*(set(unused(recipe)) for recipe in recipes))
-    with process.loading(without=tuple(sorted(without))):
+def _load(*recipes: "Training") -> None:
+    """Without packages that transformers and TRL import wherever they are installed, and no recipe has a use for."""
+    without = () if any(recipe.lora for recipe in recipes) else ("peft",)
+    without += () if any(recipe.rollouts for recipe in recipes) else ("scipy", "vllm")  # which needs scipy
+    with process.loading(without=without):
         from ict_core.training import train_run  # noqa: F401
 
 
@@ -58,7 +58,7 @@ def run(
     process.check_trackers(study.trackers)
     if study.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
-    preload(study.training_of(chosen.model, chosen.variant))
+    _load(study.training_of(chosen.model, chosen.variant))
     from ict_core.store import check_files, read_manifest, records, remember_source
     from ict_core.training import Tracking, TrainingRun, train_run
 

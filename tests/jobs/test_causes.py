@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ict_core.jobs import cause, failures, last_line
+from ict_core.jobs import cause, failures, last_lines
 from ict_core.process.failures import FULL
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'a', line 1, in b\n    raise c\n"
@@ -42,9 +42,9 @@ def test_the_line_that_says_why(tmp_path, log, found):
 
 def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
     (tmp_path / "log").write_text("x" * 9000 + "\n 10 %|  \r 99 %|# \r\n \n")
-    assert last_line(tmp_path / "log") == "99 %|#"
+    assert last_lines(tmp_path / "log")[:2] == ["99 %|#", "10 %|"]
     (tmp_path / "log").write_text("")
-    assert last_line(tmp_path / "log") == ""
+    assert last_lines(tmp_path / "log") == []
 
 
 def test_each_failed_job_of_a_run_is_named_with_its_own_cause(tmp_path):

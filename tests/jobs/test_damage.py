@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ict_core.jobs import damaged, set_aside
-from ict_core.store import StudyFiles, file_hashes, read_manifest, records, write_json, write_manifest
+from ict_core.store import StudyFiles, file_hashes, records, write_json, write_manifest
 
 RESULTS = Path("results/s")
 FILES = StudyFiles(RESULTS)

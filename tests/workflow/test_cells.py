@@ -118,22 +118,6 @@ def test_a_cell_whose_training_went_on_on_another_machine_names_both(first, tmp_
 
 
 @pytest.mark.long
-def test_cells_of_other_code_count_once_one_of_them_came_out_the_same(first, tmp_path):
-    copy = second(first, tmp_path, *WHOLE)
-    assert jobs(copy) == []
-    copy.append("ict_core/training/_objective.py")
-    again = jobs(copy)
-    (variant,) = {variant for rule, variant in again if rule == "train"}
-    assert again == [("generate", variant), ("grade", variant), ("pretrain", ""), ("train", variant)]
-    result = copy.snakemake(SCORES, "--configfile", STUDY)
-    assert result.returncode == 0, result.stdout[-5000:]
-    result = copy.run("ict", "cells", "smoke")
-    assert result.returncode == 0 and "confirmed" in result.stdout, result.stdout
-    shutil.rmtree(copy.folder / "results/smoke")
-    assert jobs(copy) == []  # no cell is run again, here or where these are carried
-
-
-@pytest.mark.long
 def test_code_that_gives_other_bytes_is_refused_with_the_commit_to_go_on_at(first, tmp_path):
     copy = second(first, tmp_path, *WHOLE)
     trainer = copy.folder / "ict_core/training/_trainer.py"

@@ -56,31 +56,18 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
     assert again.returncode == 2 and "is there already; give another --out" in again.stdout
 
 
-def test_a_folder_keeps_what_is_not_of_this_call(tmp_path):
-    thesis = tmp_path / "work/thesis.txt"
-    thesis.parent.mkdir()
-    thesis.write_text("years of work")
-    with pytest.raises(UserError, match="not of this command; give another --out"), _work(tmp_path, "a"):
-        pass
-    assert thesis.exists()
-    folder = tmp_path / "out"
-    with pytest.raises(KeyboardInterrupt), _work(folder, "a") as work:
-        (work / "configs").mkdir()
-        raise KeyboardInterrupt
-    with pytest.raises(KeyboardInterrupt), _work(folder, "b") as work:  # nothing was answered
-        assert sorted(path.name for path in work.iterdir()) == ["call"]
+def test_an_interrupted_call_goes_on_in_a_folder_of_its_own_and_touches_no_other_file(tmp_path):
+    (tmp_path / "work").mkdir()
+    with pytest.raises(KeyboardInterrupt), _work(tmp_path, "a") as work:
         (work / "cache").mkdir()
         raise KeyboardInterrupt
-    with (
-        pytest.raises(UserError, match="has the answers of another call so far; remove it, or give"),
-        _work(folder, "a"),
-    ):
-        pass
-    with _work(folder, "b") as work:
-        assert (work / "cache").exists()
-        with pytest.raises(UserError, match="another `ict eval` is at work there"), _work(folder, "b"):
+    with _work(tmp_path, "b") as other:
+        assert not (other / "cache").exists()
+    with _work(tmp_path, "a") as again:
+        assert (again / "cache").exists()
+        with pytest.raises(UserError, match="another `ict eval` is at work"), _work(tmp_path, "a"):
             pass
-    assert not work.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]
 
 
 def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_path, monkeypatch, capsys):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from killing import Run, Trial, differences, half_written, usual_seconds
+from killing import Run, differences, half_written, survive
 from repository_copy import Copy
 
 from ict_core.process import is_held
@@ -24,14 +24,10 @@ def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrup
     copy = Copy(tmp_path, uninterrupted)
     for made in ("cache", "smoke/mini-xs/grpo/seed-0"):
         shutil.rmtree(copy.folder / "results" / made)
-    trial = Trial(copy, "smoke", usual_seconds(uninterrupted / "results/smoke"), seed=1, target="tables")
-    stages = ("train", "generate")
-    kills = trial.survive(len(stages), stages)
-    assert [kill.stage for kill in kills] == list(stages)
-    assert {kill.sent for kill in kills} == {signal.SIGKILL, signal.SIGTERM}
-    assert {kill.group for kill in kills} == {True, False}
-    assert differences(trial.results, uninterrupted / "results/smoke") == []
-    assert half_written(trial.results) == []
+    killed = survive(copy, "smoke", kills=3, seconds=10, seed=1, target="tables")
+    assert len(killed) == 3 and "train/mini-xs/grpo/seed-0" in killed[0]
+    assert differences(copy.folder / "results/smoke", uninterrupted / "results/smoke") == []
+    assert half_written(copy.folder / "results/smoke") == []
 
 
 @pytest.mark.long
@@ -46,7 +42,7 @@ def test_two_at_once_without_snakemake_s_lock_do_not_corrupt_a_study(uninterrupt
         fcntl.flock(lock, fcntl.LOCK_EX)  # as a job that is at it: no other ends before the second run came
         for _ in range(2):
             runs.append(Run(copy, arguments))
-            while runs[-1].process.poll() is None and not runs[-1].began():
+            while runs[-1].process.poll() is None and not runs[-1].has_begun():
                 time.sleep(0.02)
     for run in runs:
         assert run.end() == 0, run.log.read_text()

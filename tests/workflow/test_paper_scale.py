@@ -1,7 +1,6 @@
 """The whole path of the paper's study on real rows, by a small random model with the 0.5B's vocabulary."""
 
 import json
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,17 +11,9 @@ from repository_copy import REPOSITORY, Copy
 MIRROR = REPOSITORY.parent / "shared/benchmarks/mirror"
 GSM8K_TRAIN = MIRROR / "openai/gsm8k/main/train.jsonl"
 SMALL = {  # of the recipe: two steps, on the CPU
-    "prompts_per_step: 128": "prompts_per_step: 1",
-    "group_size: 8 ": "group_size: 2 ",
-    "steps: 234": "steps: 2",
-    "learning_rate: 1.0e-6": "learning_rate: 1.0e-4",
-    "lr_warmup_steps: 10": "lr_warmup_steps: 0",
-    "max_prompt_tokens: 512": "max_prompt_tokens: 100",
-    "max_new_tokens: 1024": "max_new_tokens: 8",
-    "micro_batch_sequences: 8": "micro_batch_sequences: 2",
-    "precision: bfloat16": "precision: float32",
-    "threads: 8": "threads: 1",
-    "token_sample_every: 10": "token_sample_every: 1",
+    **{"prompts_per_step": 1, "group_size": 2, "steps": 2, "learning_rate": 1e-4, "lr_warmup_steps": 0},
+    **{"max_prompt_tokens": 100, "max_new_tokens": 8, "micro_batch_sequences": 2, "precision": "float32"},
+    **{"threads": 1, "token_sample_every": 1},
 }
 
 
@@ -72,12 +63,10 @@ def finished(tmp_path_factory) -> Copy:
         del model[key]
     model |= {"kind": "local", "path": "random", "architecture": sizes, "dtype": "float32", "stop_ids": stops}
     (configs / "models/random-0.5b.yaml").write_text(yaml.safe_dump(model))
-    recipe = (configs / "training/paper.yaml").read_text()
-    for old, new in SMALL.items():
-        assert recipe.count(old) == 1, old
-        recipe = recipe.replace(old, new)
-    recipe = re.sub(r"^rollouts:\n(  .*\n)+", "", recipe, flags=re.M)  # by transformers: the embeddings are tied
-    (configs / "training/cpu.yaml").write_text(recipe)
+    recipe = yaml.safe_load((configs / "training/paper.yaml").read_text())
+    assert SMALL.keys() <= recipe.keys()
+    del recipe["rollouts"]  # by transformers: the embeddings are tied
+    (configs / "training/cpu.yaml").write_text(yaml.safe_dump(recipe | SMALL))
     study = yaml.safe_load((configs / "studies/paper.yaml").read_text())
     study |= {
         "study": "cpu",

@@ -316,6 +316,3 @@ def test_the_first_steps_alone_repeat_and_what_differs_is_told(finished):
     result = finished.run("ict", "verify", cell, "--stages", "grade")  # one of 112
     assert result.returncode == 1 and "0.9 % of the rows, " in result.stdout, result.stdout[-3000:]
     file.write_bytes(whole)
-    explained = ("ict", "explain", "results/smoke/tables/contrasts.csv", "--cell", "mini-xs/ict-10/grpo/average/pass@4")
-    result = finished.run(*explained)
-    assert result.returncode == 0 and "sound: 4 runs, difference as printed, " in result.stdout, result.stdout[-3000:]

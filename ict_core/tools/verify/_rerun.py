@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ict_core.config import ScratchModel, Study
 from ict_core.errors import UserError
-from ict_core.jobs import cause, last_line
+from ict_core.jobs import cause, last_lines
 from ict_core.jobs.launch import gpus, launch, processes
 from ict_core.store import StudyFiles
 from ict_core.tools._walk import Place
@@ -74,7 +74,7 @@ def rerun(
         with log.open("wb") as file:
             done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
         if done.returncode:
-            why = cause(log) or last_line(log)
+            why = cause(log) or next(iter(last_lines(log)), "")
             raise UserError(f"{stage} of {place.files.folder} failed again, status {done.returncode}: {why}")
         yield stage, time.perf_counter() - started
 

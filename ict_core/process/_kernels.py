@@ -1,0 +1,161 @@
+"""Kernels of torch on the CPU with the same bits on every vendor's processors: roots by numpy, products by OpenBLAS.
+
+torch takes square roots from MKL, whose code for all vendors begins with RSQRTPS, an approximation of which each vendor
+chooses the last bits, and of the roots that are made from it one in six is not the nearest number. So deviations of
+rewards, by which advantages are divided, differed between an Intel and an AMD processor (docs/log.md). numpy's roots
+are the processor's own, which are exact, as IEEE 754 has them. MKL's logarithms to base 2 and 10 and those of float64
+begin likewise, with RCPPS; no stored result is made from these.
+
+MKL's common branch has no fused multiply-add either. numpy's OpenBLAS takes half of its time for a matrix product. It
+is held to its kernels for Haswell, which Intel's and AMD's processors share, and the sizes of its blocks are constants
+of these kernels, so no cache's size decides where a sum is cut. The number of threads does: it is torch's, which the
+study states.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_roots: Any = None  # torch's library that holds them; None while torch's own are in force
+_products: Any = None
+_threads = 0  # of OpenBLAS, as far as it was told here
+_tell: Callable[[int], object]  # tells it
+
+
+def hold_roots() -> None:
+    """Take roots from numpy; again and again at no cost."""
+    global _roots
+    if _roots is None:
+        _roots = _held({"sqrt": _root, "sqrt_": _root_in_place, "sqrt.out": _root_into})
+
+
+def release_roots() -> None:
+    """Give torch its own roots back."""
+    global _roots
+    if _roots is not None:
+        _roots._destroy()
+        _roots = None
+
+
+def roots_are_exact() -> bool:
+    """Whether :func:`hold_roots` is in force."""
+    return _roots is not None
+
+
+@contextmanager
+def held_products(set_threads: Callable[[int], object]) -> Iterator[None]:
+    """Products of float32 matrices by numpy, on as many threads as torch has, until the end; nothing where they are.
+
+    ``set_threads`` tells OpenBLAS how many.
+    """
+    global _products, _threads, _tell
+    if _products is not None:
+        yield
+        return
+    import torch
+
+    _threads, _tell = 0, set_threads
+    kernels: dict[str, Callable[..., Any]] = {
+        "mm": _mm,
+        "mm.out": _mm_out,
+        "bmm": _mm,
+        "addmm": _addmm,
+        "addmm_": _addmm_in_place,
+        "baddbmm": _addmm,
+    }
+    own = {name: torch.library.get_kernel(f"aten::{name}", "CPU") for name in kernels}
+    _products = _held({name: _of_floats(kernel, own[name]) for name, kernel in kernels.items()}, with_keyset=True)
+    try:
+        yield
+    finally:
+        _products._destroy()
+        _products = None
+
+
+def products_are_held() -> bool:
+    """Whether :func:`held_products` is in force."""
+    return _products is not None
+
+
+def _held(kernels: Mapping[str, Callable[..., Any]], with_keyset: bool = False) -> Any:
+    """torch's library with these kernels in the place of its own; they are held as long as it is kept."""
+    import warnings
+
+    import torch
+
+    library = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a kernel is registered in the place of another
+        for name, kernel in kernels.items():
+            library.impl(name, kernel, "CPU", with_keyset=with_keyset)
+    return library
+
+
+def _root(x: Any) -> Any:
+    import numpy as np
+    import torch
+
+    if x.dtype not in (torch.float32, torch.float64):
+        half = x.dtype in (torch.float16, torch.bfloat16)
+        return _root(x.float()).to(x.dtype) if half else x.pow(0.5) if x.is_complex() else _root(x.float())
+    with np.errstate(invalid="ignore"):  # NaN for negative numbers, as in torch
+        return torch.from_numpy(np.asarray(np.sqrt(x.detach().numpy())))
+
+
+def _root_in_place(x: Any) -> Any:
+    return x.copy_(_root(x))
+
+
+def _root_into(x: Any, *, out: Any) -> Any:
+    if out.shape != x.shape:
+        out.resize_(x.shape)
+    return out.copy_(_root(x))
+
+
+def _of_floats(kernel: Callable[..., Any], other: Any) -> Callable[..., Any]:
+    """That kernel for float32, torch's own for every other type."""
+    import torch
+
+    def chosen(keys: Any, *tensors: Any, **factors: Any) -> Any:
+        if all(x.dtype == torch.float32 for x in tensors):
+            return kernel(*tensors, **factors)
+        return other.call_boxed(keys, *tensors, **factors)
+
+    return chosen
+
+
+def _mm(a: Any, b: Any) -> Any:
+    return _into(a.new_empty((*a.shape[:-1], b.size(-1))), a, b)
+
+
+def _mm_out(a: Any, b: Any, *, out: Any) -> Any:
+    return _into(out.resize_(a.size(0), b.size(1)), a, b)
+
+
+def _addmm(added: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    product = _mm(a if alpha == 1 else a * alpha, b)
+    return product if beta == 0 else product.add_(added, alpha=beta)
+
+
+def _addmm_in_place(added: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    if beta == 0:
+        return _into(added, a if alpha == 1 else a * alpha, b)
+    return added.copy_(_addmm(added, a, b, beta=beta, alpha=alpha))
+
+
+def _into(out: Any, a: Any, b: Any) -> Any:
+    """The product, in memory of torch's, whose alignment is the same in every run."""
+    global _threads
+    import numpy as np
+    import torch
+
+    if (threads := torch.get_num_threads()) != _threads:
+        _tell(threads)
+        _threads = threads
+    np.matmul(_array(a), _array(b), out=out.detach().numpy())
+    return out
+
+
+def _array(x: Any) -> Any:
+    """Without a copy, unless neither rows nor columns lie one number after the other, for which BLAS has no name."""
+    return (x if 1 in x.stride()[-2:] else x.contiguous()).detach().numpy()
