@@ -19,19 +19,7 @@ from ict_core.problems.published import Item
 from ict_core.store import read_manifest, write_manifest
 from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
-GARBAGE = (
-    b"",
-    b"null",
-    b"[]",
-    b"7",
-    b"{",
-    b"{}",
-    b"[" * 100_000,
-    b"\xff\xfe\x00",
-    b"\x00" * 100,
-    b"PAR1" * 10,
-    b'{"a": NaN}',
-)
+GARBAGE = (b"", b"null", b"7", b"{", b"{}", b"[" * 100_000, b"\xff\xfe\x00", b"PAR1" * 10, b'{"a": NaN}')
 VALUES = st.recursive(
     st.one_of(
         st.none(),
@@ -108,12 +96,9 @@ def test_a_row_of_a_mirror_is_a_problem_or_not_as_published(row, reader):
     [
         "check --study {}",
         "statistics --stored {} --results {} --claims {}",
-        "tables --stored {} --results {} --paper {}",
         "report --stored {} --results {}",
         "notebook --notebook {} --stored {} --results {}",
-        "plan {}",
         "tokens {}",
-        "regrade --study {} --results {} --out {}",
     ],
 )
 def test_a_folder_or_garbage_in_place_of_a_file_is_one_error(capsys, tmp_path, command):

@@ -1,4 +1,4 @@
-"""How far a job is: a bar, or lines in its log from which `ict status` reads it; a lock tells whether it still runs."""
+"""How far a job is: lines in its log from which `ict status` reads it; a lock tells whether it still runs."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _GLANCE = 0.2  # seconds: longer than a look at a lock takes
 _SECONDS = 10.0  # between two lines
@@ -123,28 +123,14 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows on standard error how far something is: at once, every ten seconds or so, and when it is done.
+    """Prints on standard error how far something is: at once, every ten seconds or so, and when it is done."""
 
-    On a terminal it is a bar (tqdm), which begins at `done`; elsewhere whole lines without control characters.
-    """
-
-    def __init__(self, unit: str, total: int, done: int = 0) -> None:
+    def __init__(self, unit: str, total: int) -> None:
         self._unit, self._total = unit, total
         self._shown: tuple[float, int] | None = None  # when the last line was, and how many were done
-        self._bar: Any = None
-        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=total, initial=done, unit=f" {unit}s", dynamic_ncols=True)
 
     def update(self, done: int, **values: float) -> None:
         """Tell how many are done now, and what else is to be shown."""
-        if self._bar is not None:
-            self._bar.set_postfix({name: f"{value:.3g}" for name, value in values.items()}, refresh=False)
-            self._bar.update(done - self._bar.n)
-            if done >= self._total:
-                self._bar.close()
-            return
         now = time.monotonic()
         if self._shown is not None and now < self._shown[0] + _SECONDS and done < self._total:
             return

@@ -222,7 +222,7 @@ class ShownProgress(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by transformers once it knows where a resumed training goes on."""
         if state.is_world_process_zero:
-            self._progress = Progress("step", state.max_steps, state.global_step)
+            self._progress = Progress("step", state.max_steps)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Called by transformers after each step, with TRL's means over it, and once more at the end without."""

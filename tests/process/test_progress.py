@@ -1,7 +1,5 @@
 """What is shown of a job's progress, and that `ict status` reads what was shown."""
 
-import io
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +52,7 @@ def clock(monkeypatch):
 
 
 def test_a_log_has_a_line_every_ten_seconds_and_the_first_and_last_always(capsys, clock):
-    shown = Progress("step", 60, done=20)
+    shown = Progress("step", 60)
     for step in range(21, 61):
         clock[0] += 2.0
         shown.update(step, reward=step / 100)
@@ -66,17 +64,3 @@ def test_a_log_has_a_line_every_ten_seconds_and_the_first_and_last_always(capsys
     ]
     assert lines[-1] == "step 60 of 60, reward 0.6"
     assert len(lines) == 9
-
-
-@pytest.mark.parametrize(("term", "bar"), [("xterm", True), ("dumb", False), (None, False)])
-def test_a_terminal_has_a_bar_and_one_without_abilities_has_lines(monkeypatch, term, bar):
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setenv("TERM", term) if term else monkeypatch.delenv("TERM", raising=False)
-    shown = Progress("step", 2)
-    shown.update(1, reward=0.25)
-    shown.update(2, reward=0.5)
-    text = terminal.getvalue()
-    assert ("\r" in text) == bar
-    assert ("2/2" in text and "reward=0.5" in text) if bar else text.endswith("step 2 of 2, reward 0.5\n")

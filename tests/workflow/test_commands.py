@@ -110,6 +110,7 @@ def dry_runs(tmp_path_factory) -> dict[str, str]:
     return dict(zip(SNAKEMAKE, printed, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_snakemake_line_plans_jobs_and_these_plan_so_many(dry_runs):
     assert PLANNED.keys() <= dry_runs.keys()

@@ -82,6 +82,7 @@ def library(tmp_path_factory):
     return tmp_path_factory.mktemp("cpu")
 
 
+@pytest.mark.long
 def test_portable_numerics_give_the_same_bits_on_other_cpus_and_native_ones_do_not(library):
     here, held = bits("portable")
     for cpu in CPUS:
