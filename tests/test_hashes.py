@@ -1,8 +1,6 @@
 """What is installed is named by its content: packages by hash, actions and base images by digest."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,52 +34,6 @@ def test_pip_is_never_called_without_hashes_but_for_torch_and_the_project(call):
     without = [line for line in done.stdout.splitlines() if "/pip install" in line and "--require-hashes" not in line]
     named = {"env": ["-r requirements/cpu-unhashed.txt", "-e ."], "site": []}.get(" ".join(call), ["-e ."])
     assert len(without) == len(named) and all(map(str.endswith, without, named)), without
-
-
-@pytest.fixture
-def checkout(tmp_path) -> Path:
-    """What `make env LOCK=evidence` reads; the lock is empty."""
-    for name in ("Makefile", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy2(ROOT / name, tmp_path)
-    for name in ("ict_core", "configs"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
-    (tmp_path / "requirements").mkdir()
-    return tmp_path
-
-
-def env(checkout: Path, *pins: str) -> subprocess.CompletedProcess[str]:
-    """`make env` by a lock of these pins; the test is skipped, or fails with REQUIRE_ALL, where pip has no index."""
-    (checkout / "requirements/evidence.lock").write_text("".join(pins))
-    command = ["make", "env", "LOCK=evidence", f"PYTHON={sys.executable}"]
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MAKEFLAGS")}
-    done = subprocess.run(command, cwd=checkout, env=inherited, capture_output=True, text=True, check=False)
-    if "No matching distribution found" in done.stderr:
-        verdict = pytest.fail if os.environ.get("REQUIRE_ALL") else pytest.skip
-        verdict(f"pip reaches no index with this: {done.stderr.splitlines()[-2]}")
-    return done
-
-
-def with_other_hashes(pin: str) -> str:
-    """The same with one digit of each hash changed."""
-    return re.sub(r"sha256:(.)", lambda found: f"sha256:{'1' if found[1] == '0' else '0'}", pin)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_package_with_another_hash_or_with_none_is_not_installed(checkout):
-    pins = {pin.partition("==")[0]: pin for pin in PIN.findall((REQUIREMENTS / "evidence.lock").read_text())}
-    setuptools, pin = pins["setuptools"], pins["connection-pool"]  # of which there is one file, which setuptools builds
-    refused = [  # pip takes what is installed already as it is, so setuptools comes first
-        (with_other_hashes(setuptools), pin, "DO NOT MATCH THE HASHES", "setuptools"),
-        (setuptools, pin.partition(" \\")[0] + "\n", "Hashes are required", "connection-pool"),
-    ]
-    for *lock, told, name in refused:
-        done = env(checkout, *lock)
-        assert done.returncode == 2 and told in done.stderr and name in done.stderr, done.stderr
-        assert not list(checkout.glob(".venv-evidence/lib/*/site-packages/connection_pool*"))
-    done = env(checkout, setuptools, pin)
-    assert done.returncode == 0, done.stderr
-    assert list(checkout.glob(".venv-evidence/lib/*/site-packages/connection_pool-*.dist-info"))
 
 
 def test_actions_and_base_images_are_named_by_digest():

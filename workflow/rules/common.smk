@@ -8,18 +8,28 @@ from pathlib import Path
 
 from ict_core.jobs import launch as job
 from ict_core.jobs import damaged, failures, set_aside
-from ict_core.config import BASE_VARIANT, Cell, load_study, trials
+from ict_core.config import (
+    BASE_VARIANT,
+    READERS,
+    Cell,
+    PublishedSet,
+    check_sources,
+    load_study,
+    trials,
+)
 from ict_core.config.mistakes import repository
-from ict_core.config import READERS, PublishedSet
-from ict_core.config import check_sources
-from ict_core.process import applicable_lock, check_environment, check_trackers
 from ict_core.errors import Damaged, UserError
-from ict_core.process import begin_run, hold_folder
+from ict_core.process import (
+    applicable_lock,
+    begin_run,
+    check_environment,
+    check_trackers,
+    hold_folder,
+)
 from ict_core.process.failures import check_room, explain
 from ict_core.evidence import counted
 from ict_core.figures import FIGURES, reads
 from ict_core.selection import rule_files
-from ict_core.store import fingerprint
 from ict_core.store import (
     COMPLETIONS_CACHE,
     FIGURE_KINDS,
@@ -29,6 +39,7 @@ from ict_core.store import (
     StudyFiles,
     cell_folder,
     cells_folder,
+    fingerprint,
     read_manifest,
     stored_folder,
     study_folder,
@@ -106,24 +117,9 @@ def gpus(stage, model):
     return job.gpus(STUDY, stage, model)
 
 
-def processes(wildcards):
-    """How many processes train one cell."""
-    return job.processes(STUDY, wildcards.model)
-
-
-def launch(wildcards):
-    """The words before `train`, each quoted by the shell command's `:q`."""
-    return job.launch(STUDY_FILE, STUDY, wildcards.model)
-
-
 def selector(variant):
     """The library's module of a variant's selector."""
     return f"selection.{rule_files()[STUDY.method_of(variant).selector]}"
-
-
-def parent_of_output(wildcards, output):
-    """The folder that a job writes its files into."""
-    return Path(output[0]).parent.as_posix()
 
 
 def folder_of_settings(wildcards, input):
@@ -131,14 +127,9 @@ def folder_of_settings(wildcards, input):
     return Path(input.settings).parent.as_posix()
 
 
-def results_folder(wildcards, output):
-    """The folder above that of a job's files."""
-    return Path(output[0]).parents[1].as_posix()
-
-
-def study_of_choice(wildcards, output):
-    """The study's folder, above that of the variant whose rate is chosen, and of a token study's statistics."""
-    return Path(output[0]).parents[2].as_posix()
+def folder_of_output(above=0):
+    """The folder of a job's first output, or one so many levels above it."""
+    return lambda wildcards, output: Path(output[0]).parents[above].as_posix()
 
 
 def frames(names):

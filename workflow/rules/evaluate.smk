@@ -79,7 +79,7 @@ rule collect:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=parent_of_output,
+        results=folder_of_output(),
         cells=cells_folder(STUDY.name),
         code=fingerprint("evidence._collect"),
     shell:

@@ -34,7 +34,7 @@ rule statistics:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=results_folder,
+        results=folder_of_output(above=1),
         code=fingerprint("stages.statistics"),
     shell:
         "ict statistics --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
@@ -63,7 +63,7 @@ rule make_tables:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=results_folder,
+        results=folder_of_output(above=1),
         code=fingerprint("stages.tables", *(f"tables.{name}" for name in TABLES)),
     shell:
         "ict tables --stored {params.stored:q} --results {params.results:q} --paper {input.paper:q} &> {log:q}"
@@ -92,7 +92,7 @@ for figure in FIGURES:
         params:
             figure=figure,
             stored=folder_of_settings,
-            results=results_folder,
+            results=folder_of_output(above=1),
             caption=FIGURES[figure].caption,
             code=fingerprint("stages.figure", f"figures.{figure}"),
         shell:
@@ -114,7 +114,7 @@ rule paper_figures:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=results_folder,
+        results=folder_of_output(above=1),
         code=fingerprint(
             "stages.paper_figures",
             *(f"figures.{n}" for n in ("reward", "split", "elbow")),
@@ -148,7 +148,7 @@ rule claims:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=parent_of_output,
+        results=folder_of_output(),
         code=fingerprint("stages.claims"),
     shell:
         "ict claims --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
@@ -171,7 +171,7 @@ rule notebook:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=parent_of_output,
+        results=folder_of_output(),
         code=fingerprint("report._notebook"),
     shell:
         "ict notebook --notebook {input.notebook:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
@@ -206,7 +206,7 @@ rule report:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=parent_of_output,
+        results=folder_of_output(),
         code=fingerprint("report._build"),
     shell:
         "ict report --stored {params.stored:q} --results {params.results:q} &> {log:q}"

@@ -53,8 +53,8 @@ rule regrade:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=results_folder,
-        out=parent_of_output,
+        results=folder_of_output(above=1),
+        out=folder_of_output(),
         stored=["--stored"] if IS_WHOLE else [],
         state=lambda w: state_of(FILES.cell(cell.folder).grades for cell in REGRADED),
         code=fingerprint("stages.regrade"),

@@ -108,7 +108,7 @@ rule token_frames:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=study_of_choice,
+        results=folder_of_output(above=2),
         config=lambda w: [settings("token_study"), settings("evidence")],
         code=fingerprint("stages.token_frames", *map(selector, STUDY.methods)),
     shell:
@@ -128,7 +128,7 @@ rule token_pages:
         "../../environment.yml"
     params:
         stored=folder_of_settings,
-        results=parent_of_output,
+        results=folder_of_output(),
         code=fingerprint("stages.token_pages"),
     shell:
         "ict token-pages --stored {params.stored:q} --results {params.results:q} --claims {input.claims:q} &> {log:q}"
@@ -180,7 +180,7 @@ rule readings:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=results_folder,
+        results=folder_of_output(above=1),
         config=lambda w: [settings("read_tokens"), settings("evidence")],
         code=fingerprint("stages.readings_pages"),
     shell:

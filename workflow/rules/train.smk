@@ -39,13 +39,13 @@ rule train:
         FILES.log_of("train", OF_CELL),
     conda:
         "../../environment.yml"
-    threads: lambda w: STUDY.training.threads * processes(w)
+    threads: lambda w: STUDY.training.threads * job.processes(STUDY, w.model)
     resources:
         gpu=needs("train", "gpu"),
         mem_mb=needs("train", "mem_mb"),
         runtime=needs("train", "runtime"),
     params:
-        launch=launch,
+        launch=lambda w: job.launch(STUDY_FILE, STUDY, w.model),
         study=STUDY_FILE,
         rate=rate_options,
         trackers=lambda w: str(FILES.trackers(cell_of(w).folder)),
@@ -71,7 +71,7 @@ rule tune:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=study_of_choice,
+        results=folder_of_output(above=2),
         cells=cells_folder(STUDY.name),
         before=before_option,
         config=lambda w: settings("tune"),
@@ -94,7 +94,7 @@ checkpoint tune_round:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=study_of_choice,
+        results=folder_of_output(above=2),
         cells=cells_folder(STUDY.name),
         before=before_option,
         config=lambda w: settings("tune"),
@@ -119,7 +119,7 @@ rule rates:
         "../../environment.yml"
     params:
         study=STUDY_FILE,
-        results=results_folder,
+        results=folder_of_output(above=1),
         cells=cells_folder(STUDY.name),
         config=lambda w: settings("tune"),
         code=fingerprint("stages.rates"),
