@@ -78,10 +78,17 @@ def survive(copy: Copy, study: str, kills: int, seconds: float, seed: int, targe
         elif run.end():
             break
         else:
-            shutil.rmtree(draw.choice(sorted(results.glob("*/*/seed-*/train"))).parent)
+            remove_cell(draw.choice(sorted(results.glob("*/*/seed-*/train"))).parent, results)
     if run.end():
         raise RuntimeError(f"a run that nobody killed failed:\n{run.log.read_text()[-5000:]}")
     return killed
+
+
+def remove_cell(cell: Path, results: Path) -> None:
+    """And what lies between it and the tables, so that these ask for it."""
+    for folder in (cell, results / "statistics", results / "tables"):
+        shutil.rmtree(folder)
+    (results / "scores.parquet").unlink()
 
 
 def jobs(results: Path) -> list[str]:

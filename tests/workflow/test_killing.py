@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from killing import Run, differences, half_written, survive
+from killing import Run, differences, half_written, remove_cell, survive
 from repository_copy import Copy
 
 from ict_core.process import is_held
@@ -22,12 +22,13 @@ SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrupted, tmp_path):
     """One cell of a finished study, made anew; `make survive` kills a whole one."""
     copy = Copy(tmp_path, uninterrupted)
-    for made in ("cache", "smoke/mini-xs/grpo/seed-0"):
-        shutil.rmtree(copy.folder / "results" / made)
+    results = copy.folder / "results/smoke"
+    remove_cell(results / "mini-xs/grpo/seed-0", results)
+    shutil.rmtree(copy.folder / "results/cache")
     killed = survive(copy, "smoke", kills=3, seconds=10, seed=1, target="tables")
     assert len(killed) == 3 and "train/mini-xs/grpo/seed-0" in killed[0]
-    assert differences(copy.folder / "results/smoke", uninterrupted / "results/smoke") == []
-    assert half_written(copy.folder / "results/smoke") == []
+    assert differences(results, uninterrupted / "results/smoke") == []
+    assert half_written(results) == []
 
 
 @pytest.mark.long
