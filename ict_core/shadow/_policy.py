@@ -122,7 +122,8 @@ def in_parts(
     folder.mkdir(parents=True, exist_ok=True)
     frames: list[pd.DataFrame] = []
     progress = Progress(unit, len(prompts))
-    for done, (prompt, file) in enumerate(_files(folder, prompts), start=1):
+    for done, prompt in enumerate(prompts, start=1):
+        file = folder / f"{prompt.number}.parquet"
         if not file.exists():
             records.write_frame(make(prompt), file, columns)
         frames.append(records.read_frame(file, columns, folder))

@@ -36,7 +36,7 @@ def preload(study: "Study") -> None:
 def _load(*recipes: "Training") -> None:
     """Without packages that transformers and TRL import wherever they are installed, and no recipe has a use for."""
     without: tuple[str, ...] = () if any(recipe.lora for recipe in recipes) else ("peft",)
-    without += () if any(recipe.rollouts for recipe in recipes) else ("scipy",)  # vLLM needs it
+    without += () if any(recipe.rollouts for recipe in recipes) else ("scipy", "vllm")  # which needs scipy
     with process.loading(without=without):
         from ict_core.training import train_run  # noqa: F401
 

@@ -41,7 +41,7 @@ class Rule:
 
     selector: str
     normaliser: str = "kept"
-    warmup_steps: int = 0
+    warmup: int = 0
     keywords: tuple = ()
     random_reward: float | None = None
     control: str | None = None

@@ -226,7 +226,7 @@ def test_selection_does_not_depend_on_micro_batching(tiny_checkpoint, problems, 
 
 
 def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problems, tmp_path):
-    rule = top(Fraction(1, 10), warmup_steps=2)
+    rule = top(Fraction(1, 10), warmup=2)
     _, log = run(tiny_checkpoint, problems, recipe(), rule, tmp_path)
     grpo, _ = run(tiny_checkpoint, problems, recipe(steps=2), GRPO, tmp_path)
     warm, _ = run(tiny_checkpoint, problems, recipe(), rule, tmp_path, stop_after=2)
