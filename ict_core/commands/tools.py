@@ -6,9 +6,10 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -28,6 +29,9 @@ from ict_core.jobs.command import (
     study_to_run,
 )
 from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
+
+if TYPE_CHECKING:
+    from ict_core.config import Study
 
 AsJson = Annotated[bool, Option("--json", help="for programs")]
 Count = Annotated[int, Option(help="prompts, drawn at random")]
@@ -222,8 +226,26 @@ def status(
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
+    if faults := _faults_of_runs(loaded, folder):
+        print(f"\nTrainings that went wrong, by rules of thumb:\n\n{faults}")
     if more := loaded.later_in_words():
         print(f"not counted: {more}")
+
+
+def _faults_of_runs(study: "Study", results: Path) -> str:
+    """Those of the trainings that are finished here and whose logs can be read."""
+    import pandas as pd
+
+    from ict_core.report import run_notes
+    from ict_core.store import StudyFiles, TrainFiles, records
+
+    logs = []
+    for cell in study.trained_cells():
+        file = TrainFiles(StudyFiles(results).cell(cell.folder).train).log
+        with suppress(Damaged):  # which the page says
+            if file.exists():
+                logs.append(records.read_frame(file, records.LOG).assign(**cell._asdict()))
+    return run_notes(pd.concat(logs), padded=True) if logs else ""
 
 
 @command("cells", STUDY_GROUP)

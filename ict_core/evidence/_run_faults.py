@@ -28,7 +28,7 @@ class _Course(NamedTuple):
 
 
 def run_faults(log: pd.DataFrame) -> pd.DataFrame:
-    """Every fault of every run in a study's training log, a row a step of a cell; a frame of :data:`RUN_FAULTS`.
+    """Every fault of every run in a frame of `records.STUDY_LOG`; of :data:`RUN_FAULTS`.
 
     A fault is one that holds at the end of the run. The bounds are rules of thumb, not tests:
 

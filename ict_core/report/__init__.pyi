@@ -14,4 +14,5 @@ from ._paper import PAPER_FIGURES as PAPER_FIGURES
 from ._paper import paper_figures as paper_figures
 from ._regrade import for_markdown as for_markdown
 from ._regrade import regrade as regrade
+from ._runs import run_notes as run_notes
 from ._tokens import write_token_pages as write_token_pages

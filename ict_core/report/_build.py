@@ -14,6 +14,7 @@ from ict_core.figures import FIGURES
 from ict_core.markdown import markdown_table
 from ict_core.report._answer import answer, main_figure
 from ict_core.report._claims import estimate_text, folded, page, stored_claims
+from ict_core.report._runs import run_notes
 from ict_core.statistics import ALPHA, NOT_TESTED, SIGN_FLIP_FROM
 from ict_core.statistics.calibrated import nearest
 from ict_core.store import StudyFiles, read_manifest, write_text
@@ -192,6 +193,8 @@ def write_report(stored: Path, results: Path) -> None:
     tables = {table.title: _text(files.table(name, "md")) for name, table in TABLES.items()}
     main = files.figure(main_figure(settings), "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}
+    faults = run_notes(study.frame("log"))
+    first += f"\n## Trainings that went wrong\n\n{faults or 'None, by the rules of thumb of `ict status`.'}\n"
     more = [folded("Every claim", all_claims), *(folded(title, text) for title, text in tables.items())]
     write_text(files.overview, page(settings.name, "\n".join([first, "## Claims and tables\n", *more]), images))
     write_text(files.answer, f"{answered}\n{study.note}\n")

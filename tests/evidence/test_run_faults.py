@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from ict_core.evidence import run_faults
+from ict_core.report import run_notes
 
 STEPS = 32
 GOOD = {
@@ -60,3 +61,13 @@ def test_a_fault_of_every_step_holds_from_the_first():
 
 def test_a_run_without_a_divergence_is_judged_by_the_rest():
     assert faults(kl=np.full(STEPS, np.nan)) == []
+
+
+def test_runs_of_a_variant_with_the_same_fault_are_one_row():
+    cut = [np.where(np.arange(STEPS) < start, 0.0, share) for start, share in ((16, 0.2), (8, 0.4))]
+    logs = [
+        pd.DataFrame(GOOD | {"truncated_share": c}).assign(model="m", variant="v", seed=seed, step=range(STEPS))
+        for seed, c in ((3, cut[0]), (1, cut[1]))
+    ]
+    assert run_notes(pd.concat(logs)).splitlines()[2:] == ["| m/v | 1, 3 | share of responses cut | 0.2 to 0.4 | 9 |"]
+    assert run_notes(logs[0].assign(truncated_share=0.0)) == ""
