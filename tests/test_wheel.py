@@ -13,6 +13,9 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 NOT_IMPORTED = {"setuptools"}
+EXAMPLES = [
+    file for file in sorted((REPOSITORY / "examples").glob("*.py")) if "sys.argv" in file.read_text()
+]  # scripts
 PLUGINS = re.compile(r"snakemake-(executor|storage)-plugin-.*")
 
 
@@ -85,7 +88,7 @@ def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("example", sorted((REPOSITORY / "examples").glob("*.py")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
 def test_the_examples_run_by_the_installed_package(installed, example, tiny_checkpoint, tmp_path):
     alone = shutil.copy(example, tmp_path)  # away from the checkout
     assert "2" in ran(installed, alone, str(tiny_checkpoint), "3").splitlines()[-1]
@@ -96,3 +99,11 @@ def test_a_study_asks_for_a_checkout(installed):
     with pytest.raises(subprocess.CalledProcessError) as raised:
         ran(installed, "-m", "ict_core", "check", "smoke")
     assert "a study runs in a checkout of the repository" in raised.value.stdout
+
+
+@pytest.mark.slow
+def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed):
+    logs = str(REPOSITORY / "tests/comparison/logs/lm_eval")
+    absent = dict.fromkeys(("torch", "transformers", "trl", "vllm"))
+    code = f"import sys; sys.modules.update({absent}); from ict_core.commands.cli import main; main(sys.argv[1:])"
+    assert "24 problems" in ran(installed, "-c", code, "compare", logs, "--metric", "acc")
