@@ -15,6 +15,7 @@ from ict_core.statistics import AVERAGE, NONE_SEEN
 from ict_core.tables import NONE, p_value, percent, percent_interval
 
 _FOREST = "forest.png"
+_WORDS = {NONE_SEEN: "no difference seen"}
 _LEGEND = (
     "Differences are in percent points, with 95 % intervals. p is corrected for the number of comparisons (Holm)."
     " *Smallest* is the true difference that so many runs or problems find with the power asked, before the correction."
@@ -97,7 +98,7 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
                 row["metric"],
                 percent_interval(row["difference"], row["low"], row["high"], signed=True),
                 NONE if np.isnan(row["p_adjusted"]) else p_value(row["p_adjusted"]),
-                "no difference seen" if row["verdict"] == NONE_SEEN else row["verdict"],
+                _WORDS.get(row["verdict"], row["verdict"]),
                 NONE if np.isnan(row["detectable"]) else percent(row["detectable"]),
                 needed,
                 f"{row['units']} {row['over']}",
@@ -148,7 +149,9 @@ def _forest(found: Comparison) -> bytes:
         axis.set_yticks(heights, rows["model"], parse_math=False)
         axis.set_ylim(len(rows) - 0.4, -0.6)
         for height, verdict in enumerate(rows["verdict"]):
-            axis.text(1.02, height, verdict, transform=axis.get_yaxis_transform(), va="center", size=7)
+            axis.text(
+                1.02, height, _WORDS.get(verdict, verdict), transform=axis.get_yaxis_transform(), va="center", size=7
+            )
         metric, baseline = rows[["metric", "baseline"]].iloc[0]
         axis.set_xlabel(f"{metric} less {baseline}, percent points; grey: within the margin")
         drawn = io.BytesIO()
