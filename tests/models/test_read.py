@@ -180,8 +180,6 @@ RUNS_CODE = {
 }
 ALLOWED = {
     ("ict_core/process/_forkserver.py", "a message of multiprocessing"),  # a socket's bytes, read as JSON
-    ("ict_core/training/_resume.py", "pickle"),  # the name of its error alone
-    ("ict_core/training/_resume.py", "torch.load"),  # with weights_only, to see whether torch refuses the file
 }
 
 

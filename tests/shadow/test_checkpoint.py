@@ -105,7 +105,7 @@ def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, ca
     for option, value, words in (
         ("benchmark", "mini-stm", "mini-stem"),
         ("count", 4, "1 to 3"),
-        ("temperature", 0, "more"),
+        ("temperature", 0, "above 0"),
     ):
         assert run("--out", tmp_path / "c", f"--{option}", value) == 2
         assert words in capsys.readouterr().err
