@@ -86,7 +86,7 @@ def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tm
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("study", ["smollm2", "rules", "rules-controls", "rules-two-updates"])
+@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules", "rules-controls", "rules-two-updates"])
 def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
     copy, folder = Copy(tmp_path), REFERENCE.parent / study
     shutil.copytree(folder, copy.folder / "results" / "reference" / study, dirs_exist_ok=True)
