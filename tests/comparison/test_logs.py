@@ -23,7 +23,7 @@ def accuracy(*runs: object, **wanted: str) -> dict[str, float]:
 
 
 def harness_lines(model: str) -> list[dict]:
-    (file,) = (HARNESS / model).iterdir()
+    (file,) = (HARNESS / model).glob("samples_*.jsonl")
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
