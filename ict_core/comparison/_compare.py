@@ -116,17 +116,18 @@ def _levels(counts: pd.DataFrame, models: Sequence[str], metrics: Sequence[str])
     found = analyse(scores, list(model_of), Comparisons([], {}, (), 1.0, 0.8))["levels"]
     found = found[found["metric"].isin(metrics)].rename(columns={"seeds": "runs"})
     found = found.assign(model=found["variant"].map(model_of), bayes_low=np.nan, bayes_high=np.nan)
-    for place, row in found.iterrows():
-        rows = counts[(counts["model"] == row["model"])]
-        if row["runs"] > 1:
-            continue
-        if _is_clustered(counts):
-            level = _clustered(_values(rows, row["metric"]), counts, row["benchmark"]).of_share()
-            found.loc[place, ["low", "high"]] = [float(level.low), float(level.high)]
-        elif row["problems"] < FEW_PROBLEMS and row["benchmark"] != AVERAGE and row["metric"] == PASS_METRICS[0]:
-            of_benchmark = rows[rows["benchmark"] == row["benchmark"]]
-            limits = credible_interval(of_benchmark["n"], of_benchmark["correct"])
-            found.loc[place, ["bayes_low", "bayes_high"]] = limits
+    clusters = _clusters(counts)
+    for (model, metric), of_model in found[found["runs"] == 1].groupby(["model", "metric"], sort=False):
+        answers = counts[counts["model"] == model]
+        values = _values(answers, str(metric))
+        for place, row in of_model.iterrows():
+            if _is_clustered(clusters):
+                level = _over_clusters(values, clusters, row["benchmark"]).of_share()
+                found.loc[place, ["low", "high"]] = [float(level.low), float(level.high)]
+            elif row["problems"] < FEW_PROBLEMS and row["benchmark"] != AVERAGE and metric == PASS_METRICS[0]:
+                of_benchmark = answers[answers["benchmark"] == row["benchmark"]]
+                limits = credible_interval(of_benchmark["n"], of_benchmark["correct"])
+                found.loc[place, ["bayes_low", "bayes_high"]] = limits
     return _without_average_of_one(found[list(LEVELS)])
 
 
@@ -152,25 +153,26 @@ def _over_runs(
 def _over_problems(
     counts: pd.DataFrame, first: str, others: Sequence[str], metrics: Sequence[str], margin: float, power: float
 ) -> Iterator[dict[str, Any]]:
-    over = CLUSTERS if _is_clustered(counts) else PROBLEMS
+    clusters = _clusters(counts)
+    over = CLUSTERS if _is_clustered(clusters) else PROBLEMS
+    units = clusters.groupby("benchmark", sort=False).nunique()
+    units[AVERAGE] = units.sum()
     for metric in metrics:
         values = {model: _values(counts[counts["model"] == model], metric) for model in (first, *others)}
         for model in others:
             gap = values[model] - values[first]
-            for benchmark in (*dict.fromkeys(counts["benchmark"]), AVERAGE):
-                found = _clustered(gap, counts, benchmark).of_difference()
-                some = counts if benchmark == AVERAGE else counts[counts["benchmark"] == benchmark]
-                units = len(some[["benchmark", "cluster"]].drop_duplicates())
+            for benchmark, number in units.items():
+                found = _over_clusters(gap, clusters, str(benchmark)).of_difference()
                 alike = round(float(np.nan_to_num(found.df))) + 1  # of independent units, as many as tell so much
                 spread = float(found.se) * alike**0.5
-                needed = float(seeds_needed(margin, spread, power)) * units / alike
+                needed = float(seeds_needed(margin, spread, power)) * number / alike
                 yield {
                     "model": model,
                     "baseline": first,
                     "benchmark": benchmark,
                     "metric": metric,
                     "over": over,
-                    "units": units,
+                    "units": number,
                     "difference": float(found.mean),
                     "low": float(found.low),
                     "high": float(found.high),
@@ -187,16 +189,20 @@ def _values(rows: pd.DataFrame, metric: str) -> pd.Series:
     return values.groupby(["benchmark", "problem"], sort=False)["value"].mean()
 
 
-def _is_clustered(counts: pd.DataFrame) -> bool:
-    return bool((counts["cluster"] != counts["problem"]).any())
+def _clusters(counts: pd.DataFrame) -> pd.Series:
+    """The cluster of every problem, by benchmark and problem."""
+    return counts.drop_duplicates(["benchmark", "problem"]).set_index(["benchmark", "problem"])["cluster"]
 
 
-def _clustered(values: pd.Series, counts: pd.DataFrame, benchmark: str) -> Estimate:
+def _is_clustered(clusters: pd.Series) -> bool:
+    return bool((clusters != clusters.index.get_level_values("problem")).any())
+
+
+def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str) -> Estimate:
     """The mean of values by benchmark and problem on one benchmark, or the average over all."""
-    cluster = counts.drop_duplicates(["benchmark", "problem"]).set_index(["benchmark", "problem"])["cluster"]
-    names = list(dict.fromkeys(counts["benchmark"])) if benchmark == AVERAGE else [benchmark]
+    names = clusters.index.unique("benchmark") if benchmark == AVERAGE else [benchmark]
     blocks: list[Floats] = [values[name].to_numpy(np.float64) for name in names]
-    return over_clusters(blocks, [cluster[name].reindex(values[name].index).to_numpy() for name in names])
+    return over_clusters(blocks, [clusters[name].reindex(values[name].index).to_numpy() for name in names])
 
 
 def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
@@ -235,7 +241,7 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
         )
     if single:
         yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
-    if by_runs and _is_clustered(counts):
+    if by_runs and _is_clustered(_clusters(counts)):
         yield "Intervals over runs, and levels of several runs, take every problem for independent of the others."
     if missing := int((counts["sampled"] - counts["n"]).sum()):
         yield f"{missing} of {counts['sampled'].sum()} samples were not graded; they count as neither right nor wrong."

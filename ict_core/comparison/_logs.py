@@ -36,6 +36,9 @@ class Wanted:
     cluster: str | None = None  # a field of the problem, or a table's column, that names its cluster
 
 
+_Reader = Callable[[Path, Wanted], Iterable[dict[str, Any]]]
+
+
 def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
     """Samples of all runs, columns as `compare` takes them.
 
@@ -50,8 +53,8 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
     tables: list[pd.DataFrame] = []
     for run in runs:
         name, path = ("", run) if Path(run).exists() or "=" not in run else run.split("=", 1)
-        for file in _files(Path(path)):
-            if (read := _reader(file)) is None:
+        for file, read in _files(Path(path)):
+            if read is None:
                 table = _read_table(file, wanted)
                 tables.append(table.assign(model=name) if name else table)
             else:
@@ -61,19 +64,19 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True) if tables else _numbered(pd.DataFrame(rows))
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path) -> Sequence[tuple[Path, _Reader | None]]:
+    """The file, or the logs of a folder, each with how it is read; None of a file that is no log."""
     if not path.exists():
         raise UserError(f"{path}: there is no such file or folder; allowed: {_KINDS}")
     if path.is_file():
-        return [path]
+        return [(path, _reader(path))]
     found = sorted(file for file in path.rglob("*") if file.suffix in (".eval", ".json", ".jsonl", ".parquet"))
-    if not (logs := [file for file in found if _reader(file) is not None]):
+    if not (logs := [(file, read) for file in found if (read := _reader(file)) is not None]):
         raise UserError(f"{path}: no log in this folder; allowed: {_KINDS}")
     return logs
 
 
-def _reader(file: Path) -> Callable[[Path, Wanted], Iterable[dict[str, Any]]] | None:
-    """How a log is read; None of another file."""
+def _reader(file: Path) -> _Reader | None:
     if _HARNESS.fullmatch(file.name):
         return _read_harness
     if _LIGHTEVAL.fullmatch(file.name):

@@ -10,7 +10,6 @@ from matplotlib.patches import Rectangle
 from ict_core.figures._panels import PANEL_HEIGHT, TEXT_WIDTH
 
 COLOURS = {"p(a)": "#0072B2", "P_avg(a)": "#D55E00", "beta": "#009E73", "beta of P_avg": "#CC79A7"}
-SETS = ("first", "second")
 
 
 def draw(readings: pd.DataFrame, ranges: Mapping[str, tuple[float, float]]) -> Figure:
@@ -18,13 +17,14 @@ def draw(readings: pd.DataFrame, ranges: Mapping[str, tuple[float, float]]) -> F
 
     The grey field is where both figures are in theirs, `ranges` by the figure's name.
     """
+    sets = readings["set"].unique()
     models = list(readings.groupby(["model", "variant"], sort=False))
     size = (TEXT_WIDTH, PANEL_HEIGHT * len(models) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(len(models), len(SETS), squeeze=False, sharex=True, sharey=True)
+    axes = figure.subplots(len(models), len(sets), squeeze=False, sharex=True, sharey=True)
     (left, right), (bottom, top) = (tuple(100 * end for end in ranges[f]) for f in ("probability", "high_share"))
     for row, ((model, variant), cells) in zip(axes, models, strict=True):
-        for axis, name in zip(row, SETS, strict=True):
+        for axis, name in zip(row, sets, strict=True):
             axis.add_patch(Rectangle((left, bottom), right - left, top - bottom, color="#D9D9D9", zorder=0.5))
             points = cells[(cells["set"] == name) & (cells["cut"] != "median of the kept")]
             for (quantity, fits), some in points.groupby(["quantity", "elbow_fits"]):

@@ -12,6 +12,7 @@ from ict_core.store import appearing, write_text
 
 _BAR = '<p><a href="{to}">{text}</a></p>'
 _TEXTS = {"answer.md": "Answer, and whether the study can tell", "claims.md": "Claims", "report.md": "Report"}
+_MADE = {f"{Path(name).stem}.html" for name in ("index", "tables", "figures", *_TEXTS)}
 
 
 def write_site(name: str, results: Path, out: Path) -> list[str]:
@@ -53,7 +54,7 @@ def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
             yield f"{folder}.html", title, page(title, f"# {title}\n\n{text}", images)
     for file in sorted(results.rglob("*.html")):
         place = file.relative_to(results).as_posix()
-        if place not in ("answer.html", "claims.html", "report.html", "tables.html", "figures.html", "index.html"):
+        if place not in _MADE:
             yield place, "Overview" if place == "overview.html" else f"Page {place}", file.read_text("utf-8")
 
 
