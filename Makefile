@@ -22,10 +22,10 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive logs site lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive gpu-check logs site lock clean
 
 help:  ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
 	    printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 env: $(STAMP)  ## .venv, exactly as locked (LOCK=gpu: .venv-gpu, for CUDA; LOCK=evidence: .venv-evidence, without torch)
@@ -114,6 +114,9 @@ fuzz: env  ## hostile answers through the grader for MINUTES=5, with new random 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
 	@$(named) "configs/studies/$$STUDY.yaml"
 	$(WITH) python tests/workflow/killing.py --study "$$STUDY" --kills 30 --reference "results/uninterrupted/$$STUDY"
+
+gpu-check: env  ## check on a GPU what needs one (LOCK=gpu), or some of it (STAGES="devices repeat"); QUICK=--quick: dry
+	$(BIN)/python benchmarks/gpu_check.py $(if $(STAGES),--stages $(STAGES)) $(QUICK)
 
 logs: env  ## let today's lm-evaluation-harness, lighteval and Inspect write logs, and compare these
 	set -e; for tool in lm_eval='lm-eval transformers accelerate' inspect=inspect-ai \

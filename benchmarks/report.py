@@ -79,13 +79,18 @@ def append(rows: list[dict[str, str]], *, quick: bool) -> None:
     file = Path(os.environ.get("RESULTS", Path(__file__).with_name("results.md")))
     text = file.read_text() if file.exists() else ""
     heading = f"## `{command}`\n"
-    entry = "\n".join([f"{datetime.date.today()}, {_versions()}; {_machine()}", "", *lines, ""])
+    entry = "\n".join([on(), "", *lines, ""])
     if heading not in text:
         file.write_text(f"{text.rstrip()}\n\n{heading}\n{entry}".lstrip())
         return
     before, after = text.split(heading, 1)
     section, mark, rest = after.partition("\n## ")
     file.write_text(f"{before}{heading}{section.rstrip()}\n\n{entry}{mark}{rest}")
+
+
+def on() -> str:
+    """The date, the versions of the packages that matter, and this machine, in words."""
+    return f"{datetime.date.today()}, {_versions()}; {_machine()}"
 
 
 def _versions() -> str:

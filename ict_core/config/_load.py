@@ -59,6 +59,9 @@ def load_study(path: Path) -> Study:
             mistakes.add_all(of_model, _check_path(of_model, "path", model.path))
         if training is not None:
             mistakes.add_all(of_model, _check_model(model, training, file.training))
+        if file.numerics == "deterministic" and model.hardware is None:
+            allowed = f"portable or native, as {name} states no `hardware` and runs on the CPU"
+            mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
     mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None

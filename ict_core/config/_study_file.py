@@ -185,7 +185,7 @@ class StudyFile(Section):
     tuning: Tuning | None = None  # by which every variant's learning rate is chosen before it trains
     rates_of: Name | None = None  # or a stored study that chose them; without both all train at the recipe's rate
     token_study: TokenStudy = TokenStudy(gradient_prompts=8)
-    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs
+    numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs (or deterministic)
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
 

@@ -19,11 +19,11 @@ CORE_PACKAGES = (
 )
 # Environment variables that change how a job computes; their values hold neither paths nor secrets.
 FLAGS = (
-    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NVIDIA_TF32_OVERRIDE",
     "CUDA_LAUNCH_BLOCKING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "TORCHDYNAMO_DISABLE", "NCCL_ALGO",
     "NCCL_PROTO", "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND",
-    "VLLM_ATTENTION_BACKEND", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_BATCH_INVARIANT", "HF_HUB_OFFLINE", "PYTHONHASHSEED",
-    *numerics.PINS,
+    "VLLM_ATTENTION_BACKEND", "VLLM_USE_FLASHINFER_SAMPLER", "HF_HUB_OFFLINE", "PYTHONHASHSEED",
+    *numerics.PINS, *numerics.DETERMINISTIC,
 )
 # fmt: on
 
@@ -57,16 +57,17 @@ def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> l
     """What of a machine a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
 
     With portable numerics all CPUs are one; else a CPU is its name and its vector instructions, as CPUs of one name may
-    differ in these. A manifest from before these were recorded has the name alone.
+    differ in these. A manifest from before these were recorded has the name alone. Deterministic numerics are named.
     """
-    if process.get("numerics", {}).get("chosen") == "portable":
+    chosen = process.get("numerics", {}).get("chosen")
+    if chosen == "portable":
         cpu = "a CPU with portable numerics"
     elif "cpu_flags" in platform:
         flags = hashlib.sha256(" ".join(platform["cpu_flags"]).encode()).hexdigest()[:8]
         cpu = f"{platform['cpu']} (instructions {flags})"
     else:
         cpu = platform["cpu"]
-    return [cpu, *sorted(set(platform["gpus"]))]
+    return [cpu, *sorted(set(platform["gpus"])), *(["deterministic numerics"] if chosen == "deterministic" else [])]
 
 
 def this_hardware() -> list[str]:

@@ -4,6 +4,8 @@ Each of them chooses its kernels by the processor, and kernels of different widt
 same training gives other weights on another class of CPU. With **portable** numerics all of them are held to code that
 gives the same bytes on every x86-64 CPU with AVX2, Intel's and AMD's, with AVX-512 and without; **native** leaves them
 their choice, which is faster. They read it once, when they are imported, so :func:`use` comes before any of them.
+
+**deterministic** is for GPUs: two runs of a cell on one kind of GPU, of the same packages, are to give the same bytes.
 """
 
 import ctypes
@@ -27,7 +29,7 @@ from ict_core.process._kernels import (
     roots_are_exact,
 )
 
-Numerics = Literal["portable", "native"]
+Numerics = Literal["portable", "native", "deterministic"]
 
 PINS = {
     "ATEN_CPU_CAPABILITY": "avx2",  # torch's own kernels
@@ -41,7 +43,19 @@ PINS = {
 }
 """The environment variables of portable numerics. vLLM reads none for its kernels: see :func:`limit_vllm`."""
 
+DETERMINISTIC = {
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # torch's notes on randomness ask for it, and vLLM sets the same
+    "FLASH_ATTENTION_DETERMINISTIC": "1",  # as the full determinism of transformers and of verl
+    "VLLM_BATCH_INVARIANT": "1",  # a completion does not depend on those that are sampled beside it; it pins NCCL too
+}
+"""The environment variables of deterministic numerics; :func:`products` holds torch's own algorithms."""
+
 _AGAINST = ("NPY_DISABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")  # of the same libraries
+_HELD: dict[Numerics, tuple[dict[str, str | None], tuple[str, ...]]] = {  # variables, and who reads them when imported
+    "portable": ({**PINS, **dict.fromkeys(_AGAINST)}, ("numpy", "torch", "pyarrow")),
+    "deterministic": ({**DETERMINISTIC}, ("vllm",)),
+    "native": ({}, ()),
+}
 _NEEDED = {"avx2", "fma", "f16c"}
 _TELLING = re.compile(r"sse|avx|fma|f16c|amx")  # flags of a CPU by which libraries choose
 _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_supported", "_is_amx_fp16_supported",
@@ -64,14 +78,12 @@ def use(numerics: Numerics) -> None:
     global _chosen
     if numerics == "portable":
         _check_cpu()
-        held = all(os.environ.get(name) == value for name, value in PINS.items())  # by this process, or its parent
-        late = [name for name in ("numpy", "torch", "pyarrow") if sys.modules.get(name) is not None]
-        if late and not held:
-            raise UserError(f"numerics: portable was chosen after the import of {', '.join(late)}; {_MEND}")
-        changed = {**PINS, **dict.fromkeys(_AGAINST)}
-    else:
-        changed = dict(_before)
-    for name, value in changed.items():
+    pins, readers = _HELD[numerics]
+    held = all(os.environ.get(name) == value for name, value in pins.items())  # by this process, or its parent
+    late = [name for name in readers if sys.modules.get(name) is not None]
+    if late and not held:
+        raise UserError(f"numerics: {numerics} was chosen after the import of {', '.join(late)}; {_MEND}")
+    for name, value in {**_before, **pins}.items():
         _before.setdefault(name, os.environ.get(name))
         if value is None:
             os.environ.pop(name, None)
@@ -109,13 +121,33 @@ def in_force() -> dict[str, str]:
 
 @contextmanager
 def products() -> Iterator[None]:
-    """Around a training: with portable numerics its matrix products are OpenBLAS's (`ict_core.process._kernels`)."""
+    """Around a training: portable matrix products are OpenBLAS's, deterministic numerics take torch's such algorithms.
+
+    See `ict_core.process._kernels` of the first. RuntimeError, by torch: an operation has no deterministic algorithm.
+    """
+    if _chosen == "deterministic":
+        with _deterministic_algorithms():
+            yield
+        return
     if _chosen != "portable":
         yield
         return
     importlib.import_module("numpy")  # which loads the library
     with held_products(_set_openblas_threads):
         yield
+
+
+@contextmanager
+def _deterministic_algorithms() -> Iterator[None]:
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        with torch.backends.cudnn.flags(deterministic=True, benchmark=False):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def limit_vllm() -> None:

@@ -79,6 +79,7 @@ CASES = {
     "halving of one seed": (MINI, "baselines:", f"{TUNED.replace(', 901', '').replace('}', ', halving: true}')}baselines:", "tuning.seeds", "[900]"),
     "rates of its own and stored ones": (MINI, "baselines:", f"{TUNED}rates_of: mini-rates\nbaselines:", "rates_of", "'mini-rates'"),
     "rates of no stored study": (MINI, "baselines:", "rates_of: mini-rates\nbaselines:", "rates_of", "'mini-rates'"),
+    "a GPU's numerics on a CPU": (MINI, "baselines:", "numerics: deterministic\nbaselines:", "numerics", "'deterministic'"),
     "one rate": (MINI, "baselines:", f"{TUNED.replace('1.0e-4, ', '')}baselines:", "tuning.rates", "[0.0003]"),
     "a rate of many digits": (MINI, "baselines:", f"{TUNED.replace('1.0e-4', '1.2345678e-4')}baselines:", "tuning.rates[0]", "0.00012345678"),
     "a variant at a rate": (MINI, "ict-10,", "ict-10@0.0001,", "grid[0].methods[3]", "'ict-10@0.0001'"),

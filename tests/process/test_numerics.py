@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ict_core.errors import UserError
-from ict_core.process import numerics
+from ict_core.process import hardware_class, numerics, this_process
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
 HELD = {
@@ -73,6 +73,28 @@ def test_a_cpu_without_avx2_is_told_what_to_do(monkeypatch):
         numerics.use("portable")
     assert "portable needs a CPU with avx2, f16c, fma, and this one lacks avx2, f16c, fma" in str(caught.value)
     assert "`numerics: native`" in str(caught.value)
+
+
+def test_deterministic_numerics_hold_torch_in_a_training_and_vllm_from_its_import():
+    tell = "print(json.dumps([torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.deterministic]))"
+    own = f"print(json.dumps([os.environ.get(name) for name in {[*numerics.DETERMINISTIC]}]))"
+    done = run("import json, os", "numerics.use('deterministic')", own, "import torch", tell,
+               "with numerics.products(): " + tell, tell, "numerics.use('native')", own)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    free = [None] * len(numerics.DETERMINISTIC)
+    held = [*numerics.DETERMINISTIC.values()]
+    assert [*map(json.loads, done.stdout.splitlines())] == [held, [False] * 2, [True] * 2, [False] * 2, free]
+    late = run("import sys", "sys.modules['vllm'] = sys", "numerics.use('deterministic')")
+    assert late.returncode == 1 and "deterministic was chosen after the import of vllm" in late.stderr
+
+
+def test_manifests_record_deterministic_numerics(monkeypatch):
+    for name, value in numerics.DETERMINISTIC.items():
+        monkeypatch.setenv(name, value)
+    assert numerics.DETERMINISTIC.items() <= this_process()["flags"].items()
+    gpus = {"cpu": "a", "cpu_flags": [], "gpus": ["b"]}
+    native, held = (hardware_class(gpus, {"numerics": {"chosen": chosen}}) for chosen in ("native", "deterministic"))
+    assert native != held  # one's completions are not taken for the other's
 
 
 def test_the_flags_are_those_of_the_kernel():
