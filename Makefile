@@ -22,7 +22,7 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive gpu-check logs site lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive gpu-check versions logs site lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -117,6 +117,12 @@ survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare wi
 
 gpu-check: env  ## check on a GPU what needs one (LOCK=gpu), or some of it (STAGES="devices repeat"); QUICK=--quick: dry
 	$(BIN)/python benchmarks/gpu_check.py $(if $(STAGES),--stages $(STAGES)) $(QUICK)
+
+versions: env  ## a script of one's own with the oldest and the newest TRL and transformers that pyproject.toml allows
+	set -e; for version in trl==1.14.0 transformers==5.16.0 'transformers>=5.24,<5.25'; do \
+	    rm -rf .venv-versions; $(BIN)/pip install --quiet --no-deps --target .venv-versions "$$version"; \
+	    case $$version in trl*) those='not packed';; *) those=;; esac; \
+	    PYTHONPATH=.venv-versions $(BIN)/python -m pytest -q -k "$$those" tests/training/test_own_script.py; done
 
 logs: env  ## let today's lm-evaluation-harness, lighteval and Inspect write logs, and compare these
 	set -e; for tool in lm_eval='lm-eval transformers accelerate' inspect=inspect-ai \

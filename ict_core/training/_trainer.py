@@ -48,7 +48,6 @@ from ict_core.training._ranks import gathered_sums, own_rows, whole_batch
 from ict_core.training._rollouts import correct_for_sampler, take_a_port, weight_difference
 from ict_core.training._token_log import TrainingLog
 from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
-from ict_core.training.fast.passes import PackedPasses
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
 _LOGGED = {  # columns of the training's log -> their names in TRL's
@@ -124,8 +123,14 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self.vllm_importance_sampling_correction = False
         self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
-        self._pad_id = int(tokenizer.pad_token_id)
-        self._passes = PackedPasses(self) if passes == "packed" else DensePasses(self)
+        self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
+        self._passes = DensePasses(self)
+        if passes == "packed":  # imported here, as its `trl.kernels` is not in every TRL that dense passes work with
+            try:
+                from ict_core.training.fast.passes import PackedPasses
+            except ImportError as error:
+                raise UserError(f"passes: packed needs another TRL ({error}); allowed: dense, or TRL 1.16") from error
+            self._passes = PackedPasses(self)
         self._covered: Covered | None = None
         if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
             self._covered = Covered(self.accelerator, self._passes, self._surrogate.share, self._pad_id)
@@ -255,7 +260,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
         batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
         self._weights = of_updates
-        stops = torch.tensor(self.eos_token_ids, device=mask.device)
+        ends = getattr(self, "eos_token_ids", [self._eos_id])  # which TRL has from 1.15 on
+        stops = torch.tensor(ends, device=mask.device)
         truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
         self.training_log.rollouts(step, whole, tokens, of_updates[0], truncated, selecting=selecting)
 
