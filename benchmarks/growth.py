@@ -3,7 +3,7 @@
     python benchmarks/growth.py         # of 34, 102, 1,020 and 3,060 cells
     python benchmarks/growth.py --quick # of 34 and 68
 
-Each study is `mini-ablations` with other seeds on one base model, in a copy of the repository. The dry run has nothing
+Each study is `mini-ablations` with other seeds, in a copy of the repository. The dry run has nothing
 done yet; `ict status` looks at the study half done; `ict collect` and `ict statistics` read synthetic cells: the stored
 run's, taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the two
 largest.
@@ -29,7 +29,7 @@ from ict_core.store import MANIFEST, StudyFiles, read_manifest, records, write_m
 
 REFERENCE = report.REPOSITORY / "results/reference/mini-ablations"
 STUDY = "configs/studies/mini-ablations.yaml"
-STORED_SEEDS = 1  # of the stored ones that which began with base model 0, as all do here
+STORED_SEEDS = 6
 VARIANTS = 34  # cells of a seed
 
 
@@ -56,7 +56,6 @@ class Run(NamedTuple):
 def with_seeds(folder: Path, seeds: int) -> Study:
     """Write the study with that many seeds in every block."""
     text = (report.REPOSITORY / STUDY).read_text()
-    text = re.sub(r"seeds_per_base: .*\n", "", text)  # all seeds are given the stored cells, of one base model
     study, blocks = re.subn(r"seeds: \[.*\]", f"seeds: {list(range(seeds))}", text)
     if not blocks:
         raise SystemExit(f"{STUDY} has no line `seeds: [...]`")
@@ -126,7 +125,7 @@ class Cells:
         (folder / "completions.parquet").touch()
         jobs = [j for j in self.manifests["jobs"] if Cell(j["model"], j["variant"], j["seed"]) == cell]
         files = {
-            "pretrain": self.results / cell.model / "base/seed-0/model" / MANIFEST,
+            "pretrain": folder / "model" / MANIFEST,
             "train": folder / "train" / MANIFEST,
             "generate": folder / "generation.json",
             "grade": folder / "grading.json",

@@ -1,7 +1,7 @@
 """Writes the reference pages of the site: `python scripts/reference.py` makes each of :data:`PAGES` anew.
 
 The commands come from their declarations, the keys from the source of ict_core/config (type, default and the comment
-beside each), the rates from the stored calibrations.
+beside each), the rates from the stored calibration.
 """
 
 import ast
@@ -124,23 +124,19 @@ def _prose(text: str) -> str:
 
 def calibration_page() -> str:
     """The rates that the simulations measured."""
-    from ict_core.calibration import ledger
-    from ict_core.calibration.tables import ledger_tables, tables
+    from ict_core.calibration.tables import tables
     from ict_core.statistics.calibrated import stored
 
     parts = [
         "# Calibration\n",
         "How often intervals and tests are right where the truth is known, by simulation. "
-        "[statistics.md](statistics.md) says what follows. Made from `ict_core/statistics/calibration.csv` and "
-        "`ict_core/calibration/ledger.csv` by `python scripts/reference.py`.\n",
+        "[statistics.md](statistics.md) says what follows. Made from `ict_core/statistics/calibration.csv` by "
+        "`python scripts/reference.py`.\n",
         "Each cell has per cent at 3 / 5 / 10 seeds, of 4,000 repetitions (standard error at most 0.8 points, 0.35 "
         "where the rate is 5 or 95). **Bold** is out of bounds: a nominal 95 % interval outside 92 to 98, a nominal "
         "5 % test above 6. Roles: *primary* decides; *second view* is shown beside it; *other truth* is a sound "
         "interval that is read for what it does not cover; *unsafe* is popular and decides nothing here.\n",
         *(f"## {caption}\n\n{text}\n" for caption, text in tables(stored()).items()),
-        "## The whole ledger\n",
-        "Each cell has per cent at 3 / 6 / 10 / 20 seeds, of 500 studies each (100 of 20 seeds).\n",
-        *(f"### {caption}\n\n{text}\n" for caption, text in ledger_tables(ledger.stored()).items()),
     ]
     return "\n".join(parts)
 

@@ -13,7 +13,7 @@ from scipy.special import entr
 from ict_core.evidence import ArmVariation, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics import BATCHES, SOURCES_OF_VARIANCE, STABILITY, STATISTICS, rank_frame
+from ict_core.statistics import BATCHES, STATISTICS, rank_frame
 from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.theory._single_logit import h1_change, h2_change
@@ -78,16 +78,6 @@ def contrasts(frame, baselines=synthetic.BASELINES, declared=(("ict-10", "grpo",
                     }  # fmt: skip
                     rows.append(row)
     return pd.DataFrame(rows)[list(STATISTICS["contrasts"])]
-
-
-def components(frame):
-    """Of a frame of :func:`runs`: sources with standard errors of 1, 2, 0.5 and 0.5 points; one run has no seed's."""
-    rows = []
-    for key, arm in frame.groupby(["model", "variant", "benchmark", "metric"], sort=False):
-        for source, points in zip(SOURCES_OF_VARIANCE, (1.0, 2.0, 0.5, 0.5), strict=True):
-            exists = len(arm) > 1 or source in ("problem", "sampling")
-            rows.append((*key, source, 0.1 if exists else NAN, (points / 100) ** 2 if exists else NAN))
-    return pd.DataFrame(rows, columns=list(STATISTICS["components"]))
 
 
 def _kept(variant, u, h1, rng):
@@ -186,17 +176,6 @@ def of_tokens(log, sample, rules=None):
     return token_frames(log, sample, rules, variants, variants, "grpo")
 
 
-def stability():
-    """A frame of schemas.STABILITY: two claims, in smaller studies of two sizes."""
-    rows = [
-        ("gain-over-grpo", "contradicted", 20, 3, 500, 0.25, 0.74, 0.01),
-        ("beats-random", "not resolved", 20, 3, 500, 0.98, 0.02, 0.0),
-        ("gain-over-grpo", "contradicted", 20, 6, 500, 0.9, 0.1, 0.0),
-        ("beats-random", "not resolved", 20, 6, 500, 0.97, 0.03, 0.0),
-    ]
-    return pd.DataFrame(rows, columns=list(STABILITY))
-
-
 def frames(**study):
     """All frames by the registry's names, of a study with the given models, variants and seeds."""
     of_runs, log, sample, rules = runs(**study), synthetic.log(**study), tokens(**study), shadow(**study)
@@ -207,8 +186,6 @@ def frames(**study):
         "runs": of_runs,
         "levels": levels(of_runs),
         "contrasts": contrasts(of_runs),
-        "components": components(of_runs),
-        "stability": stability(),
         "batches": pd.DataFrame(columns=list(BATCHES)),  # the study varies none
         "ranks": rank_frame(of_runs, study.get("variants", synthetic.VARIANTS)),
         "shadow": rules,

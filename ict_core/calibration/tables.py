@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ict_core.calibration.ledger import RIGHT, WRONG
 from ict_core.calibration.measure import NEW, OTHER, PLAIN, PRIMARY, ROLES, SECOND, THESE, UNSAFE, UNTRAINED
 from ict_core.markdown import markdown_table
 
@@ -46,14 +45,4 @@ def tables(frame: pd.DataFrame) -> dict[str, str]:
         "Coverage of the level of one run": table(frame[one], ("quantity", "method", "role")),
         "False positives": table(frame[plain & tests]),
         "Other cases": table(other, ("case", "quantity", "method", "truth")),
-    }
-
-
-def ledger_tables(frame: pd.DataFrame) -> dict[str, str]:
-    """The tables of the documentation by their captions, from a frame of `ledger.COLUMNS`."""
-    frame = frame.assign(of=frame["case"] + ", " + frame["arms"], verdict="keeps")
-    wrong = frame[(frame["question"] == WRONG) & (frame["points"] == 0)]
-    return {
-        "Wrong findings": table(wrong, ["family"], "of"),
-        "True gains found": table(frame[frame["question"] == RIGHT], ["family"], "of"),
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.config._comparison import compare
-from ict_core.config._inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
+from ict_core.config._inputs import Benchmark, LocalModel, Model, TrainingSet
 from ict_core.config._method_files import read_method
 from ict_core.config._methods import Method, Training
 from ict_core.config._section import load_section, read_section
@@ -21,7 +21,7 @@ from ict_core.config._study_file import StudyFile
 from ict_core.config._tuning import StoredRates
 from ict_core.config.mistakes import Fault, Mistakes, one_of, refused, repository, show_value
 from ict_core.process.numerics import Numerics
-from ict_core.store import BASE_VARIANT, StudyFiles, base_number, hash_file, read_manifest, stored_folder
+from ict_core.store import BASE_VARIANT, StudyFiles, hash_file, read_manifest, stored_folder
 
 # what reads a file of each folder of `configs` that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
@@ -29,7 +29,7 @@ _READERS = {kind: partial(read_section, schema=schema) for kind, schema in _SCHE
 # what a study holds as its file says it
 _AS_WRITTEN = (
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
-    *("grid", "baselines", "seeds_per_base", "tuning", "token_study", "shown", "beside"),
+    *("grid", "baselines", "tuning", "token_study", "shown", "beside"),
 )
 
 
@@ -183,12 +183,8 @@ def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
         for key, then, now in compare(arm["config"], here).different[:1]:
             told = f"{rates.study!r} chose the rate of {model}/{variant} with {key} {show_value(then)}"
             yield Fault("rates_of", f"{told}, here it is {show_value(now)}; allowed: the same in both")
-    tuned = stored["tuning"]["seeds"]
-    bases = {base_number(seed, stored["seeds_per_base"] or 1) for seed in tuned}
-    for seed in sorted({cell.seed for cell in study.cells()}):
-        if seed not in tuned and base_number(seed, study.seeds_per_base or 1) not in bases:
-            continue
-        yield Fault("grid", f"seed {seed} or its base model tuned in {rates.study!r}; allowed: seeds that did not")
+    for seed in sorted({cell.seed for cell in study.cells()} & set(stored["tuning"]["seeds"])):
+        yield Fault("grid", f"seed {seed} tuned in {rates.study!r}; allowed: seeds that did not")
 
 
 def _check_study(
@@ -203,14 +199,6 @@ def _check_study(
     if without:
         text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
         yield Fault("selection_warmup_steps", text)
-    scratch = [name for name, model in models.items() if isinstance(model, ScratchModel)]
-    fetched = [name for name in models if name not in scratch]
-    if file.seeds_per_base is not None and fetched:
-        allowed = f"absent, as {', '.join(fetched)} is a checkpoint, of which there is one"
-        yield refused("seeds_per_base", file.seeds_per_base, allowed)
-    if file.seeds_per_base is None and scratch and file.tuning is not None:
-        text = f"missing; allowed: a whole number >= 1, so that {', '.join(scratch)} is tuned on base models of its own"
-        yield Fault("seeds_per_base", text)
     names = file.data.train_sets or ()
     starting = [name for name, model in models.items() if model.supervised_start is not None]
     if starting and not names:  # a generated problem has no worked solution

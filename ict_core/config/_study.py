@@ -40,7 +40,6 @@ class Study:
     evidence: EvidenceBounds
     grid: tuple[Block, ...]  # as written
     baselines: tuple[str, ...]  # the variants that every other one is compared with
-    seeds_per_base: int | None  # training seeds that begin with one base model; None: all of them
     tuning: Tuning | None  # by which the study chooses every variant's learning rate
     rates_of: StoredRates | None  # or a stored study that chose them; None of both: all train at the recipe's rate
     token_study: TokenStudy  # of the untrained models' tokens
@@ -132,7 +131,12 @@ class Study:
         """The untrained model that a cell's training begins with, the same for every variant; its seed is a number."""
         if cell.variant == BASE_VARIANT:
             return cell
-        return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, self.seeds_per_base))
+        return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, self.models[cell.model].kind))
+
+    @property
+    def seeds_per_base(self) -> int | None:
+        """As study.json and rates.json state it, whose bytes stay: 1 where each seed has its base model, else None."""
+        return 1 if all(isinstance(model, ScratchModel) for model in self.models.values()) else None
 
     def base_cells(self, of: Iterable[Cell] | None = None) -> list[Cell]:
         """The untrained models that the trainings of these cells begin with, by default those of the grid.

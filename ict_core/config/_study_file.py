@@ -1,6 +1,5 @@
 """`configs/studies/<study>.yaml` as it is written."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Literal, NamedTuple
 
@@ -10,7 +9,7 @@ from ict_core.config._section import Count, Name, Section, Seed, is_absent
 from ict_core.config._tuning import Tuning
 from ict_core.config.mistakes import Fault, one_of, refused, repeated
 from ict_core.process.numerics import Numerics
-from ict_core.store import allowed_instead, base_number, cell_folder
+from ict_core.store import allowed_instead, cell_folder
 
 _LARGEST_K = 4  # of the tables
 
@@ -181,7 +180,6 @@ class StudyFile(Section):
     evidence: EvidenceBounds
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
-    seeds_per_base: Count | None = None  # training seeds that begin with one base model; absent: all of them
     tuning: Tuning | None = None  # by which every variant's learning rate is chosen before it trains
     rates_of: Name | None = None  # or a stored study that chose them; without both all train at the recipe's rate
     token_study: TokenStudy = TokenStudy(gradient_prompts=8)
@@ -209,7 +207,6 @@ class StudyFile(Section):
             for name in (of or {}).keys() - set(self.benchmarks):
                 yield Fault(f"{key}.{name}", f"no such benchmark; {one_of(self.benchmarks)}")
         yield from self._repeated_cells()
-        yield from self._broken_bases()
         yield from self._lacking_baselines()
         yield from self._seeds_that_tune_and_evaluate()
         variants = self.variants()
@@ -247,27 +244,12 @@ class StudyFile(Section):
                 more = f" and {len(again) - 5} more" if len(again) > 5 else ""
                 yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
 
-    def _broken_bases(self) -> Iterator[Fault]:
-        """Every base model has all of its seeds: levels and differences are means over them."""
-        per_base = self.seeds_per_base or 1
-        for index, block in enumerate(self.grid):
-            seeds = Counter(base_number(seed, per_base) for seed in block.seeds)
-            broken = [base for base, number in seeds.items() if number != per_base]
-            if broken:
-                first = broken[0] * per_base
-                whole = f"{first} to {first + per_base - 1}, as seeds_per_base is {per_base}"
-                yield refused(f"grid[{index}].seeds", list(block.seeds), f"whole groups of seeds, such as {whole}")
-
     def _seeds_that_tune_and_evaluate(self) -> Iterator[Fault]:
-        """No seed tunes and evaluates, and no base model does."""
-        if self.tuning is None:
-            return
-        per_base = self.seeds_per_base or 1  # where a model has one base model alone, seeds are held apart
-        bases = {base_number(seed, per_base) for block in self.grid for seed in block.seeds}
-        for index, seed in enumerate(self.tuning.seeds):
-            if base_number(seed, per_base) in bases:
-                allowed = "a seed whose base model no cell of the grid begins with, such as one from 900 on"
-                yield refused(f"tuning.seeds[{index}]", seed, allowed)
+        """No seed tunes and evaluates, and so no generated base model does."""
+        evaluated = {seed for block in self.grid for seed in block.seeds}
+        for index, seed in enumerate(self.tuning.seeds if self.tuning else ()):
+            if seed in evaluated:
+                yield refused(f"tuning.seeds[{index}]", seed, "a seed that no cell has, such as one from 900 on")
 
     def _lacking_baselines(self) -> Iterator[Fault]:
         seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant

@@ -53,9 +53,6 @@ from ._measures import token_frames as token_frames
 from ._outcomes import LocalOutcome as LocalOutcome
 from ._outcomes import StoredOutcome as StoredOutcome
 from ._run_faults import run_faults as run_faults
-from ._stability import drawable as drawable
-from ._stability import of_seeds as of_seeds
-from ._stability import stability as stability
 from ._stored import ArmVariation as ArmVariation
 from ._stored import Settings as Settings
 from ._stored import Stored as Stored

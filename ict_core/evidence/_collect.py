@@ -12,7 +12,7 @@ from ict_core.evidence._cells import NONE, Counted, check_again, check_inputs
 from ict_core.evidence._outcomes import MADE, Outcome
 from ict_core.evidence._tuning import tried_in, tuning_frame
 from ict_core.statistics import BASE
-from ict_core.store import StudyFiles, base_number, cell_folder, declared, read_manifest, records, write_manifest
+from ict_core.store import StudyFiles, cell_folder, declared, read_manifest, records, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
@@ -67,7 +67,7 @@ def collect(
         selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
         tokens.append(selected.assign(**cell._asdict()))
     manifests = [*_manifests(study, of, outcome)]
-    check_chain(manifests, of.seeds_per_base)
+    check_chain(manifests)
     shared = scores(of.shared_rate_cells())
     shared["variant"] = shared["variant"].map(lambda variant: rate_of(variant)[0])
     records.write_frame(scores([*of.base_cells(), *of.cells()]), graded.frame("scores"), records.SCORES)
@@ -105,7 +105,7 @@ def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
     return frame.astype({column: "float64" for column, kind in records.COMPUTE.items() if kind == "float"})
 
 
-def check_chain(manifests: Iterable[dict[str, Any]], seeds_per_base: int | None = None) -> None:
+def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
     """A UserError where a job worked on another base model, weights or completions than the job before it made."""
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
     making = ("pretrain", "fetch", "supervised_start", "train")
@@ -113,7 +113,8 @@ def check_chain(manifests: Iterable[dict[str, Any]], seeds_per_base: int | None 
     for (model, variant, seed, stage), job in jobs.items():
         match stage:
             case "train":
-                key, made = "base_sha256", weights[model, BASE, base_number(seed, seeds_per_base)]
+                key, base = "base_sha256", (model, BASE, seed)  # its own, or the one of a model from elsewhere
+                made = weights[base if base in weights else (model, BASE, 0)]
             case "generate":
                 key, made = "model_sha256", weights[model, variant, seed]
             case "grade":

@@ -1,4 +1,4 @@
-"""Every number that is shown of a study: runs, levels, contrasts, components, and what is said of tokens."""
+"""Every number that is shown of a study: runs, levels, contrasts, and what is said of tokens."""
 
 from pathlib import Path
 
@@ -9,10 +9,8 @@ from ict_core.evidence._bench import claims_of, controls_of
 from ict_core.evidence._claims import declared_pairs
 from ict_core.evidence._ledger import ledger
 from ict_core.evidence._measures import token_frames
-from ict_core.evidence._stability import stability
 from ict_core.evidence._stored import Stored
 from ict_core.evidence._validity import ledger_frames, validity_frame
-from ict_core.seeding import generator
 from ict_core.statistics import BASE, SHARED_RATE, STATISTICS, Comparisons, analyse, check_scores, rank_frame
 from ict_core.store import StudyFiles, read_manifest
 
@@ -34,24 +32,23 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
         settings.margin,
         settings.power,
     )
-    reruns, per_base = settings.reruns(), settings.seeds_per_base
     averaged = study.averaged
-    analysis = analyse(scores, settings.variants, comparisons, reruns, per_base, averaged)
+    analysis = analyse(scores, settings.variants, comparisons, averaged)
     again = study.frame("shared_rate_scores")
     shared = {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in ("runs", "levels", "contrasts")}
     if len(again):
         base = scores[scores["variant"] == BASE]
-        both = pd.concat([base, again])
-        shared = analyse(both, settings.variants, comparisons, reruns, per_base, averaged)
+        shared = analyse(pd.concat([base, again]), settings.variants, comparisons, averaged)
     at_shared_rate = {SHARED_RATE + name: shared[name] for name in ("runs", "levels", "contrasts")}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
     frames = ledger_frames(study, analysis["runs"], of_tokens["quantities"], scores)
-    drawn = {"stability": stability(ledger_claims, frames, settings.margin, generator(0, "stability"))}
     entries = ledger(ledger_claims, frames, settings.margin, settings.power) if settings.validity else []
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None
-    drawn["batches"] = batch_frame(settings, frames.runs, log)
-    drawn["validity"] = validity_frame(study, frames.runs, entries, declared)
     ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]
-    drawn["ranks"] = rank_frame(frames.runs, ranked)
-    return analysis | at_shared_rate | of_tokens | drawn
+    made = {
+        "batches": batch_frame(settings, frames.runs, log),
+        "validity": validity_frame(study, frames.runs, entries, declared),
+        "ranks": rank_frame(frames.runs, ranked),
+    }
+    return analysis | at_shared_rate | of_tokens | made

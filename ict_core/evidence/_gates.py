@@ -71,7 +71,7 @@ class _Plan(NamedTuple):
 def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Gate]:
     """Every gate in every model that ran its arms; one row where none did.
 
-    `runs` is a frame of `statistics._schemas.RUNS`, a row a base model (`by_base`); `margin` the study's, a share.
+    `runs` is a frame of `statistics._schemas.RUNS`; `margin` the study's, a share.
     """
     plans = [*_of_learning(validity, runs), *_of_comparing(validity, runs, margin)]
     return [gate for plan in plans for gate in _decided(plan, set(runs["variant"]))]

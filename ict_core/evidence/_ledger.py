@@ -90,15 +90,11 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
         entry = Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
         if result is not None:
             entry = _entry(claim, result, corrections[claim.id], margin, power)
-            if reason := unfit(claim, entry.by_model, frames.failed):  # no number of it changes
-                entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(reason, entry.remark))
+            reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
+            if reasons and claim.guarded:  # no number of it changes
+                entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
         entries.append(entry)
     return entries
-
-
-def unfit(claim: Claim, models: Iterable[str], failed: Mapping[str, str]) -> str:
-    """Why a claim tested in these models is not testable, given the gates that failed; empty where it is."""
-    return "; ".join(failed[model] for model in models if model in failed) if claim.guarded else ""
 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
@@ -108,7 +104,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
         if not gains:
             return None
-        result, place = decided(claim, gains, margin)
+        result, place = _decided(claim, gains, margin)
         by_model: dict[str, float] = {}
         for (model, _, _), values in gains.items():
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
@@ -119,7 +115,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         return None
     arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
     by_model = {model: float(array.mean()) for model, array in arrays.items()}
-    result, _ = decided(claim, arrays, margin)
+    result, _ = _decided(claim, arrays, margin)
     if any(np.isnan(array).any() for array in arrays.values()):
         return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
     remark = "all paired values are equal: there is no test" if math.isnan(result.p) else ""
@@ -140,7 +136,7 @@ def _notice(test: Test, models: Iterable[str], frames: LedgerFrames) -> str:
     return "; ".join(f"{model}: {text}" for model, text in notices.items() if text)
 
 
-def decided(claim: Claim, values: Mapping[Any, Floats], margin: float) -> tuple[Outcome, str]:
+def _decided(claim: Claim, values: Mapping[Any, Floats], margin: float) -> tuple[Outcome, str]:
     """What a claim's test makes of the values of every model, or of all that it searches; and where the largest is."""
     assert claim.test is not None
     if any(np.isnan(array).any() for array in values.values()):

@@ -30,10 +30,6 @@ MEASURED = {
 }
 _SHOWN = 4
 ONE_BASE = "All trainings of a model began with one base model: intervals and tests do not speak for another one."
-SEVERAL_SEEDS = (
-    "{} training seeds began with each base model: levels and differences are over base models, each with the mean of "
-    "its seeds, the number of seeds is that of base models; what is said of tokens is over runs."
-)
 
 
 class ArmVariation(NamedTuple):
@@ -77,7 +73,6 @@ class Settings:
     margin: float  # the smallest difference of interest, a share
     power: float  # of the smallest detectable difference and of the seeds needed
     arms: dict[str, ArmVariation]  # variant -> what it varies
-    seeds_per_base: int | None  # training seeds that began with one base model; None: all of them
     design: Design  # what the scores must hold
     whole: Mapping[str, Any]  # everything else that was configured, as written in the file
     validity: Validity | None = None  # the gates that tell whether it can tell; None: it declares none
@@ -86,10 +81,10 @@ class Settings:
     def scope(self) -> str:
         """What the intervals and tests speak for, where that is not new base models."""
         bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
-        if self.seeds_per_base is None or min(bases.values()) == 1:
-            real = f"{self.real_models[0].upper()}{self.real_models[1:]}. " if self.real_models else ""
-            return f"{real}{ONE_BASE}"
-        return "" if self.seeds_per_base == 1 else SEVERAL_SEEDS.format(self.seeds_per_base)
+        if min(bases.values()) > 1:
+            return ""
+        real = f"{self.real_models[0].upper()}{self.real_models[1:]}. " if self.real_models else ""
+        return f"{real}{ONE_BASE}"
 
     @property
     def real_models(self) -> str:
@@ -120,10 +115,6 @@ class Settings:
             if percent is not None and factor in (None, "keep", "percent", "score"):
                 percents[variant] = int(percent) if percent.is_integer() else percent
         return percents
-
-    def reruns(self) -> dict[str, str]:
-        """Each variant that was trained again with the same random numbers -> the variant that is its rerun."""
-        return {arm.of: v for v, arm in self.arms.items() if arm.factor == "replica" and arm.values()[1] == 0}
 
 
 class Stored:
@@ -158,7 +149,6 @@ class Stored:
                     variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
                     for variant, arm in arms.items()
                 },
-                seeds_per_base=whole.get("seeds_per_base"),  # absent of a study that was stored before it was a key
                 design=Design.of(whole),
                 whole=whole,
                 validity=None if validity is None else Validity.model_validate_json(json.dumps(validity)),

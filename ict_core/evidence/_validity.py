@@ -12,7 +12,7 @@ from ict_core.evidence._gates import failed, gates
 from ict_core.evidence._ledger import Entry, LedgerFrames
 from ict_core.evidence._stored import Settings, Stored
 from ict_core.evidence._tuning import remarks
-from ict_core.statistics import AVERAGE, BASE, HEADROOM_METRIC, VALIDITY, Graded, by_base, over_runs
+from ict_core.statistics import AVERAGE, BASE, HEADROOM_METRIC, VALIDITY, Graded, over_runs
 
 DECLARED, HEADROOM, RATE, DETECTABLE = "declared", "headroom", "rate", "detectable"
 BEFORE, AFTER, UNKNOWN = "before the runs", "declared after the runs", "not known"
@@ -23,9 +23,8 @@ Row = tuple[Any, ...]  # of `statistics.VALIDITY`
 
 
 def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame, scores: pd.DataFrame) -> LedgerFrames:
-    """What a study's claims are tested on: one value a base model, the benchmarks that count, the gates that failed."""
+    """What a study's claims are tested on: the benchmarks that count, the gates that failed."""
     settings = study.settings
-    runs, quantities = (by_base(frame, settings.seeds_per_base) for frame in (runs, quantities))
     mirrors = {name: paper for name, paper in settings.mirrors.items() if name in study.averaged}
     outside = tuple(paper for name, paper in settings.mirrors.items() if name not in mirrors)
     found = gates(settings.validity, runs, settings.margin) if settings.validity else []
@@ -39,7 +38,7 @@ def validity_frame(
 
     Args:
         study: the study; its scores and tuning are read.
-        runs: `statistics._schemas.RUNS`, a row a base model.
+        runs: `statistics._schemas.RUNS`.
         entries: the ledger's, for the differences that would have been found.
         declared: of the study's manifest, what `store.declared` recorded; None where nothing is.
     """

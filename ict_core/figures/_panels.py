@@ -255,7 +255,7 @@ def row_panels(
     titles: Sequence[str],
     names: Sequence[str],
     line: float = 0.2,
-    sharex: Literal["col", "all", "none"] = "col",
+    sharex: Literal["col", "none"] = "col",
 ) -> tuple[Figure, NDArray]:
     """An empty figure and its axes, (rows, titles), of named lines, `line` inches high; line i is at the height i."""
     size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)

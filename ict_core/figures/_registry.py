@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ict_core.evidence import Stored
 
 FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the module here that draws it
-_OF_SCORES = {"runs", "levels", "contrasts", "components"}
+_OF_SCORES = {"runs", "levels", "contrasts"}
 
 
 def reads(name: str) -> list[str]:

@@ -97,13 +97,12 @@ def answer(
     heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
     seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
-    shared = f" ({each} with each base model)" if (each := settings.seeds_per_base or 1) > 1 else ""
     return "\n".join(
         [
             *can_tell(validity),
             *(_bench(claims, reference, settings.power) if controls else _first_claim(claims)),
             f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
-            f"{' or '.join(map(str, seeds))} training seeds{shared}.\n",
+            f"{' or '.join(map(str, seeds))} training seeds.\n",
             table,
             *_of_rates(tuning),
         ]

@@ -4,7 +4,6 @@ from ._contrasts import Comparisons as Comparisons
 from ._deciding import BETTER as BETTER
 from ._deciding import CONTRADICTED as CONTRADICTED
 from ._deciding import EQUIVALENT as EQUIVALENT
-from ._deciding import EXACT_PAIRS as EXACT_PAIRS
 from ._deciding import IDENTICAL as IDENTICAL
 from ._deciding import NONE_SEEN as NONE_SEEN
 from ._deciding import NOT_CONFIRMED as NOT_CONFIRMED
@@ -48,7 +47,6 @@ from ._metrics import metric_values as metric_values
 from ._metrics import pass_at_k as pass_at_k
 from ._metrics import samples_needed as samples_needed
 from ._pairing import both_ways as both_ways
-from ._pairing import by_base as by_base
 from ._pairing import limits_by as limits_by
 from ._pairing import paired_differences as paired_differences
 from ._pairing import seed_range as seed_range
@@ -60,7 +58,6 @@ from ._ranks import rank_intervals as rank_intervals
 from ._schemas import ALPHA as ALPHA
 from ._schemas import AVERAGE as AVERAGE
 from ._schemas import BASE as BASE
-from ._schemas import BASE_MODEL as BASE_MODEL
 from ._schemas import BATCHES as BATCHES
 from ._schemas import CELL as CELL
 from ._schemas import CURVES as CURVES
@@ -72,15 +69,12 @@ from ._schemas import GAIN as GAIN
 from ._schemas import METRICS as METRICS
 from ._schemas import PASS_METRICS as PASS_METRICS
 from ._schemas import RANKS as RANKS
-from ._schemas import RERUN as RERUN
 from ._schemas import ROUNDING as ROUNDING
 from ._schemas import SHARED_RATE as SHARED_RATE
 from ._schemas import SIGN_FLIP_FROM as SIGN_FLIP_FROM
 from ._schemas import SINGLE_BENCHMARK as SINGLE_BENCHMARK
 from ._schemas import SINGLE_LOGIT as SINGLE_LOGIT
 from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS
-from ._schemas import SOURCES_OF_VARIANCE as SOURCES_OF_VARIANCE
-from ._schemas import STABILITY as STABILITY
 from ._schemas import STATISTICS as STATISTICS
 from ._schemas import VALIDITY as VALIDITY
 from ._schemas import VARIANTS as VARIANTS

@@ -1,6 +1,6 @@
 """The statistics stage: from a study's scores to the frames that tables, figures and claims read."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -8,7 +8,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.statistics._arms import arms_of, check_samples, count_matrices, frame_of_arms
 from ict_core.statistics._contrasts import Comparisons, contrast_frame
-from ict_core.statistics._levels import component_frame, level_frame, sampling_of
+from ict_core.statistics._levels import level_frame
 from ict_core.statistics._metrics import metrics_of
 from ict_core.statistics._pairing import shown_variants
 from ict_core.statistics._schemas import BASE
@@ -18,18 +18,14 @@ def analyse(
     scores: pd.DataFrame,
     variants: Sequence[str],
     comparisons: Comparisons,
-    reruns: Mapping[str, str] | None = None,
-    seeds_per_base: int | None = None,
     averaged: Collection[str] | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """All statistics of a study, from a frame of `records.SCORES`: the frames runs, levels, contrasts, components.
+    """All statistics of a study, from a frame of `records.SCORES`: the frames runs, levels, contrasts.
 
     `STATISTICS` has their schemas under the same names.
 
     Args:
         variants: the study's trained variants, in the order in which they are shown; each was run by some model.
-        reruns: variant -> the same trained again with the same random numbers, if any.
-        seeds_per_base: as in the study's file. Levels and contrasts are then over base models (:meth:`Arm.by_base`).
         averaged: the benchmarks that the average is over; None: all.
 
     Raises:
@@ -52,15 +48,9 @@ def analyse(
     metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
     check_samples(scores, metrics)
     arms = {metric: arms_of(counts, metric, averaged) for metric in metrics}
-    over_bases = {
-        metric: {key: arm.by_base(seeds_per_base) for key, arm in of_metric.items()}
-        for metric, of_metric in arms.items()
-    }
     one_sample = frozenset(key for key, matrix in counts.items() if (matrix.n == 1).all())
-    sampling = {metric: sampling_of(counts, metric) for metric in metrics}
     return {
         "runs": frame_of_arms(arms),
-        "levels": level_frame(over_bases, variants_by_model, one_sample),
-        "contrasts": contrast_frame(over_bases, variants_by_model, comparisons),
-        "components": component_frame(arms, sampling, variants_by_model, reruns or {}, seeds_per_base),
+        "levels": level_frame(arms, variants_by_model, one_sample),
+        "contrasts": contrast_frame(arms, variants_by_model, comparisons),
     }

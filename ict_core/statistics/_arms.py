@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ict_core.errors import UserError
 from ict_core.statistics._metrics import covers, metric_values, metrics_of, samples_needed
 from ict_core.statistics._pairing import cell_name, shared_seeds
-from ict_core.statistics._schemas import AVERAGE, BASE, RUNS
-from ict_core.store import base_number, cell_folder
+from ict_core.statistics._schemas import AVERAGE, RUNS
+from ict_core.store import cell_folder
 
 _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
 
@@ -69,34 +69,14 @@ class Arm:
         """The benchmarks and, last, their average."""
         return [*self.blocks, AVERAGE]
 
-    def by_base(self, seeds_per_base: int | None) -> "Arm":
-        """The means over the runs that began with one base model, each of which is then one observation.
-
-        Its `seeds` are the numbers of the base models. As it is where every run began with a base model of its own, or
-        all of them with one (None): what another one would give is then no part of what the runs say.
-        """
-        if seeds_per_base in (None, 1) or self.name.endswith(f"/{BASE}"):
-            return self
-        numbers = np.array([base_number(seed, seeds_per_base) for seed in self.seeds])
-        bases = np.unique(numbers)
-        blocks = {
-            name: np.stack([block[numbers == base].mean(axis=0) for base in bases])
-            for name, block in self.blocks.items()
-        }
-        return replace(self, seeds=tuple(map(int, bases)), blocks=blocks)
-
     def only(self, seeds: tuple[int, ...]) -> "Arm":
         """The runs of these seeds."""
         rows = [self.seeds.index(seed) for seed in seeds]
         return replace(self, seeds=seeds, blocks={name: block[rows] for name, block in self.blocks.items()})
 
-    def names_of(self, benchmark: str) -> list[str]:
-        """The benchmarks that a benchmark's mean is over: itself, or those of the average."""
-        return [name for name in self.blocks if covers(benchmark, name, self.averaged)]
-
     def of(self, benchmark: str) -> list[NDArray[np.float64]]:
-        """The blocks of :meth:`names_of`."""
-        return [self.blocks[name] for name in self.names_of(benchmark)]
+        """The blocks that a benchmark's mean is over: its own, or those of the average."""
+        return [block for name, block in self.blocks.items() if covers(benchmark, name, self.averaged)]
 
     def runs(self, benchmark: str) -> NDArray[np.float64]:
         """The mean of each run, shape (seeds,): over problems, then over benchmarks for the average."""

@@ -30,9 +30,9 @@ class Design:
         """
         blocks = [(block["models"], block["methods"], block["seeds"]) for block in study["grid"]]
         trained = [(m, v, int(s)) for models, methods, seeds in blocks for m in models for v in methods for s in seeds]
-        per_base = study.get("seeds_per_base")
+        kinds = {name: model["kind"] for name, model in study["models"].items()}
         order = list(dict.fromkeys(model for model, _, _ in trained))
-        bases = {(model, BASE, base_number(seed, per_base)) for model, _, seed in trained}
+        bases = {(model, BASE, base_number(seed, kinds[model])) for model, _, seed in trained}
         base = sorted(bases, key=lambda cell: (order.index(cell[0]), cell[2]))
         problems = {benchmark["name"]: int(benchmark["problems"]) for benchmark in study["benchmarks"]}
         evaluation = study["evaluation"]

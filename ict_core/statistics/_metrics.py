@@ -101,23 +101,6 @@ def most_missing(metric: str, n: ArrayLike) -> NDArray[np.float64]:
     return np.mean(missing, axis=0)
 
 
-def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
-    """The unbiased estimate of the variance that drawing n samples gives a problem's value, at a fixed model.
-
-    U_m = C(n-c, m) / C(n, m) estimates q^m without bias, q the chance of a wrong sample. So the covariance of U_j and
-    U_k, E[U_j U_k] - q^(j+k), is estimated without bias by U_j U_k - U_(j+k); for pass@1 this is p(1-p)/(n-1). A single
-    estimate may lie below 0. Arguments as of :func:`metric_values`; shares squared, NaN where n is below twice what the
-    metric needs.
-    """
-    graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
-    ks, variance = ks_of(metric), np.full(graded.shape, np.nan)
-    enough = graded >= 2 * max(ks)
-    sums = {j + k for j in ks for k in ks}
-    wrong = {m: 1.0 - pass_at_k(graded[enough], right[enough], m) for m in sorted(sums | set(ks))}
-    variance[enough] = np.mean([wrong[j] * wrong[k] - wrong[j + k] for j in ks for k in ks], axis=0)
-    return variance
-
-
 def covers(mean: str, benchmark: str, averaged: Collection[str] | None) -> bool:
     """Whether a benchmark enters a mean: that of itself, or the average over `averaged` (None: over all)."""
     return mean == benchmark or (mean == AVERAGE and (averaged is None or benchmark in averaged))

@@ -62,20 +62,6 @@ def paired_differences(ours: pd.Series, theirs: pd.Series) -> pd.Series:
     return (ours - theirs).dropna().sort_index()
 
 
-def by_base(values: pd.DataFrame, seeds_per_base: int | None) -> pd.DataFrame:
-    """The means of the column `value` over the runs that began with one base model, as :meth:`Arm.by_base` takes them.
-
-    From a frame with the columns of a cell; `seed` is then the number of the base model. Untrained models stay.
-    """
-    if seeds_per_base in (None, 1) or values.empty:
-        return values
-    trained = values["variant"] != BASE
-    numbered = values.assign(seed=values["seed"].where(~trained, values["seed"] // int(seeds_per_base or 1)))
-    keys = [column for column in values.columns if column != "value"]
-    means = numbered.groupby(keys, sort=False)["value"].mean().reset_index()
-    return means[list(values.columns)]
-
-
 def both_ways(contrasts: pd.DataFrame) -> pd.DataFrame:
     """Contrasts of the average and each one turned round, so that a pair is found whichever of the two comes first.
 

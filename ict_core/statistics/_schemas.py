@@ -56,11 +56,6 @@ CONTRASTS = {
     "seeds_needed_seen": "float",  # to find one as large as was seen
     "verdict": "str",  # one of deciding.VERDICTS
 }
-SOURCES_OF_VARIANCE = ("seed", "problem", "seed x problem", "sampling")
-BASE_MODEL = "base model"  # a part of what lies between runs, told apart where several runs began with each base model
-RERUN = "rerun (within seed)"  # a part of the seed's, which no sum may count again; where a same-seed rerun was run
-# sd is of the source itself, contribution to the variance of the level: a share squared
-COMPONENTS = {**_LEVEL, "source": "str", "sd": "float", "contribution": "float"}
 QUANTITIES = {**_CELL, "quantity": "str", "value": "float"}  # of evidence.measures
 QUANTITY_MEANS = {**_columns("str", "model", "variant", "quantity"), **_OVER_SEEDS}
 CURVES = {**_CELL, "share": "float", "score": "float"}  # of a run the mean sorted score u at a share of the tokens
@@ -75,11 +70,6 @@ FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"),
 RANKS = {
     **_columns("str", "model", "variant", "metric"),
     **_columns("int", "rank", "low", "high", "arms", "seeds"),  # of so many arms by so many seeds; 1 is the best
-}
-STABILITY = {
-    **_columns("str", "claim", "verdict"),  # the verdict of all seeds
-    **_columns("int", "all_seeds", "seeds", "draws"),  # of the study, of each smaller one, and how many were drawn
-    **_columns("float", "same", "other", "opposite"),  # shares of the drawn studies by their verdict
 }
 VALIDITY = {
     **_columns("str", "gate", "model", "of"),  # of evidence.gates; what the value is of, in words
@@ -103,12 +93,10 @@ STATISTICS = {
     "runs": RUNS,
     "levels": LEVELS,
     "contrasts": CONTRASTS,
-    "components": COMPONENTS,
     "ranks": RANKS,
     f"{SHARED_RATE}runs": RUNS,
     f"{SHARED_RATE}levels": LEVELS,
     f"{SHARED_RATE}contrasts": CONTRASTS,
-    "stability": STABILITY,
     "validity": VALIDITY,
     "batches": BATCHES,
     "quantities": QUANTITIES,

@@ -69,9 +69,12 @@ def cell_folder(model: str, variant: str, seed: int | str) -> str:
     return f"{model}/{variant}/{_SEED}{seed}"
 
 
-def base_number(seed: int, seeds_per_base: int | None) -> int:
-    """The number (its cell's seed) of the base model with which trainings of a seed begin; None: of all seeds."""
-    return seed // seeds_per_base if seeds_per_base else 0
+def base_number(seed: int, kind: str) -> int:
+    """The number (its cell's seed) of the base model with which trainings of a seed begin, by the kind of the model.
+
+    A model that is generated has one a seed, one from elsewhere is the same for all.
+    """
+    return seed if kind == "pretrained-from-scratch" else 0
 
 
 def seed_of(folder: Path) -> int | None:

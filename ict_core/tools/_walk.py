@@ -106,8 +106,8 @@ def base_of(results: Path, cell: Cell) -> Cell:
     """The untrained model that a cell of a study with these results begins with, or is."""
     if cell.variant == BASE_VARIANT:
         return cell
-    per_base = read_manifest(StudyFiles(results).settings).get("seeds_per_base")
-    return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, per_base))
+    kind = read_manifest(StudyFiles(results).settings)["models"][cell.model]["kind"]
+    return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, kind))
 
 
 class Link(NamedTuple):
@@ -191,11 +191,11 @@ def _tuning(place: Place, config: Mapping[str, Any]) -> Iterator[Link]:
 
 def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> list[Step]:
     """As :func:`walk`, by a study's merged manifest alone, whose `file` is given: its cells are not there."""
-    per_base, base = read_manifest(StudyFiles(file.parent).settings).get("seeds_per_base"), base_of(file.parent, cell)
+    base = base_of(file.parent, cell)
     by_cell = [(job, Cell(job["model"], job["variant"], job["seed"])) for job in manifest["jobs"]]
     jobs = [job for job, ran in by_cell if ran == cell or (ran == base and job["stage"] not in ("generate", "grade"))]
     try:
-        check_chain(jobs, per_base)
+        check_chain(jobs)
         links = [Link(f"{file.name}: each job had the base model, weights and completions of the one before", True)]
     except UserError as error:
         links = [Link(str(error), False)]

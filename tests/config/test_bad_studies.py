@@ -15,7 +15,7 @@ ICT20 = "methods/ict-20.yaml"
 PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchmarks/gsm8k.yaml"
 TRAIN_SET, HUB, VLLM = "data/gsm8k-train.yaml", "models/hub-m.yaml", "training/vllm.yaml"
 OF_PAPER = (PAPER, GSM8K, TRAIN_SET, HUB, VLLM)
-TUNED = "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900]}\n"
+TUNED = "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900]}\n"
 HARDWARE = (
     "hardware:\n  accelerate: ddp\n  gpus: 2\n  micro_batch_sequences: 16\n  gradient_checkpointing: true\n"
     "  memory_gib: 16\n  train_hours: 1\n  generate_hours: 0.5\n"
@@ -71,10 +71,7 @@ CASES = {
     "duplicate key": (MINI, "  samples: 8", "  samples: 8\n  samples: 9", "samples", "line 14"),
     "key is no text": (MINI, "  samples: 8", "  7: 8", "evaluation.7"),
     "no seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: []", "grid[1].seeds", "[]"),
-    "part of a base model's seeds": (MINI, "baselines:", "seeds_per_base: 2\nbaselines:", "grid[0].seeds", "[0, 1, 2]"),
-    "base models of a checkpoint": (PAPER, "baselines:", "seeds_per_base: 1\nbaselines:", "seeds_per_base", "1"),
     "tunes on a seed that evaluates": (MINI, "baselines:", f"{TUNED.replace('900', '2')}baselines:", "tuning.seeds[0]", "2"),
-    "tunes without base models of its own": (MINI, "baselines:", f"{TUNED.replace('seeds_per_base: 1', '')}baselines:", "seeds_per_base"),
     "a shortened training that is none": (MINI, "baselines:", f"{TUNED.replace('}', ', steps: 40}')}baselines:", "tuning.steps", "40"),
     "halving of one seed": (MINI, "baselines:", f"{TUNED.replace(', 901', '').replace('}', ', halving: true}')}baselines:", "tuning.seeds", "[900]"),
     "rates of its own and stored ones": (MINI, "baselines:", f"{TUNED}rates_of: mini-rates\nbaselines:", "rates_of", "'mini-rates'"),

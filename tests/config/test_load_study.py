@@ -103,27 +103,25 @@ def test_cells_are_the_grid_in_its_order(configs):
     assert len(cells) == len(set(cells)) == 2 * 5 * 3 + 3 * 3
     assert cells[:4] == [*(Cell("mini-s", "grpo", seed) for seed in range(3)), Cell("mini-s", "entropy-20", 0)]
     assert cells[-1] == Cell("mini-s", "ict-30", 2)
-    assert mini.base_cells() == [Cell("mini-s", "base", 0), Cell("mini-m", "base", 0)]
+    assert mini.base_cells() == [Cell(model, "base", seed) for model in ("mini-s", "mini-m") for seed in range(3)]
 
 
-@pytest.mark.parametrize(("per_base", "numbers"), [(1, [0, 1, 2]), (3, [0])])
-def test_trainings_of_a_seed_begin_with_one_base_model_whatever_the_method(configs, per_base, numbers):
-    plain = load(configs)
-    study = edited(configs, "studies/mini.yaml", "baselines:", f"seeds_per_base: {per_base}\nbaselines:")
-    assert study.base_cells() == [Cell(model, "base", n) for model in ("mini-s", "mini-m") for n in numbers]
+def test_trainings_of_a_seed_begin_with_one_base_model_whatever_the_method(configs):
+    study = load(configs)
     assert {study.base_of(cell) for cell in study.cells() if cell.seed == 2} == {
-        Cell(model, "base", 2 // per_base) for model in ("mini-s", "mini-m")
+        Cell(model, "base", 2) for model in ("mini-s", "mini-m")
     }
     seeds = [study.base_model(base).pretraining.seed for base in study.base_cells() if base.model == "mini-s"]
-    assert seeds[0] == 0 and len(set(seeds)) == len(numbers)
-    first, other = (Cell("mini-s", "grpo", seed) for seed in (0, 2))
-    assert study.resolve(first) == plain.resolve(first)  # base model 0 is the one of a study with one
-    assert study.resolve(other)["model"]["pretraining"]["seed"] == seeds[-1]
+    assert seeds[0] == 0 and len(set(seeds)) == 3
+    assert study.resolve(Cell("mini-s", "grpo", 2))["model"]["pretraining"]["seed"] == seeds[-1]
+    paper = load_study(configs / "studies/paper.yaml")  # of a checkpoint there is one
+    assert paper.base_cells() == [*(Cell("mini-s", "base", seed) for seed in range(3)), Cell("hub-m", "base", 0)]
+    assert (study.seeds_per_base, paper.seeds_per_base) == (1, None)
     for base, seed in zip(study.base_cells(), seeds, strict=False):
         assert study.stage_config("base", base)["model"]["pretraining"]["seed"] == seed
 
 
-TUNED = "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900, 901], shared_rate: true}\nbaselines:"
+TUNED = "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900, 901], shared_rate: true}\nbaselines:"
 
 
 def test_every_variant_is_tuned_by_the_same_trainings_whose_seeds_and_base_models_nothing_else_has(configs):

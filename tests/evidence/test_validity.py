@@ -9,8 +9,7 @@ import pytest
 from test_gates import BASES, GOOD, NOISE, VALIDITY, runs
 from test_ledger import claim, difference
 
-from ict_core.evidence import LedgerFrames, Measure, Stored, failed, gates, ledger, stability, validity_frame
-from ict_core.seeding import generator
+from ict_core.evidence import LedgerFrames, Measure, Stored, failed, gates, ledger, validity_frame
 from ict_core.statistics import NOT_TESTABLE, NOT_TESTED, SUPPORTED, Graded, detectable, run_frame
 from ict_core.store import REPOSITORY, StudyFiles, read_manifest, records, write_manifest
 
@@ -42,9 +41,6 @@ def test_claims_on_trainings_are_not_testable_where_a_gate_failed_and_claims_on_
     assert gated["gain"].remark == "failed gates of m: kept"
     for name in passed:  # every number stays
         assert gated[name].outcome == passed[name].outcome and gated[name].p_adjusted == passed[name].p_adjusted
-
-    told = [set(stability(CLAIMS, frames(arms), 0.02, generator(0, "test"))["claim"]) for arms in (GOOD | ICT, BAD)]
-    assert told == [{"gain", "tokens", "entropy"}, {"tokens"}]
 
 
 def test_a_claim_on_a_model_whose_gates_did_not_fail_keeps_its_verdict():

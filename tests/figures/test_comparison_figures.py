@@ -1,15 +1,13 @@
-"""The figures of the statistics stage: threshold ablation, forest plot, components of variance."""
+"""The figures of the statistics stage: threshold ablation, forest plot."""
 
 import figure_frames
 import numpy as np
-import pandas as pd
 import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.figures import components, forest, stability, thresholds
+from ict_core.figures import forest, thresholds
 from ict_core.figures._panels import style
-from ict_core.statistics import BASE_MODEL, RERUN
 
 
 @pytest.fixture(scope="module")
@@ -119,48 +117,3 @@ def test_a_study_of_one_method_has_no_forest_and_broken_contrasts_are_refused(fr
     assert "no two methods" in " ".join(figure.axes[0].texts[0].get_text().split())
     with pytest.raises(UserError, match="average"):
         forest.draw(contrasts[contrasts["benchmark"] != "average"], frames["runs"], ["grpo"])
-
-
-def test_the_parts_of_a_bar_are_the_standard_error_split_like_the_variance(frames):
-    axis = components.draw(frames["components"], ["grpo"]).axes[0]
-    widths = [p.get_width() for p in axis.patches]
-    variance = np.array([1.0, 4.0, 0.25, 0.25])
-    assert names(axis) == ["Base", "GRPO"]
-    assert np.allclose(widths[2:], variance / np.sqrt(variance.sum()))
-    assert np.allclose(widths[:2], np.array([4.0, 0.25]) / np.sqrt(4.25))  # base: problems and samples alone
-    ends = [p.get_x() + p.get_width() for p in axis.patches]
-    assert ends[1] == pytest.approx(np.sqrt(4.25)) and ends[-1] == pytest.approx(np.sqrt(5.5))
-
-
-def test_base_models_that_are_told_apart_come_first_and_move_the_seeds_and_their_rerun(frames):
-    rows = frames["components"]
-    seeds = rows[(rows["source"] == "seed") & (rows["variant"] == "grpo")]
-    base = seeds.assign(source=BASE_MODEL, contribution=seeds["contribution"] * 2)
-    again = seeds.assign(source=RERUN, contribution=seeds["contribution"] / 4)
-    figure = components.draw(pd.concat([rows, again, base]), ["grpo"])
-    first, second, *_, hatched = figure.axes[0].patches[2:]  # base, the untrained model, has two parts
-    assert first.get_width() == pytest.approx(2 * second.get_width()) and first.get_x() == 0
-    assert second.get_x() == pytest.approx(first.get_width()) == hatched.get_x()
-    assert hatched.get_hatch() and hatched.get_width() == pytest.approx(second.get_width() / 4)
-    assert "base models" in [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_components_that_are_nothing_have_no_bar_and_unknown_sources_are_refused(frames):
-    assert not components.draw(frames["components"].assign(contribution=0.0), ["grpo"]).axes[0].patches
-    [text] = components.draw(frames["components"][:0], ["grpo"]).axes[0].texts
-    assert "no spread between runs" in " ".join(text.get_text().split())
-    broken = frames["components"].replace({"source": {"sampling": "luck"}})
-    with pytest.raises(UserError, match="luck"):
-        components.draw(broken, ["grpo"])
-
-
-def test_stability_draws_the_shares_of_each_claim_one_after_the_other(frames):
-    figure = stability.draw(frames["stability"], ["grpo"])
-    assert [axis.get_title() for axis in figure.axes] == ["3 seeds", "6 seeds"]
-    first = figure.axes[0].patches
-    by_hand = [25, 98, 74, 2, 1, 0]  # same, other, opposite of both claims
-    assert [patch.get_width() for patch in first] == pytest.approx(by_hand)
-    assert [patch.get_x() for patch in first] == pytest.approx([0, 0, 25, 98, 99, 100])
-    assert names(figure.axes[0]) == ["gain-over-grpo (contradicted)", "beats-random (not resolved)"]
-    few = stability.draw(frames["stability"][:0], ["grpo"])
-    assert "too few seeds" in few.axes[0].texts[0].get_text().replace("\n", " ")

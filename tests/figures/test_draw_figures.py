@@ -15,12 +15,10 @@ from ict_core.figures._panels import label, style
 LOG = ["reward", "entropy", "length"]
 WITHOUT_LINES = (
     "thresholds",
-    "components",
     "purity",
     "overlap",
     "single_logit",
     "ablations",
-    "stability",
     "bench",
     "batches",
 )  # of the variants, in their colours
@@ -33,7 +31,7 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     assert {note(name, study) for name in FIGURES} == {"Small."}
     scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
     told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}
-    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "components", "bench"}
+    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "bench"}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +98,7 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "stability", "bench", "batches")]
+    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "bench", "batches")]
 )
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] if "variant" in f else f for n, f in frames.items()}

@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import SOURCES_OF_VARIANCE, STATISTICS, Comparisons, analyse, run_frame
+from ict_core.statistics import STATISTICS, Comparisons, analyse, run_frame
 from ict_core.store import records
 
 VARIANTS = ["grpo", "stapo", "ict-10"]
@@ -29,32 +29,30 @@ def found(scores):
 
 
 def test_every_frame_keeps_its_schema(found, tmp_path):
-    assert list(found) == ["runs", "levels", "contrasts", "components"]
+    assert list(found) == ["runs", "levels", "contrasts"]
     for name, frame in found.items():
         records.write_frame(frame, tmp_path / f"{name}.parquet", STATISTICS[name])
 
 
 @pytest.mark.slow
 def test_other_numbers_of_samples_for_some_benchmarks_change_nothing_elsewhere():
-    """The AIMEs with 32 samples a problem, the rest with 16: their levels, intervals and components are as before."""
+    """The AIMEs with 32 samples a problem, the rest with 16: their levels and intervals are as before."""
     few, many = (synthetic.scores(models=["tiny"], variants=VARIANTS, seeds=(1, 2, 3), n=n) for n in (16, 32))
     aime = few["benchmark"].str.startswith("mini-aime")
     mixed = run(pd.concat([few[~aime], many[aime]], ignore_index=True))
     alone, of_aime = run(few), run(many)
     metrics = set(mixed["runs"]["metric"])
     assert metrics == set(alone["runs"]["metric"]) < set(of_aime["runs"]["metric"])
-    for name in ("runs", "levels", "components"):
+    for name in ("runs", "levels"):
         parts = []
         for frame, chosen in ((alone[name], False), (of_aime[name], True)):
             rows = frame["benchmark"].str.startswith("mini-") & frame["metric"].isin(metrics)
             parts.append(frame[rows & (frame["benchmark"].str.startswith("mini-aime") == chosen)])
         wanted, made = pd.concat(parts), mixed[name]
         made = made[made["benchmark"].str.startswith("mini-")]
-        key = [column for column in wanted if column in (*records.SCORES, "metric", "source")]
+        key = [column for column in wanted if column in (*records.SCORES, "metric")]
         wanted, made = (frame.sort_values(key, ignore_index=True) for frame in (wanted, made))
         pd.testing.assert_frame_equal(made, wanted)
-    # at pass@16 the sampling is known only where n is 32: as for each on its own
-    assert set(mixed["components"]["source"]) == set(SOURCES_OF_VARIANCE)
 
 
 def test_levels_and_contrasts_rest_on_the_runs(found, scores):
@@ -78,14 +76,13 @@ def test_a_model_that_did_not_run_a_variant_goes_without_it(found):
     assert declared.groupby("model").size().to_dict() == {"tiny": 3, "small": 2}
     levels = found["levels"]
     assert list(levels.loc[levels["model"] == "small", "variant"].unique()) == ["base", "grpo", "ict-10"]
-    assert set(found["components"]["variant"]) == set(VARIANTS)  # base has levels only
 
 
 @pytest.mark.slow
 def test_the_same_whatever_the_order_of_rows_and_the_global_seed(found, scores):
     np.random.seed(5)  # noqa: NPY002 - must not matter
     again = run(scores.sample(frac=1, random_state=2))
-    keys = {"model", "variant", "baseline", "seed", "benchmark", "metric", "source", "question"}
+    keys = {"model", "variant", "baseline", "seed", "benchmark", "metric", "question"}
     for name, frame in found.items():
         key = [column for column in frame if column in keys]
         first, second = (f.sort_values(key, ignore_index=True) for f in (frame, again[name]))

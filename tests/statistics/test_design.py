@@ -14,6 +14,7 @@ from ict_core.store.records import SCORES, STATUSES
 FILE = Path("results/x/scores.parquet")
 STUDY = {
     "grid": [{"models": ["tiny"], "methods": ["grpo", "ict-10"], "seeds": [1, 2]}],
+    "models": {"tiny": {"kind": "hub"}},
     "benchmarks": [{"name": "word", "problems": 3}, {"name": "aime", "problems": 2}],
     "evaluation": {"samples": 4, "samples_of": {"aime": 8}},
 }
@@ -47,6 +48,8 @@ def refused(frame: pd.DataFrame, design: Design = DESIGN) -> str:
 def test_the_design_is_the_base_models_and_the_grid_with_each_benchmark_s_samples():
     assert DESIGN.cells == (("tiny", "base", 0), *(("tiny", v, s) for v in ("grpo", "ict-10") for s in (1, 2)))
     assert DESIGN.problems == {"word": 3, "aime": 2} and DESIGN.samples == {"word": 4, "aime": 8}
+    own = Design.of(STUDY | {"models": {"tiny": {"kind": "pretrained-from-scratch"}}})
+    assert own.cells[:3] == (("tiny", "base", 1), ("tiny", "base", 2), ("tiny", "grpo", 1))
     alike = Design.of(STUDY | {"evaluation": {"samples": 4, "samples_of": None}})
     assert alike.samples == {"word": 4, "aime": 4}
 

@@ -1,9 +1,11 @@
 """Which interval a level has, by functions that `test_two_way.py`, `test_one_run.py` and `test_intervals.py` check."""
 
+from dataclasses import replace
 from math import isnan
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ict_core.statistics import GAIN, STATISTICS, over_problems, over_runs, two_way_level, wilson
 from ict_core.statistics._arms import Arm
@@ -66,6 +68,16 @@ def test_a_run_s_gain_is_over_the_one_base_model(levels):
     assert found[list(GAIN)].tolist() == pytest.approx([float(v) for v in (gain.mean, gain.low, gain.high)])
     assert found["gain"] == pytest.approx(found["mean"] - row(levels, "base", "average")["mean"])
     assert row(levels, "base", "average")[list(GAIN)].isna().all()
+
+
+def test_a_run_s_gain_is_over_the_base_model_of_its_seed():
+    bases = Arm("m/base", (0, 1, 2, 3), {"a": RNG.random((4, 5)), "b": RNG.random((4, 4))})
+    later = replace(GRPO, seeds=(1, 2, 3))
+    arms = {"pass@1": {("m", "base"): bases, ("m", "grpo"): later}}
+    found = row(level_frame(arms, {"m": ["base", "grpo"]}, frozenset()), "grpo", "average")
+    gains = later.runs("average") - bases.runs("average")[1:]
+    limits = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
+    assert found[list(GAIN)].tolist() == pytest.approx([gains.mean(), *limits])
 
 
 def test_values_without_spread_have_none(levels):

@@ -1,13 +1,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from ict_core.errors import UserError
 from ict_core.statistics import samples_needed
-from ict_core.statistics._metrics import metric_values, metrics_of, most_missing, sampling_variance
+from ict_core.statistics._metrics import metric_values, metrics_of, most_missing
 
 
 def test_by_hand():
@@ -58,29 +58,3 @@ def test_what_stands_in_is_too_low_by_no_more_than_is_said_and_by_that_somewhere
 def test_an_unknown_metric_is_named(name):
     with pytest.raises(UserError, match=f"metric '{name}': unknown"):
         metric_values(name, 8, 4)
-
-
-def test_the_sampling_variance_by_hand():
-    # pass@1 of 2 right in 8: p (1 - p) / (n - 1) = 3/16 / 7
-    assert sampling_variance("pass@1", 8, 2) == pytest.approx(3 / 112)
-    # pass@2 of 2 right in 4: U_2 = C(2,2)/C(4,2) = 1/6, U_4 = 0
-    assert sampling_variance("pass@2", 4, 2) == pytest.approx(1 / 36)
-    assert sampling_variance("pass@4", [8, 8], [0, 8]) == pytest.approx([0, 0])
-
-
-@settings(deadline=None)  # a busy machine is no failure
-@given(st.sampled_from(["pass@1", "pass@2", "pass@4", "total"]), st.integers(8, 14), st.floats(0, 1))
-def test_the_sampling_variance_is_unbiased(metric, n, right):
-    """Summed over all outcomes of n draws, the estimate's mean is the variance of the metric's value."""
-    correct = np.arange(n + 1)
-    chance = stats.binom.pmf(correct, n, right)
-    values = metric_values(metric, n, correct)
-    variance = (chance * values**2).sum() - (chance * values).sum() ** 2
-    assert (chance * sampling_variance(metric, n, correct)).sum() == pytest.approx(variance, abs=1e-12)
-
-
-def test_the_sampling_variance_needs_twice_the_samples():
-    of_both = sampling_variance("pass@4", [8, 7], [2, 2])
-    assert of_both[0] == sampling_variance("pass@4", 8, 2) and np.isnan(of_both[1])
-    assert np.isnan(sampling_variance("total", 7, 2)) and np.isfinite(sampling_variance("total", 8, 2))
-    assert np.isnan(sampling_variance("pass@1", 1, 1))

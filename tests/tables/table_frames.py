@@ -113,7 +113,7 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     measured = {"scores": scores, "compute": compute(cells), "near_duplicates": near_duplicates()}
     measured["contamination"] = contamination(scores["benchmark"].unique())
     measured |= {"log": log, "ranks": rank_frame(found["runs"], variants)}
-    empty = ("stability", "validity", "batches", f"{SHARED_RATE}levels", f"{SHARED_RATE}contrasts")
+    empty = ("validity", "batches", f"{SHARED_RATE}levels", f"{SHARED_RATE}contrasts")
     measured |= {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in empty}
     measured["tuning"] = pd.DataFrame(columns=list(TUNING))
     frames = {**found, **of_tokens, **measured}

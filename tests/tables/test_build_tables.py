@@ -38,15 +38,15 @@ def test_builds_every_table_in_every_form(study, tmp_path):
     assert [p.name for p in paths] == [f"{name}.{ending}" for name in TABLES for ending in ENDINGS]
     assert all("A miniature study." in p.read_text() for p in paths if p.suffix != ".csv")
     rows = {p.stem: len(pd.read_csv(p)) for p in paths if p.suffix == ".csv"}
-    # it has no gates, rates, seeds, controls, batches
-    empty = dict.fromkeys(("validity", "tuning", "rates", "stability", "bench", "batches"), 0)
+    # it has no gates, rates, controls, batches
+    empty = dict.fromkeys(("validity", "tuning", "rates", "bench", "batches"), 0)
     assert {name: rows.pop(name) for name in empty} == empty
     assert min(rows.values()) >= len(synthetic.BENCHMARKS)
 
 
 @pytest.mark.slow
 def test_the_order_of_the_frames_rows_of_one_model_does_not_matter(study, tmp_path):
-    columns = ("levels", "contrasts", "components", "compute")
+    columns = ("levels", "contrasts", "compute")
     turned = {name: pd.concat([f[::-1] for _, f in study[name].groupby("model", sort=False)]) for name in columns}
     first = build_tables(study, made.settings(), "", tmp_path / "a")
     second = build_tables({**study, **turned}, made.settings(), "", tmp_path / "b")
@@ -64,7 +64,6 @@ def test_a_smoke_study_has_every_table(seeds, tmp_path):
     assert len([*tmp_path.iterdir()]) == len(ENDINGS) * len(TABLES)
     of = {table.name: table.readable for table in tables}
     assert (of["contrasts"]["verdict"] == "one seed").all() == (len(seeds) == 1)
-    assert of["components"].empty == (len(seeds) == 1)
 
 
 @pytest.mark.slow
@@ -90,7 +89,7 @@ def test_samples_that_could_not_be_graded_are_told_with_every_table_whose_number
     ]
     before, after = made_of
     told = {name for name, table in after.items() if "notice" in table.numbers}
-    assert told == {"main", "contrasts", "thresholds", "paper", "components"}  # no ablation is of grpo
+    assert told == {"main", "contrasts", "thresholds", "paper"}  # no ablation is of grpo
     sentence = "5 of 34,320 samples could not be graded (timeout, memory, error) and enter no value: `tiny/grpo` 5."
     assert {name for name, table in after.items() if sentence in table.caption} == told
     for table in before.values():

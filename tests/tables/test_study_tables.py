@@ -1,18 +1,16 @@
-"""The tables on the study itself: gates, stability, batches, statuses, compute, components, contamination."""
+"""The tables on the study itself: gates, batches, statuses, compute, contamination."""
 
 import pandas as pd
 import pytest
 import synthetic
 import table_frames as made
 
-from ict_core.statistics import BATCHES, RERUN, SOURCES_OF_VARIANCE, STABILITY, STATISTICS, VALIDITY
+from ict_core.statistics import BATCHES, VALIDITY
 from ict_core.store.records import STATUSES
 from ict_core.tables.batches import batches_table
-from ict_core.tables.components import components_table
 from ict_core.tables.compute import compute_table
 from ict_core.tables.contamination import contamination_table
 from ict_core.tables.near_duplicates import SHOWN, near_duplicates_table
-from ict_core.tables.stability import stability_table
 from ict_core.tables.statuses import SHARES, statuses_table
 from ict_core.tables.validity import validity_table
 
@@ -28,15 +26,6 @@ GATES = pd.DataFrame(
     ],
     columns=list(VALIDITY),
 )
-DRAWN = pd.DataFrame(
-    [
-        ("gain", "contradicted", 20, 3, 500, 0.25, 0.74, 0.01),
-        ("gain", "contradicted", 20, 6, 500, 0.9, 0.1, 0.0),
-        ("none", "not resolved", 20, 3, 500, 0.98, 0.02, 0.0),
-        ("none", "not resolved", 20, 6, 500, 0.97, 0.03, 0.0),
-    ],
-    columns=list(STABILITY),
-)
 
 
 def test_points_ratios_and_rates_of_gates_are_printed_as_what_they_are():
@@ -47,18 +36,6 @@ def test_points_ratios_and_rates_of_gates_are_printed_as_what_they_are():
     ]
     assert readable["p"].tolist() == ["—", "—", "—", "0.001", "—", "—"]
     assert readable["model"].tolist()[2] == readable["seeds"].tolist()[2] == "—"
-
-
-def test_a_row_a_claim_and_a_column_a_size_of_drawn_studies():
-    table = stability_table(DRAWN, GATES, made.settings())
-    assert table.readable.values.tolist() == [
-        ["gain", "contradicted", "25.0 / 1.0", "90.0 / 0.0"],
-        ["none", "not resolved", "98.0 / 0.0", "97.0 / 0.0"],
-    ]
-    assert list(table.readable.columns) == ["claim", "verdict", "3 seeds", "6 seeds"]
-    assert "3, 6 of the 20 seeds" in table.caption and "at most 500" in table.caption
-    assert "not testable" in table.caption  # a gate failed
-    assert "not testable" not in stability_table(DRAWN, GATES[1:], made.settings()).caption
 
 
 def test_a_row_a_rule_and_batch():
@@ -125,44 +102,6 @@ def test_no_rate_without_time_or_without_a_token(changed, known):
     assert rates.notna().all() == rates.notna().any() == known
 
 
-def components(variant, parts, benchmark="average", metric="pass@1"):
-    """A frame of the components from (sd, contribution) of each source."""
-    rows = [("tiny", variant, benchmark, metric, s, *p) for s, p in zip(SOURCES_OF_VARIANCE, parts, strict=True)]
-    return pd.DataFrame(rows, columns=list(STATISTICS["components"]))
-
-
-ICT = components("ict-10", [(0.02, 0.0001), (0.3, 0.0002), (0.1, 0.0), (0.15, 0.0001)])
-HEADS = ["seed", "problem", "seed × problem", "sampling", "level's error"]
-
-
-@pytest.mark.parametrize(
-    ("parts", "texts"),
-    [
-        (None, ["2.0 (25 %)", "30.0 (50 %)", "10.0 (0 %)", "15.0 (25 %)", "2.0"]),
-        (
-            [(0.02, 0.0001), (0.3, 0.0003), (0.1, 0.0), (NAN, NAN)],
-            ["2.0 (25 %)", "30.0 (75 %)", "10.0 (0 %)", "—", "2.0"],
-        ),
-        ([(NAN, NAN)] * 4, ["—"] * 5),
-        ([(0.0, 0.0)] * 4, ["0.0"] * 4 + ["—"]),
-    ],
-)
-def test_the_components_of_a_level_by_hand(parts, texts):
-    table = components_table(ICT if parts is None else components("ict-10", parts), made.settings())
-    assert table.readable[HEADS].iloc[0].tolist() == texts
-
-
-def test_a_rerun_has_a_column_of_its_own_and_no_part_in_the_sum():
-    again = pd.DataFrame([("tiny", "ict-10", "average", "pass@1", RERUN, 0.01, 0.00004)], columns=list(ICT))
-    other = components("grpo", [(0.02, 0.0001), (0.3, 0.0002), (0.1, 0.0), (0.15, 0.0001)])
-    frames = [ICT, again, other, ICT.assign(benchmark="mini-word"), ICT.assign(metric="pass@2")]
-    table = components_table(pd.concat(frames), made.settings())
-    assert list(table.readable.columns) == ["model", "metric", "variant", *HEADS[:4], RERUN, HEADS[4]]
-    assert table.readable[HEADS].drop_duplicates().shape[0] == 1  # as without the rerun
-    assert table.readable.set_index("variant")[RERUN].to_dict() == {"ict-10": "1.0 (10 %)", "grpo": "—"}
-    assert len(table.numbers) == 17  # other benchmarks and metrics are in the CSV alone
-
-
 def test_counts_of_the_overlap_stand_beside_their_share_in_the_studys_order():
     table = contamination_table(made.contamination(made.MIRRORS), made.settings())
     assert table.numbers["benchmark"].tolist() == list(made.MIRRORS)
@@ -190,10 +129,8 @@ def test_the_nearest_pairs_are_shown_and_all_are_kept():
     ("empty", "words"),
     [
         (lambda s: validity_table(pd.DataFrame(columns=list(VALIDITY)), s), "not measured"),
-        (lambda s: stability_table(DRAWN[:0], GATES, s), "too few seeds"),
         (lambda s: batches_table(pd.DataFrame(columns=list(BATCHES)), s), "no variant declares `batch`"),
         (lambda s: near_duplicates_table(made.near_duplicates(0), s), "No evaluation question"),
-        (lambda s: components_table(ICT[:0], s), "Variance components"),
     ],
 )
 def test_a_study_that_has_nothing_to_show_says_so(empty, words):

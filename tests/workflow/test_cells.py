@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 STUDY = "configs/studies/smoke.yaml"
 SCORES = "results/smoke/scores.parquet"
 CELLS = Path("results/cells/smoke")
-BASE, GRPO, ICT = "mini-xs/base/seed-0", "mini-xs/grpo/seed-{}", "mini-xs/ict-10/seed-{}"
-WHOLE = (BASE, GRPO.format(0), GRPO.format(1), ICT.format(0), ICT.format(1))
+BASE, GRPO, ICT = (f"mini-xs/{variant}/seed-{{}}" for variant in ("base", "grpo", "ict-10"))
+WHOLE = tuple(cell.format(seed) for cell in (BASE, GRPO, ICT) for seed in (0, 1))
 # of what one machine writes, all that does not hold wall times or commits
 FRAMES = ("scores", "log", "tokens", "shadow", "overlap", "tuning")
 TABLES = ("main", "contrasts", "ablations", "rates")
@@ -28,7 +28,7 @@ def first(uninterrupted, tmp_path_factory) -> Copy:
     """A machine on which the study has run, with its cells stored."""
     copy = Copy(tmp_path_factory.mktemp("first"), uninterrupted)
     result = copy.run("ict", "cells", "smoke")
-    assert result.returncode == 0 and "5 stored" in result.stdout, result.stdout
+    assert result.returncode == 0 and "6 stored" in result.stdout, result.stdout
     return copy
 
 
@@ -72,9 +72,10 @@ def test_a_study_is_finished_on_two_machines(first, tmp_path):
     taken = [cell for cell in WHOLE if cell != ICT.format(1)]
     copy = second(first, tmp_path)
     shutil.copytree(first.folder / CELLS, tmp_path / "brought", ignore=shutil.ignore_patterns("seed-1"))
-    shutil.copytree(first.folder / CELLS / GRPO.format(1), tmp_path / "brought" / GRPO.format(1))
+    for cell in (BASE, GRPO):
+        shutil.copytree(first.folder / CELLS / cell.format(1), tmp_path / "brought" / cell.format(1))
     result = copy.run("ict", "cells", "smoke", "--from", str(tmp_path / "brought"))
-    assert result.returncode == 0 and "4 stored" in result.stdout, result.stdout
+    assert result.returncode == 0 and "5 stored" in result.stdout, result.stdout
 
     page = copy.run("ict", "status", "smoke").stdout
     assert f"{len(taken)} stored" in page
@@ -138,7 +139,7 @@ def test_a_damaged_cell_is_refused_by_name(first, stored, tmp_path):
     manifest = StoredCellFiles(stored / ICT.format(0)).manifest
     manifest.write_text(manifest.read_text().replace('"sampled"', '"simpled"').replace('"seed": 0', '"seed": 1'))
     result = second(first, tmp_path / "copy").run("ict", "cells", "smoke", "--from", str(stored))
-    assert result.returncode == 1 and "2 refused, 3 stored" in result.stdout
+    assert result.returncode == 1 and "2 refused, 4 stored" in result.stdout
     refused = [line for line in result.stdout.splitlines() if line.startswith("refused")]
     assert any(GRPO.format(1) in line for line in refused) and any(ICT.format(0) in line for line in refused)
 
@@ -147,7 +148,7 @@ def test_a_damaged_cell_is_refused_by_name(first, stored, tmp_path):
     ("cell", "path", "key", "value", "said"),
     [
         (GRPO.format(0), ("jobs", "made", "config", "training"), "steps", 99, "training.steps: 99"),
-        (BASE, ("jobs", "made", "config"), "numerics", "native", "numerics: native"),
+        (BASE.format(0), ("jobs", "made", "config"), "numerics", "native", "numerics: native"),
         (ICT.format(1), ("cell",), "seed", 0, "it holds mini-xs/ict-10/seed-0"),
     ],
 )
@@ -166,12 +167,12 @@ def test_a_cell_that_the_study_does_not_have_is_refused_by_name(first, stored):
 def test_a_cell_that_contradicts_a_stored_one_is_refused_by_name(first, stored):
     change(stored / GRPO.format(0), "model_sha256", "0" * 64, "jobs", "made")
     result = first.run("ict", "cells", "smoke", "--from", str(stored))
-    assert result.returncode == 1 and "4 known, 1 refused" in result.stdout
+    assert result.returncode == 1 and "5 known, 1 refused" in result.stdout
     assert f"{GRPO.format(0)}: contradicted by another run, in made: model_sha256" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("cell", "stage", "key"), [(GRPO.format(0), "made", "base_sha256"), (BASE, "generate", "problems_sha256")]
+    ("cell", "stage", "key"), [(GRPO.format(0), "made", "base_sha256"), (BASE.format(0), "generate", "problems_sha256")]
 )
 def test_a_cell_of_other_inputs_is_refused_by_name(first, stored, cell, stage, key):
     change(stored / cell, key, "0" * 64, "jobs", stage)
@@ -209,7 +210,7 @@ def test_bytes_of_native_numerics_are_compared_on_such_a_machine_alone(first, st
             if "numerics" in record["jobs"][stage]["config"]:
                 change(stored / cell, "numerics", "native", "jobs", stage, "config")
         change(stored / cell, "hardware", ["Another CPU (instructions 0)"], "runs", "0")
-    assert len(counted(study, stored).cells) == 5  # of today's code they count wherever they were run
+    assert len(counted(study, stored).cells) == 6  # of today's code they count wherever they were run
     for cell in WHOLE:
         change(stored / cell, "training", "old", "runs", "0", "code")
     with pytest.raises(UserError, match=r"native numerics .*Another CPU"):

@@ -11,7 +11,7 @@ from repository_copy import Copy
 from ict_core.commands.cli import main
 from ict_core.commands.evaluation import _model, _work
 from ict_core.errors import UserError
-from ict_core.statistics import run_frame
+from ict_core.statistics import Comparisons, analyse, run_frame
 from ict_core.store import records
 
 SETTINGS = ("--samples", "4", "--problems", "4", "--max-new-tokens", "112", "--portable")
@@ -36,10 +36,10 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
     assert len(both) == len(answers) == 2 * 4 * 4
     assert (both["text"] == both["text_of_study"]).all() and (both["seed"] == both["seed_of_study"]).all()
     told = json.loads((out / "results.json").read_text())
-    scores = records.read_frame(uninterrupted / "results/smoke/scores.parquet", records.SCORES)
+    scores = records.read_frame(uninterrupted / "results/smoke/scores.parquet", records.SCORES).query("seed == 0")
     base = scores[(scores["variant"] == "base") & scores["benchmark"].isin(benchmarks.split(","))]
     runs = run_frame(base, ["pass@1", "pass@4"]).set_index(["benchmark", "metric"])["value"]
-    levels = pd.read_parquet(uninterrupted / "results/smoke/statistics/levels.parquet").query("variant == 'base'")
+    levels = analyse(scores, ["grpo"], Comparisons(["grpo"], {}, (), 0.02, 0.8))["levels"].query("variant == 'base'")
     levels = levels.set_index(["benchmark", "metric"])
     for benchmark in (*benchmarks.split(","), "average"):
         for metric in ("pass@1", "pass@4"):

@@ -55,7 +55,7 @@ def test_add_a_benchmark(copy):
     done = follow(copy, *steps("Add a benchmark"), "ruff check ict_core", "ruff format --check ict_core")
     stated = re.search(r'sha256: "([1-9a-f]\w{63})"', steps("Add a benchmark")[2])[1]
     assert f"has {stated}" in done.stdout  # the first `ict data` named it; test_published.py has a hash by hand
-    assert jobs(done.stdout) >= Counter(data=1, pretrain=1, train=4, generate=5, grade=5)
+    assert jobs(done.stdout) >= Counter(data=1, pretrain=2, train=4, generate=6, grade=6)
     problems = records.read_frame(copy.folder / "try/eval.parquet", records.PROBLEMS)
     sums = problems[problems["benchmark"] == "sums"]
     assert sorted(sums["answer"]) == ["-2", "5"]
@@ -72,7 +72,7 @@ def test_add_a_model(copy):
     tokenizer, checkpoint = train_tokenizer(sizes.vocab_size), copy.folder / "checkpoints/tiny"
     save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, checkpoint)
     done = follow(copy, *rest)
-    assert "12 cells to train, 3 base model(s)" in done.stdout
-    assert jobs(done.stdout) >= Counter(pretrain=1, fetch_model=2, train=12, generate=15)
+    assert "12 cells to train, 4 base model(s)" in done.stdout
+    assert jobs(done.stdout) >= Counter(pretrain=2, fetch_model=2, train=12, generate=16)
     manifest = read_manifest(copy.folder / "try/from-folder/manifest.json")
     assert manifest["model_sha256"] == hash_file(checkpoint / "model.safetensors")

@@ -28,7 +28,7 @@ def tuned(tmp_path_factory) -> Copy:
     model.write_text(re.sub(r"^  steps: \d+", "  steps: 1", model.read_text(), flags=re.MULTILINE))
     text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: tuned")
     text = text.replace("seeds: [0, 1]", "seeds: [0]") + (
-        "seeds_per_base: 1\ntuning: {rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true}\n"
+        "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true}\n"
     )
     (copy.folder / "configs/studies/tuned.yaml").write_text(text)
     result = copy.snakemake(f"{OWN}/train", "--configfile", "configs/studies/tuned.yaml")
@@ -100,7 +100,7 @@ def rates(tmp_path_factory) -> Copy:
     text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: tiny-rates")
     text = text.replace("seeds: [0, 1]", "seeds: [0]").replace("[grpo, ict-10]", "[grpo, grpo-rerun]")
     tuning = "tuning: {rates: [1.0e-4, 2.0e-4], seeds: [900, 901], steps: 3, extend: true, halving: true}\n"
-    (copy.folder / "configs/studies/tiny-rates.yaml").write_text(f"{text}seeds_per_base: 1\n{tuning}")
+    (copy.folder / "configs/studies/tiny-rates.yaml").write_text(f"{text}{tuning}")
     result = copy.snakemake("rates", "--configfile", "configs/studies/tiny-rates.yaml")
     assert result.returncode == 0, result.stdout[-5000:]
     shutil.copytree(copy.folder / "results/tiny-rates/rates", copy.folder / "results/reference/tiny-rates")
@@ -155,7 +155,7 @@ def taking(rates, *changes):
         assert text.count(old) == 1
         text = text.replace(old, new)
     file = rates.folder / "configs/studies/taking.yaml"
-    file.write_text(f"{text}seeds_per_base: 1\nrates_of: tiny-rates\n")
+    file.write_text(f"{text}rates_of: tiny-rates\n")
     return file
 
 
@@ -186,7 +186,7 @@ def test_a_variant_that_was_not_tuned_takes_the_rate_of_the_method_that_it_varie
     [
         (("[grpo, grpo-rerun]", "[grpo, ict-10]"), "'tiny-rates' has no rate of mini-xs/ict-10"),
         (("train_problems: 64", "train_problems: 32"), "with data.train_problems 64, here it is 32"),
-        (("seeds: [0]", "seeds: [901]"), "seed 901 or its base model tuned in 'tiny-rates'"),
+        (("seeds: [0]", "seeds: [901]"), "seed 901 tuned in 'tiny-rates'"),
     ],
 )
 def test_stored_rates_of_other_trainings_are_refused_in_one_line(rates, change, told):

@@ -114,7 +114,7 @@ def study(tmp_path) -> Path:
     prompts = pd.DataFrame([("b", p, "?", "[]", "?", "4", "number") for p in "pq"], columns=list(records.PROBLEMS))
     for name in ("train", "eval"):
         records.write_frame(prompts, results / f"data/{name}.parquet", records.PROBLEMS)
-    write_manifest(results / "study.json", {"seeds_per_base": None})
+    write_manifest(results / "study.json", {"models": {"m": {"kind": "hub"}}})
     problems = records.frame_hash(prompts, records.PROBLEMS)
     base, folder = results / "m/base/seed-0/model", results / "m/ict-10/seed-3"
     (folder / "train/model").mkdir(parents=True)
