@@ -234,12 +234,8 @@ def test_a_change_reaches_only_the_stages_that_it_concerns(configs, old, new, ch
     assert {s for s in STAGES if mini.stage_config(s, cell) != other.stage_config(s, cell)} == changed | {"evidence"}
 
 
-def test_the_training_seed_is_in_no_problem(configs):
+def test_the_answers_of_two_seeds_are_to_the_same_problems(configs):
     mini = load(configs)
-    for stage in ("train_data", "eval_data", "base", "grade"):
-        cells = [mini.base_of(Cell("mini-s", "ict-10", seed)) for seed in range(3)]
-        of_seeds = [mini.stage_config(stage, cell) for cell in cells]
-        assert of_seeds[0] == of_seeds[1] == of_seeds[2]
     first, other = (mini.stage_config("generate", Cell("mini-s", "ict-10", seed)) for seed in (0, 1))
     assert first | {"seed": 1} == other
 
