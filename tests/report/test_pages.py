@@ -44,7 +44,7 @@ MANIFEST = {
 }
 WHOLE = {
     "scale": "mini",
-    "models": {"tiny": {}},
+    "models": {"tiny": {"kind": "pretrained-from-scratch"}},
     "methods": {"grpo": {"selector": "grpo", "normaliser": "response"}},
     "benchmarks": [{"name": "mini-word", "mirrors": "GSM8K", "problems": 40}],
     "training": {"steps": 32, "learning_rate": 3e-4},
@@ -67,7 +67,7 @@ def settings(**changes) -> Settings:
         "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),
     }
     mirrors, design = {"mini-word": "GSM8K"}, Design.of(whole)
-    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, 1, design, whole)
+    return Settings("mini", NOTE, ("grpo",), ("grpo",), ("grpo",), mirrors, 0.02, 0.8, arms, design, whole)
 
 
 def compute() -> pd.DataFrame:
