@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Name, Section, Seed, is_absent
+from ict_core.config._section import Count, Few, Name, Rate, Section, Seed, is_absent
 from ict_core.config.mistakes import Fault, one_of, refused, repeated
 
 _FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
@@ -125,7 +125,7 @@ class GeneratedBenchmark(Section):
     name: Name
     mirrors: str = Field(min_length=1)
     family: Literal["word", "symbolic", "stem", "science", "aime"]
-    problems: Count
+    problems: Few
     answer_type: Literal["math", "choice"]
 
     def faults(self) -> Iterator[Fault]:
@@ -142,18 +142,20 @@ class GeneratedBenchmark(Section):
 Benchmark = Annotated[GeneratedBenchmark | PublishedBenchmark, Field(discriminator="kind")]
 
 
+Size = Annotated[int, Field(ge=1, le=2**17)]
+Hours = Annotated[float, Field(gt=0, le=10_000)]
 Dtype = Literal["float32", "bfloat16"]
 
 
 class Architecture(Section):
     """A decoder with rotary positions and grouped-query attention (Qwen2's, at any size)."""
 
-    hidden_size: Count
-    layers: Count
-    heads: Count
-    kv_heads: Count
+    hidden_size: Size
+    layers: Annotated[int, Field(ge=1, le=1024)]
+    heads: Size
+    kv_heads: Size
     intermediate_size: Count
-    vocab_size: int = Field(ge=32)
+    vocab_size: int = Field(ge=32, le=2**20)
     max_positions: Count  # the longest prompt with its completion, in tokens
 
     def faults(self) -> Iterator[Fault]:
@@ -169,8 +171,8 @@ class Pretraining(Section):
 
     steps: Count
     batch_sequences: Count
-    muon_lr: float = Field(gt=0)
-    adamw_lr: float = Field(gt=0)
+    muon_lr: Rate
+    adamw_lr: Rate
     slips: float | None = Field(  # the share of unworked steps with a wrong result in the text; absent: none
         default=None, gt=0, le=1, exclude_if=is_absent
     )
@@ -181,12 +183,12 @@ class Hardware(Section):
     """What one job of this model takes. But for rounding, no result depends on it."""
 
     accelerate: Literal["one-gpu", "ddp", "fsdp2"]  # of configs/accelerate
-    gpus: Count  # of a training; a generation takes one
+    gpus: Annotated[int, Field(ge=1, le=1024)]  # of a training; a generation takes one
     micro_batch_sequences: Count  # rollouts in one forward pass of one GPU, in place of the recipe's
     gradient_checkpointing: bool
-    memory_gib: Count  # of the host
-    train_hours: float = Field(gt=0)  # the limits that a cluster's scheduler is given
-    generate_hours: float = Field(gt=0)
+    memory_gib: Annotated[int, Field(ge=1, le=2**16)]  # of the host
+    train_hours: Hours  # the limits that a cluster's scheduler is given
+    generate_hours: Hours
 
     def faults(self) -> Iterator[Fault]:
         if (self.accelerate == "one-gpu") != (self.gpus == 1):
@@ -223,7 +225,7 @@ class SupervisedStart(Section):
 
     problems: Count  # whose solutions are read, drawn by the seed
     batch_sequences: Count
-    learning_rate: float = Field(gt=0)
+    learning_rate: Rate
     seed: Seed
 
     def faults(self) -> Iterator[Fault]:
@@ -235,7 +237,7 @@ class _Checkpoint(Section):
     architecture: Architecture  # which the checkpoint's own config must have
     tied_embeddings: bool
     dtype: Dtype  # of the weights that answer; training keeps float32 weights
-    stop_ids: tuple[int, ...] = Field(
+    stop_ids: tuple[Annotated[int, Field(ge=0, lt=2**20)], ...] = Field(
         min_length=1, description="a list of the token ids that end an answer, each a whole number"
     )
     prompt: Template | None = None  # absent: the problem's prompt alone
@@ -246,7 +248,7 @@ class _Checkpoint(Section):
 
     def faults(self) -> Iterator[Fault]:
         size = self.architecture.vocab_size
-        if beyond := [token for token in self.stop_ids if not 0 <= token < size]:
+        if beyond := [token for token in self.stop_ids if token >= size]:
             yield refused("stop_ids", beyond, f"ids below architecture.vocab_size = {size}")
 
 

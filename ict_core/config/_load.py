@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from ict_core.config._comparison import compare
 from ict_core.config._inputs import Benchmark, LocalModel, Model, TrainingSet
 from ict_core.config._method_files import read_method
@@ -19,7 +21,7 @@ from ict_core.config._section import load_section, read_section
 from ict_core.config._study import Study
 from ict_core.config._study_file import StudyFile
 from ict_core.config._tuning import StoredRates
-from ict_core.config.mistakes import Fault, Mistakes, one_of, refused, repository, show_value
+from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, repository, show_value
 from ict_core.process.numerics import Numerics
 from ict_core.store import BASE_VARIANT, StudyFiles, hash_file, read_manifest, stored_folder
 
@@ -83,6 +85,8 @@ def load_study(path: Path) -> Study:
         trackers=file.trackers,
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
+    mistakes.add_all(path, _check_recipes(study))
+    mistakes.raise_if_any()
     if of_rates is None:
         return study
     mistakes.add_all(path, _check_rates(study, of_rates))
@@ -187,6 +191,17 @@ def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
         yield Fault("grid", f"seed {seed} tuned in {rates.study!r}; allowed: seeds that did not")
 
 
+def _check_recipes(study: Study) -> Iterator[Fault]:
+    """The recipe is one as each model's hardware and each variant's batch change it together."""
+    for model, variant in dict.fromkeys(cell[:2] for cell in study.cells()):
+        try:
+            study.training_of(model, variant)
+        except ValidationError as error:
+            yield from (
+                Fault("grid", f"{model} with {variant}: {key}: {text}") for key, text in faults_of(error, Training)
+            )
+
+
 def _check_study(
     file: StudyFile,
     recipe: Training | None,
@@ -229,7 +244,7 @@ def _check_method(
         yield from (fault for fault in faults if fault.key == varied.factor)
         if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
             allowed = f"another value than that of {varied.of!r}"
-            yield refused(varied.factor, method.settings()[varied.factor], allowed)
+            yield refused(varied.factor, method.settings().get(varied.factor), allowed)
 
 
 def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from ict_core.config._methods import Factor, Method
 from ict_core.config._section import check_section, read_yaml
-from ict_core.config._selectors import method_schema
+from ict_core.config._selectors import method_schema, selector_sections
 from ict_core.config.mistakes import Mistakes
 from ict_core.errors import UserError
 
@@ -53,7 +53,10 @@ def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ())
     elif isinstance(content, dict) and "ablation" in content:
         mistakes.refuse(file, "ablation", content["ablation"], "`of`, the variant, with the key that differs")
         return None
-    return None if content is None else check_section(file, content, method_schema(), mistakes)
+    if content is None:
+        return None
+    own = content.get("selector") if isinstance(content, dict) else None  # whose section is made sooner than the union
+    return check_section(file, content, selector_sections().get(str(own)) or method_schema(), mistakes)
 
 
 def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: tuple[Path, ...]) -> Any:

@@ -7,9 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Name, Section, is_absent
+from ict_core.config._section import Count, Name, Rate, Section, Steps, Temperature, Threads, Weight, is_absent
 from ict_core.config.mistakes import Fault, refused
 
+_MOST_ROLLOUTS = 1_000_000  # of a step
+
+Group = Annotated[int, Field(ge=2, le=10_000)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -23,7 +26,7 @@ class Correction(Section):
 
     mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
     clip_min: Share | None = None  # absent: no lower bound
-    clip_max: float = Field(gt=1)
+    clip_max: float = Field(gt=1, le=1000)
 
 
 class Rollouts(Section):
@@ -36,7 +39,7 @@ class Rollouts(Section):
         default=None, pattern=r"^https?://[^\s/@]+(/\S*)?$", description="the address of a vLLM server"
     )
     correction: Correction
-    probe_bound: float = Field(gt=0)  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
+    probe_bound: Weight  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
 
     def faults(self) -> Iterator[Fault]:
         colocated = self.engine == "vllm-colocate"
@@ -59,21 +62,21 @@ class Training(Section):
     """Rollouts, optimiser and loss. What a method changes stands in its own file, never here."""
 
     prompts_per_step: Count
-    group_size: int = Field(ge=2)  # rollouts a prompt; one alone has no advantage
+    group_size: Group  # rollouts a prompt; one alone has no advantage
     steps: Count  # optimiser steps, one a rollout batch unless `updates_per_rollout` says otherwise
     updates_per_rollout: Count | None = Field(default=None, exclude_if=is_absent)  # of each whole batch; absent: 1
-    learning_rate: float = Field(gt=0)
-    lr_warmup_steps: int = Field(ge=0)
+    learning_rate: Rate
+    lr_warmup_steps: Steps
     lr_schedule: Literal["linear"] | None = Field(  # after the warm-up to 0 by a straight line; absent: constant
         default=None, exclude_if=is_absent
     )
-    weight_decay: float = Field(ge=0)
-    grad_clip: float = Field(gt=0)
+    weight_decay: float = Field(ge=0, le=1000)
+    grad_clip: Weight
     adam_betas: tuple[Beta, Beta]
-    kl_coef: float = Field(ge=0)
+    kl_coef: float = Field(ge=0, le=1000)
     clip_low: float = Field(gt=0, lt=1)
-    clip_high: float = Field(gt=0)
-    temperature: float = Field(gt=0)
+    clip_high: Weight
+    temperature: Temperature
     max_prompt_tokens: Count | None = None  # training problems with longer prompts are left out; absent: none is
     max_new_tokens: Count
     micro_batch_sequences: Count  # rollouts in one forward pass of one process
@@ -81,13 +84,15 @@ class Training(Section):
     passes: Literal["packed", "dense"] = "packed"  # dense: TRL's own, padded and slower
     rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer (training/fast/sampling.py)
     lora: Lora | None = None  # absent: all weights are trained
-    threads: Count
+    threads: Threads
     token_sample_every: Count  # steps between two rows of the token log
     token_sample_groups: Count  # groups written to it each time
     checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
 
     def faults(self) -> Iterator[Fault]:
         rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
+        if rollouts > _MOST_ROLLOUTS:
+            yield refused("prompts_per_step", self.prompts_per_step, f"at most {_MOST_ROLLOUTS} rollouts in a step")
         if rollouts % rows:
             yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
         if self.lr_warmup_steps >= self.steps:
@@ -130,14 +135,14 @@ class Clip(Section):
 
     kind: Literal["clip"]
     low: float = Field(gt=0, lt=1)
-    high: float = Field(gt=0)
+    high: Weight
 
 
 class Cispo(Section):
     """The ratio, cut above and without a gradient, as the weight of A ln p (arXiv:2506.13585)."""
 
     kind: Literal["cispo"]
-    high: float = Field(gt=0)
+    high: Weight
 
 
 class DppoTv(Section):
@@ -153,7 +158,7 @@ class KlCov(Section):
 
     kind: Literal["kl-cov"]
     share: float = Field(gt=0, lt=1)  # of the response tokens of a micro-batch, or of the whole batch
-    coefficient: float = Field(gt=0)
+    coefficient: Weight
     scope: Literal["batch"] | None = Field(default=None, exclude_if=is_absent)  # absent: each micro-batch by itself
 
 
@@ -168,9 +173,9 @@ class EntropyBonus(Section):
     most `target`, else it falls, between 0 and 1, and it counts only after a step with so little entropy.
     """
 
-    coefficient: float = Field(ge=0)  # a nat; of the adaptive one the first
+    coefficient: float = Field(ge=0, le=1000)  # a nat; of the adaptive one the first
     # nats; absent: the coefficient is fixed
-    target: Annotated[float, Field(gt=0)] | None = Field(default=None, exclude_if=is_absent)
+    target: Weight | None = Field(default=None, exclude_if=is_absent)
     delta: Annotated[float, Field(gt=0, le=1)] | None = Field(default=None, exclude_if=is_absent)
 
     def faults(self) -> Iterator[Fault]:
@@ -209,7 +214,7 @@ class Batch(Section):
 
     prompts_per_step: Count
     steps: Count
-    warmup_steps: int = Field(ge=0)  # of the learning rate and, where a rule has one, of the selection
+    warmup_steps: Steps  # of the learning rate and, where a rule has one, of the selection
 
     def faults(self) -> Iterator[Fault]:
         if self.warmup_steps >= self.steps:
@@ -234,7 +239,7 @@ class Method(Section):
     entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token; others have none
     known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which generated problems alone have
     normaliser: Normaliser
-    group_size: Annotated[int, Field(ge=2)] | None = None  # in place of the recipe's, with as many rollouts a step
+    group_size: Group | None = None  # in place of the recipe's, with as many rollouts a step
     batch: Batch | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
     surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
@@ -244,7 +249,7 @@ class Method(Section):
         default=None, exclude_if=is_absent
     )  # of the rule's weights; absent: the rule itself
     # the same again under another name: 0 with the same random numbers, any other with numbers of its own
-    replica: Annotated[int, Field(ge=0)] | None = None
+    replica: Steps | None = None
     ablation: Variation | None = None  # a file states it by `of`
 
     @property

@@ -1,21 +1,28 @@
 """What every section of the configuration shares, and how one is read from a YAML file."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from ict_core.config._yaml import read_plain
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of
 from ict_core.store import NAME, NAMED
 
 Name = Annotated[str, Field(pattern=NAME, description=NAMED)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Problems = Annotated[int, Field(ge=1, le=100_000)]
+Few = Annotated[int, Field(ge=1, le=10_000)]
+Steps = Annotated[int, Field(ge=0, le=1_000_000)]
+Threads = Annotated[int, Field(ge=1, le=1024)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
+LEAST_RATE, MOST_RATE = 1e-12, 1.0
+Rate = Annotated[float, Field(ge=LEAST_RATE, le=MOST_RATE)]
+Temperature = Annotated[float, Field(ge=0.01, le=100)]
+Weight = Annotated[float, Field(gt=0, le=1000)]
 
 
 def is_absent(value: object) -> bool:
@@ -52,24 +59,6 @@ class Section(BaseModel):
         return self.model_dump(mode="json")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML's safe subset with each key once, where `3e-4` is a number (PyYAML asks for `3.0e-4` and reads a text)."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """See PyYAML."""
-        keys = [key.value for key, _ in node.value]
-        for key, _ in node.value:
-            if keys.count(key.value) > 1:
-                text = f"{key.value}: stands twice in a mapping; allowed: each key once"
-                raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)
-
-
 def load_section(file: Path, schema: Any) -> Any:
     """A YAML file's content as an instance of `schema`.
 
@@ -91,7 +80,7 @@ def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
 def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> Any:
     """A file's content, which was read, as :func:`read_section` gives it."""
     try:  # through JSON: its strict mode knows lists and numbers but converts no text
-        return TypeAdapter(schema).validate_json(json.dumps(content, default=str))
+        return TypeAdapter(schema).validate_json(json.dumps(content))
     except ValidationError as error:
         mistakes.add_all(file, faults_of(error, schema))
         return None
@@ -100,13 +89,10 @@ def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> 
 def read_yaml(file: Path, mistakes: Mistakes) -> Any:
     """The content of a YAML file, {} of an empty one; None where a problem was noted, such as a key twice."""
     try:
-        content = _Loader(file.read_text(encoding="utf-8")).get_single_data()
+        content = read_plain(file)
         return {} if content is None else content
     except FileNotFoundError:
         mistakes.add(file, "", f"no such file; {one_of(other.stem for other in file.parent.glob('*.yaml'))}")
-    except yaml.MarkedYAMLError as error:
-        place = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
-        mistakes.add(file, "", f"{error.problem}{place}")
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        mistakes.add(file, "", f"cannot be read: {error}")
+    except (OSError, ValueError) as error:
+        mistakes.add(file, "", str(error))
     return None

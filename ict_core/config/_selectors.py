@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from pydantic import Field
 
 from ict_core.config._methods import EntropyBonus, Method
-from ict_core.config._section import is_absent
+from ict_core.config._section import Steps, Weight, is_absent
 from ict_core.config.mistakes import Fault, refused
 from ict_core.store import score_name
 
@@ -93,7 +93,7 @@ class TopScore(Percent):
     # those at or above the lowest of the `percent`, or above the `percent`-th percentile; absent: exactly so many
     threshold: Literal["ties", "percentile"] | None = Field(default=None, exclude_if=is_absent)
     keep: Literal["top", "rest"] = "top"
-    warmup_steps: Annotated[int, Field(ge=0)] | None = None  # type: ignore[misc]  # absent: the study's
+    warmup_steps: Steps | None = None  # type: ignore[misc]  # absent: the study's
 
     def faults(self) -> Iterator[Fault]:
         if self.reference != "position" and self.score != "js":
@@ -118,8 +118,8 @@ class Sign(Method):
     """Tokens of right and of wrong answers with weights of their own."""
 
     selector: Literal["sign"]
-    positive: float = Field(ge=0)
-    negative: float = Field(ge=0)
+    positive: float = Field(ge=0, le=1000)
+    negative: float = Field(ge=0, le=1000)
 
     def faults(self) -> Iterator[Fault]:
         if self.positive == self.negative == 0:
@@ -131,8 +131,8 @@ class ClipCov(Method):
 
     selector: Literal["clip-cov"]
     share: float = Field(gt=0, lt=1)  # of all response tokens
-    low: float
-    high: float
+    low: float = Field(ge=-1e6, le=1e6)
+    high: float = Field(ge=-1e6, le=1e6)
 
     def faults(self) -> Iterator[Fault]:
         if self.high <= self.low:
@@ -143,8 +143,8 @@ class Rsi(Method):
     """The tokens whose surprisal over their entropy lies in an interval."""
 
     selector: Literal["rsi"]
-    low: float = Field(ge=0)
-    high: float = Field(gt=0)
+    low: float = Field(ge=0, le=1e6)
+    high: float = Field(gt=0, le=1e6)
 
     def faults(self) -> Iterator[Fault]:
         if self.high <= self.low:
@@ -156,14 +156,14 @@ class Mastered(Method):
 
     selector: Literal["mastered"]
     tau: float = Field(gt=0, lt=1)
-    target_entropy: Annotated[float, Field(gt=0)] | None = None  # nats; absent: whatever the entropy
+    target_entropy: Weight | None = None  # nats; absent: whatever the entropy
 
 
 class Conflict(Method):
     """What right and wrong answers of a group begin or end with alike: for the right ones alone, and more."""
 
     selector: Literal["conflict"]
-    positive: float = Field(gt=0)  # weight of a conflict token of a right answer
+    positive: Weight  # weight of a conflict token of a right answer
 
 
 class HorvitzThompson(Method):
@@ -208,9 +208,9 @@ class Stare(Percent):
     """Every token, the most surprising `percent` of right and of wrong answers with other weights."""
 
     selector: Literal["stare"]
-    positive: float = Field(gt=0)
-    negative: float = Field(gt=0)
-    target_entropy: Annotated[float, Field(gt=0)] | None = None  # nats; absent: whatever the entropy
+    positive: Weight
+    negative: Weight
+    target_entropy: Weight | None = None  # nats; absent: whatever the entropy
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
@@ -221,8 +221,8 @@ class EntropyAdvantage(Method):
     """Every token, its advantage raised by a bounded share of its entropy."""
 
     selector: Literal["entropy-advantage"]
-    alpha: float = Field(gt=0)
-    kappa: float = Field(ge=1)
+    alpha: Weight
+    kappa: float = Field(ge=1, le=1000)
 
 
 class Steer(Method):
@@ -231,7 +231,7 @@ class Steer(Method):
     selector: Literal["steer"]
     form: Literal["exponential", "linear"]
     lowest: float = Field(gt=0, lt=1)
-    highest: float = Field(ge=1)  # of the linear form
+    highest: float = Field(ge=1, le=1000)  # of the linear form
 
 
 class CovarianceWeight(Method):

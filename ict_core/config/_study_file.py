@@ -5,15 +5,17 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Name, Section, Seed, is_absent
+from ict_core.config._section import Count, Few, Name, Problems, Section, Seed, Steps, Temperature, Threads, is_absent
 from ict_core.config._tuning import Tuning
 from ict_core.config.mistakes import Fault, one_of, refused, repeated
 from ict_core.process.numerics import Numerics
 from ict_core.store import allowed_instead, cell_folder
 
+_MOST_TRAININGS = 10_000  # of which a dry run takes minutes
 _LARGEST_K = 4  # of the tables
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
+Pair = Annotated[int, Field(ge=2, le=10_000)]
 Points = Annotated[float, Field(ge=0, lt=100)]
 
 
@@ -23,23 +25,23 @@ class WithinReach(Section):
     Of the others every rollout of a group has one reward, so no advantage differs from 0.
     """
 
-    samples: int = Field(ge=2)  # answers of each problem, by the evaluation's engine at the training's temperature
-    problems: Count | None = None  # that are asked, drawn by `data.seed`; absent: all
+    samples: Pair  # answers of each problem, by the evaluation's engine at the training's temperature
+    problems: Problems | None = None  # that are asked, drawn by `data.seed`; absent: all
 
 
 class Data(Section):
     """The problems that a study generates or reads."""
 
     seed: Seed
-    train_problems: Count | None = None  # to generate, or to draw from the training sets; absent: all of these
+    train_problems: Problems | None = None  # to generate, or to draw from the training sets; absent: all of these
     train_sets: tuple[Name, ...] | None = Field(
         default=None,
         min_length=1,
         description="a list of one or more names of files in configs/data (absent: generated problems)",
     )
     within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
-    problems_per_benchmark: Count | None = None  # in place of each benchmark's own number; a published set has its rows
-    problems_of: dict[Name, Count] | None = Field(  # of single benchmarks, in place of that number
+    problems_per_benchmark: Few | None = None  # in place of each benchmark's own number; a published set has its rows
+    problems_of: dict[Name, Few] | None = Field(  # of single benchmarks, in place of that number
         default=None, exclude_if=is_absent
     )
     mirror: str | None = Field(
@@ -58,12 +60,12 @@ class Evaluation(Section):
     """How the trained models answer the benchmarks."""
 
     engine: Literal["vllm", "transformers"]
-    samples: Count  # completions a problem
-    samples_of: dict[Name, Count] | None = None  # of single benchmarks, in place of `samples`
-    temperature: float = Field(gt=0)
+    samples: Few  # completions a problem
+    samples_of: dict[Name, Few] | None = None  # of single benchmarks, in place of `samples`
+    temperature: Temperature
     top_p: float = Field(gt=0, le=1)
     max_new_tokens: Count
-    threads: Count  # CPU threads of one engine
+    threads: Threads  # CPU threads of one engine
 
     def samples_for(self, benchmark: str) -> int:
         """Completions of each problem of a benchmark."""
@@ -73,8 +75,8 @@ class Evaluation(Section):
 class Grading(Section):
     """What one answer may cost the grader."""
 
-    seconds: float = Field(gt=0)
-    memory_mib: int = Field(ge=256)
+    seconds: float = Field(ge=0.1, le=3600)
+    memory_mib: int = Field(ge=256, le=2**20)
 
 
 class Cell(NamedTuple):
@@ -172,7 +174,7 @@ class StudyFile(Section):
     note: str = Field(min_length=1)
     scale: Literal["mini", "paper"]
     training: Name
-    selection_warmup_steps: Annotated[int, Field(ge=0)] | None = None  # of the methods that have one and do not say it
+    selection_warmup_steps: Steps | None = None  # of the methods that have one and do not say it
     data: Data
     benchmarks: tuple[Name, ...] = Field(min_length=1)
     evaluation: Evaluation
@@ -190,6 +192,9 @@ class StudyFile(Section):
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
 
     def faults(self) -> Iterator[Fault]:
+        if (most := self.most_trainings()) > _MOST_TRAININGS:
+            yield Fault("grid", f"{most} trainings with those that tune; allowed: at most {_MOST_TRAININGS} in a study")
+            return
         if allowed := allowed_instead(self.study):
             yield refused("study", self.study, allowed)
         yield from repeated("beside", self.beside)
@@ -230,6 +235,15 @@ class StudyFile(Section):
                     yield kind, f"grid[{number}].{kind}[{index}]", name
         for index, name in enumerate(self.data.train_sets or ()):
             yield "data", f"data.train_sets[{index}]", name
+
+    def most_trainings(self) -> int:
+        """How many trainings the grid and the tuning may ask for."""
+        arms = [len(block.models) * len(block.methods) for block in self.grid]
+        cells = sum(number * len(block.seeds) for number, block in zip(arms, self.grid, strict=True))
+        if self.tuning is None:
+            return cells
+        tuned = (len(self.tuning.rates) + 4 * self.tuning.extend) * len(self.tuning.seeds)
+        return cells * (1 + self.tuning.shared_rate) + sum(arms) * tuned
 
     def variants(self) -> list[str]:
         """The variants of the grid, each once."""

@@ -5,14 +5,13 @@ import math
 import operator
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Section, Seed, is_absent
+from ict_core.config._section import LEAST_RATE, MOST_RATE, Count, Rate, Section, Seed, is_absent
 from ict_core.config.mistakes import Fault, refused, repeated
 
-Rate = Annotated[float, Field(gt=0)]
 Trial = tuple[float, int]  # a training that tunes: its learning rate and seed
 _MARK = "@"  # between a variant and a rate; no name of a file has it
 
@@ -38,6 +37,9 @@ class Tuning(Section):
         for index, rate in enumerate(self.rates):
             if float(f"{rate:g}") != rate:
                 yield refused(f"rates[{index}]", rate, "at most six digits, as folders are named by it")
+        if self.extend and len(self.rates) > 1 and not LEAST_RATE <= self.beyond()[0] < self.beyond()[-1] <= MOST_RATE:
+            allowed = f"rates whose next two on either side lie from {LEAST_RATE:g} to {MOST_RATE:g}, with extend"
+            yield refused("rates", list(self.rates), allowed)
         if self.halving and len(self.seeds) < 2:
             yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
 

@@ -11,6 +11,8 @@ from pydantic.fields import FieldInfo
 
 from ict_core.errors import UserError
 
+_MOST, _LONGEST = 50, 3000  # lines, and letters of one
+
 
 class Fault(NamedTuple):
     """A key, dotted, and the rest of the sentence about it."""
@@ -32,16 +34,20 @@ def repeated(key: str, values: Sequence[object]) -> Iterator[Fault]:
 
 
 class Mistakes:
-    """Gathers problems, so that a user reads all of them at once."""
+    """Gathers problems, so that a user reads all of them at once, or the first :data:`_MOST`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def add(self, file: Path, key: str, text: str) -> None:
         """Note a problem of one key of one file, in one line."""
-        line = " ".join(f"{shown(file)}: {f'{key}: ' if key else ''}{text}".split())
+        told = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())
+        told = told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
+        line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in told)
         if line not in self.lines:  # a file is read again for each variant of it
             self.lines.append(line)
+        if len(self.lines) == _MOST:
+            self.raise_if_any()
 
     def add_all(self, file: Path, faults: Iterable[Fault]) -> None:
         """Note faults of one file."""

@@ -11,6 +11,9 @@ from ict_core.config.mistakes import Fault, refused
 from ict_core.evidence._measures import QUANTITIES
 from ict_core.statistics import BASE, Metric
 
+Points = Annotated[float, Field(gt=0, le=100)]
+Bound = Annotated[float, Field(ge=-1e6, le=1e6)]
+
 
 class DifferenceTest(Section):
     """`ours` minus `against` in a metric, a value a run, paired by seed.
@@ -52,7 +55,7 @@ class Measure(Section):
     quantity: str
     of: Name
     minus: Name | None = None
-    within: tuple[float, float] | None = None
+    within: tuple[Bound, Bound] | None = None
     direction: Literal["higher", "lower"] | None = None
 
     def faults(self) -> Iterator[Fault]:
@@ -78,7 +81,7 @@ class Claim(Section):
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
     paper: str | None = None  # the paper's own figure, in words; absent where it gives none
-    paper_points: float | None = Field(default=None, gt=0)  # the claimed effect, for the number of runs that find it
+    paper_points: Points | None = None  # the claimed effect, for the number of runs that find it
     test: Test | None = None  # absent where no study can test it yet
     needs: str | None = None  # what is then missing
 

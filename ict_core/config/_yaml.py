@@ -1,0 +1,81 @@
+"""Reads a YAML file by YAML 1.2: `010` is ten and `1:30` a text, where PyYAML, by YAML 1.1, has eight and ninety."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_MOST_BYTES, _DEEPEST = 100_000, 20
+# What a scalar without quotes is: what is none of these, as `.nan`, is a text.
+_SCALARS: tuple[tuple[str, Callable[[str], Any]], ...] = (
+    ("|~|null|Null|NULL", lambda text: None),
+    ("true|True|TRUE", lambda text: True),
+    ("false|False|FALSE", lambda text: False),
+    ("[-+]?[0-9]{1,300}", int),
+    ("0o[0-7]{1,100}|0x[0-9a-fA-F]{1,100}", lambda text: int(text, 0)),
+    (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
+)
+
+
+def read_plain(file: Path) -> Any:
+    """The one document of a file: mappings with texts as keys, lists and scalars; None of an empty one.
+
+    Tags, anchors and aliases are refused, by which a few lines could stand for anything of any size.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: what is wrong with it, in a line that says what is allowed.
+    """
+    with file.open("rb") as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"too long; allowed: at most {_MOST_BYTES} bytes")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start + 1} is no UTF-8; allowed: a text in UTF-8") from None
+    kinds = (yaml.NodeEvent, yaml.CollectionEndEvent)
+    try:
+        events = (event for event in yaml.parse(text, Loader=yaml.CSafeLoader) if isinstance(event, kinds))
+        documents = [_node(event, events) for event in events]
+    except yaml.MarkedYAMLError as error:
+        place = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        raise ValueError(f"{error.problem or error.context}{place}; allowed: YAML 1.2") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{error}; allowed: YAML 1.2") from None
+    if len(documents) > 1:
+        raise ValueError(f"{len(documents)} documents; allowed: one")
+    return documents[0] if documents else None
+
+
+def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
+    """The value that begins with an event."""
+    inner = takewhile(lambda one: not isinstance(one, yaml.CollectionEndEvent), events)
+    if depth > _DEEPEST:
+        raise _refused(event, "nested too deep", f"at most {_DEEPEST} levels")
+    if event.anchor is not None or getattr(event, "tag", None) is not None:
+        raise _refused(event, "a tag, an anchor or an alias", "plain values")
+    if isinstance(event, yaml.ScalarEvent):
+        return event.value if event.style else _plain(event.value)
+    if isinstance(event, yaml.SequenceStartEvent):
+        return [_node(one, events, depth + 1) for one in inner]
+    mapping: dict[str, Any] = {}
+    for key in inner:
+        if not isinstance(key, yaml.ScalarEvent):
+            raise _refused(key, "a key that is no text", "a text")
+        if key.value in mapping:
+            raise _refused(key, f"{key.value}: stands twice in a mapping", "each key once")
+        mapping[key.value] = _node(next(events), events, depth + 1)
+    return mapping
+
+
+def _plain(text: str) -> Any:
+    """The value of a scalar without quotes."""
+    return next((value(text) for pattern, value in _SCALARS if re.fullmatch(pattern, text)), text)
+
+
+def _refused(event: Any, what: str, allowed: str) -> ValueError:
+    return ValueError(f"{what} (line {event.start_mark.line + 1}); allowed: {allowed}")
