@@ -74,24 +74,39 @@ def keys_page() -> str:
     return "\n".join(parts)
 
 
-def _sections(module: str) -> Iterator[str]:
-    source = inspect.getsource(import_module(f"ict_core.config.{module}"))
+def _sections(name: str) -> Iterator[str]:
+    from ict_core.config import Section
+
+    module = import_module(f"ict_core.config.{name}")
+    source = inspect.getsource(module)
     lines = source.splitlines()
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef) or not any(isinstance(line, ast.AnnAssign) for line in node.body):
             continue
-        if any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+        section = getattr(module, node.name)
+        if not issubclass(section, Section):
             continue
         bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) != "Section"]
         more = f" Beside these the keys of {', '.join(bases)}." if bases else ""
-        rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines)]
+        stated = section.model_json_schema().get("properties", {})
+        rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines, stated)]
         doc = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
         yield "\n".join(
             [f"### {node.name.strip('_')}\n", f"{doc}{more}\n", "| key | value | |", "|---|---|---|", *rows, ""]
         )
 
 
-def _key(line: ast.AnnAssign, lines: list[str]) -> Iterator[str]:
+def bounds(schema: Any) -> Iterator[str]:
+    """The bounds of the numbers in a JSON schema, in words."""
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "maximum": "at most"}
+    if isinstance(schema, dict):
+        stated = {told: schema[key] for key, told in words.items() if key in schema}
+        yield from (f"{told} {v:,}" if isinstance(v, int) else f"{told} {v:g}" for told, v in stated.items())
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from bounds(part)
+
+
+def _key(line: ast.AnnAssign, lines: list[str], schemas: dict[str, Any]) -> Iterator[str]:
     kind = ast.unparse(line.annotation)
     if kind.startswith("ClassVar"):
         return
@@ -103,10 +118,10 @@ def _key(line: ast.AnnAssign, lines: list[str]) -> Iterator[str]:
         call = ast.parse(default, mode="eval").body
         assert isinstance(call, ast.Call)
         stated = {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
-        bounds = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most", "pattern": "of the form"}
-        told += [f"{word} {stated[key]}" for key, word in bounds.items() if key in stated]
+        told += [f"of the form {stated['pattern']}"] if "pattern" in stated else []
         told += [ast.literal_eval(stated["description"])] if "description" in stated else []
         default = stated.get("default", "")
+    told += dict.fromkeys(bounds(schemas[ast.unparse(line.target)]))
     kind = re.sub(r"^Annotated\[(.+?), Field\(.*\)\](.*)$", r"\1\2", kind)
     if default and default != "None":
         told.append(f"default: {default}")

@@ -19,6 +19,7 @@ READERS = {
 }
 """Who turns a row into a problem: a module of the library by the name that is given under `reader`."""
 
+Rows = Annotated[int, Field(ge=1, le=1_000_000_000)]
 HubId = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$", description="an id of the Hugging Face hub, owner/name"),
@@ -66,7 +67,7 @@ class PublishedSet(Section):
     split: Part
     revision: str = Field(description="a commit of the data set on the hub: 40 hexadecimal digits")
     allow_unpinned: bool = False  # true: the revision may be a branch, and row count and sha256 alone pin the content
-    rows: Count  # that are left after the reader's choice
+    rows: Rows  # that are left after the reader's choice
     sha256: str | None = Field(
         pattern=r"^[0-9a-f]{64}$",
         description="the content hash, 64 hexadecimal digits (null for a gated set that this project may not read)",
@@ -77,7 +78,7 @@ class PublishedSet(Section):
     answer_type: Literal["integer", "number", "latex", "choice"]
     prompt: Prompt
     mirror_copy: MirrorCopy | None = None
-    problems: Count | None = None  # drawn from the rows by `data.seed`; absent: all
+    problems: Rows | None = None  # drawn from the rows by `data.seed`; absent: all
 
     def faults(self) -> Iterator[Fault]:
         yield from unpinned(self.revision, self.allow_unpinned)
@@ -143,6 +144,7 @@ Benchmark = Annotated[GeneratedBenchmark | PublishedBenchmark, Field(discriminat
 
 
 Size = Annotated[int, Field(ge=1, le=2**17)]
+TokenId = Annotated[int, Field(ge=0, lt=2**20)]
 Hours = Annotated[float, Field(gt=0, le=10_000)]
 Dtype = Literal["float32", "bfloat16"]
 
@@ -156,7 +158,7 @@ class Architecture(Section):
     kv_heads: Size
     intermediate_size: Count
     vocab_size: int = Field(ge=32, le=2**20)
-    max_positions: Count  # the longest prompt with its completion, in tokens
+    max_positions: Annotated[int, Field(ge=1, le=2**24)]  # the longest prompt with its completion, in tokens
 
     def faults(self) -> Iterator[Fault]:
         if self.hidden_size % (2 * self.heads):
@@ -237,7 +239,7 @@ class _Checkpoint(Section):
     architecture: Architecture  # which the checkpoint's own config must have
     tied_embeddings: bool
     dtype: Dtype  # of the weights that answer; training keeps float32 weights
-    stop_ids: tuple[Annotated[int, Field(ge=0, lt=2**20)], ...] = Field(
+    stop_ids: tuple[TokenId, ...] = Field(
         min_length=1, description="a list of the token ids that end an answer, each a whole number"
     )
     prompt: Template | None = None  # absent: the problem's prompt alone

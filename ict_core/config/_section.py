@@ -14,7 +14,6 @@ from ict_core.store import NAME, NAMED
 
 Name = Annotated[str, Field(pattern=NAME, description=NAMED)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Problems = Annotated[int, Field(ge=1, le=100_000)]
 Few = Annotated[int, Field(ge=1, le=10_000)]
 Steps = Annotated[int, Field(ge=0, le=1_000_000)]
 Threads = Annotated[int, Field(ge=1, le=1024)]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ict_core.config._section import Count, Few, Name, Problems, Section, Seed, Steps, Temperature, Threads, is_absent
+from ict_core.config._section import Count, Few, Name, Section, Seed, Steps, Temperature, Threads, is_absent
 from ict_core.config._tuning import Tuning
 from ict_core.config.mistakes import Fault, one_of, refused, repeated
 from ict_core.process.numerics import Numerics
@@ -26,14 +26,14 @@ class WithinReach(Section):
     """
 
     samples: Pair  # answers of each problem, by the evaluation's engine at the training's temperature
-    problems: Problems | None = None  # that are asked, drawn by `data.seed`; absent: all
+    problems: Count | None = None  # that are asked, drawn by `data.seed`; absent: all
 
 
 class Data(Section):
     """The problems that a study generates or reads."""
 
     seed: Seed
-    train_problems: Problems | None = None  # to generate, or to draw from the training sets; absent: all of these
+    train_problems: Count | None = None  # to generate, or to draw from the training sets; absent: all of these
     train_sets: tuple[Name, ...] | None = Field(
         default=None,
         min_length=1,

@@ -8,8 +8,21 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
-from ict_core.config import Cell, Tuning, compare, load_method, load_methods, load_study
+from ict_core.config import (
+    Benchmark,
+    Cell,
+    Model,
+    StudyFile,
+    Training,
+    Tuning,
+    compare,
+    load_method,
+    load_methods,
+    load_study,
+    method_schema,
+)
 from ict_core.store import StudyFiles
 
 PROJECT = Path(__file__).parents[2] / "configs"
@@ -72,6 +85,20 @@ def test_every_rule_of_the_project_says_what_it_was_written_from():
     of_bench, other = (project(name) for name in ("rules-more", "mini"))
     assert of_bench.stage_config("evidence")["sources"]["cw-grpo"] == "summary"
     assert "sources" not in other.stage_config("evidence")
+
+
+def test_every_number_of_every_section_has_both_bounds():
+    def numbers(schema, place):
+        if isinstance(schema, dict) and schema.get("type") in ("integer", "number"):
+            yield place, {key.removeprefix("exclusive").lower() for key in schema}
+        parts = schema.items() if isinstance(schema, dict) else enumerate(schema) if isinstance(schema, list) else ()
+        for key, part in parts:
+            yield from numbers(part, f"{place}.{key}")
+
+    schemas = [TypeAdapter(kind).json_schema() for kind in (StudyFile, Training, Model, Benchmark, method_schema())]
+    found = [number for schema in schemas for number in numbers(schema, schema.get("title", ""))]
+    assert len(found) > 150
+    assert [place for place, keys in found if not {"minimum", "maximum"} <= keys] == []
 
 
 def test_the_paper_study_is_the_whole_grid():
