@@ -22,7 +22,7 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz survive gpu-check versions logs site lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz mutants survive gpu-check versions logs site lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -110,6 +110,9 @@ fast: env  ## in a minute: the quick tests of what computes and decides, without
 
 fuzz: env  ## hostile answers through the grader for MINUTES=5, with new random examples
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+
+mutants: env  ## 500 damaged copies of every configuration: each is accepted and plans, or is refused in clear lines
+	OMP_NUM_THREADS=1 $(BIN)/python tests/config/test_fuzz.py --mutants 500 --plan 20
 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
 	@$(named) "configs/studies/$$STUDY.yaml"

@@ -66,7 +66,8 @@ def keys_page() -> str:
     parts = [
         "# Keys of the configuration\n",
         "A key without a default must be stated. An unknown key, or a value that is none of those allowed, is refused "
-        "before a job starts, with file, key, value and what is allowed. Made from `ict_core/config/` by "
+        "before a job starts, with file, key, value and what is allowed. A file is one document of YAML 1.2 in UTF-8 "
+        "without tags, anchors and aliases, of at most 100,000 bytes and 20 levels. Made from `ict_core/config/` by "
         "`python scripts/reference.py`.\n",
     ]
     for module, title in MODULES.items():

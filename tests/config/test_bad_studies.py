@@ -68,7 +68,7 @@ CASES = {
     "number as a text": (MINI, "samples: 8", "samples: '8'", "evaluation.samples", "'8'"),
     "scalar for a list": (MINI, "baselines: [grpo, entropy-20, stapo]", "baselines: grpo", "baselines", "'grpo'"),
     "scalar for a mapping": (MINI, "\n  seed: 0\n  train_problems: 2000\n  # problems_per_benchmark: 20", " 7", "data", "7"),
-    "duplicate key": (MINI, "  samples: 8", "  samples: 8\n  samples: 9", "samples", "line 14"),
+    "duplicate key": (MINI, "  samples: 8", "  samples: 8\n  samples: 9", "samples", "line 15"),
     "key is no text": (MINI, "  samples: 8", "  7: 8", "evaluation.7"),
     "no seed": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: []", "grid[1].seeds", "[]"),
     "tunes on a seed that evaluates": (MINI, "baselines:", f"{TUNED.replace('900', '2')}baselines:", "tuning.seeds[0]", "2"),
@@ -120,6 +120,12 @@ CASES = {
     "start of a part of a batch": (HUB, "dtype:", "supervised_start: {problems: 10, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\ndtype:", "supervised_start.batch_sequences", "4"),
     "bfloat16 on a CPU": (HUB, HARDWARE, "", "dtype", "'bfloat16'"),
     "nothing to train on": (PAPER, "train_sets: [gsm8k-train]", "mirror: x", "data.train_problems"),
+    "a number to the base of sixty": (MINI, "ict-30]\n    seeds: [0, 1, 2]", "ict-30]\n    seeds: [1:30]", "grid[1].seeds[0]", "'1:30'"),
+    "problems for years": (MINI, "train_problems: 2000", "train_problems: 1000000000000000", "data.train_problems", "1000000000000000"),
+    "trainings for years": (MINI, BLOCK_2, BLOCK_2.replace("[0, 1, 2]", str(list(range(3400)))), "grid", "10230", "10000"),
+    "too hot": (MINI, "temperature: 1.0", "temperature: 1e308", "evaluation.temperature", "1e+308", "100"),
+    "no number": (MINI, "temperature: 1.0", "temperature: .nan", "evaluation.temperature", "'.nan'"),
+    "rates beyond all": (MINI, "baselines:", f"{TUNED.replace('1.0e-4', '1e-9').replace('}', ', extend: true}')}baselines:", "tuning.rates", "1e-09"),
     "empty text": (MINI, "study: mini\nnote: >-", "study: mini\nnote: ''\nx: >-", "note", "''"),
 }  # fmt: skip
 
@@ -157,6 +163,29 @@ def test_a_name_that_climbs_or_hides_is_no_studys(configs, name):
     with pytest.raises(UserError) as told:
         load_study(file)
     assert str(told.value).startswith(f"{file}: study: {name!r} is not allowed; allowed: a name that can be a folder")
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]", "a: !!int 1", "a: 1\n---\na: 2", f"a: {'[' * 20_000}", "a: 1 " + "#" * 200_000]
+)
+def test_what_could_stand_for_anything_is_refused_in_one_line(configs, text):
+    (configs / MINI).write_text(text)
+    (line,) = message_of(configs).splitlines()
+    assert line.startswith(f"configs/{MINI}: ") and "; allowed: " in line
+
+
+def test_a_variants_batch_fits_the_micro_batches_of_every_model(configs):
+    for file, old, new in [
+        (VLLM, "micro_batch_sequences: 128", "micro_batch_sequences: 8"),
+        (ICT, "percent: 10", "percent: 10\nbatch: {prompts_per_step: 3, steps: 40, warmup_steps: 5}"),
+    ]:
+        text = (configs / file).read_text()
+        assert old in text
+        (configs / file).write_text(text.replace(old, new))
+    lines = message_of(configs, PAPER).splitlines()
+    assert any(
+        line.startswith(f"configs/{PAPER}: grid: hub-m with ict-10: micro_batch_sequences: 16 ") for line in lines
+    )
 
 
 def test_adapters_are_not_sharded(configs):

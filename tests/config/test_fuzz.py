@@ -29,6 +29,7 @@ from ict_core.errors import UserError
 from ict_core.evidence import read_claims
 from ict_core.jobs.command import AnyStudy
 from ict_core.tables import read_paper
+from ict_core.tools import planned_jobs
 
 PROJECT = Path(__file__).parents[2]
 FILES = sorted(file for file in (PROJECT / "configs").rglob("*.yaml") if file.parent.name != "accelerate")
@@ -78,7 +79,9 @@ def _of_a_value(content: bytes, draw: random.Random) -> bytes:
         root = None
     if root is None:
         return _of_lines(content, draw)
-    node = draw.choice(list(_nodes(root)))
+    nodes = list(_nodes(root))
+    numbers = [one for one in nodes if one.tag.endswith((":int", ":float"))]
+    node = draw.choice(numbers if numbers and draw.random() < 0.5 else nodes)
     start, end = node.start_mark.index, node.end_mark.index
     token = draw.choice(TOKENS)
     with suppress(ValueError, OverflowError):
@@ -230,18 +233,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=CI, help="of each file; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plan", type=int, default=0, help="accepted studies whose dry run is tried too")
     options = parser.parse_args()
-    outcomes, slowest = Counter[str](), 0.0
+    outcomes, slowest, planned = Counter[str](), 0.0, 0
     with tempfile.TemporaryDirectory() as folder, chdir(prepared(Path(folder))):
         for file in FILES:
             for told, took in fuzz(file, Path(), options.mutants, options.seed):
+                if told == "accepted" and file.parent.name == "studies" and planned < options.plan:
+                    planned += 1  # the mutant still lies there
+                    planned_jobs(file.relative_to(PROJECT), PROJECT, 1)
                 outcomes[told] += 1
                 slowest = max(slowest, took)
     faults = outcomes.keys() - {"accepted", "refused"}
     print(*sorted(faults), sep="\n")
     counts = ", ".join(f"{outcomes[told]} {told}" for told in ("accepted", "refused"))
     print(f"{outcomes.total()} mutants of {len(FILES)} files: {counts}, {len(faults)} faults")
-    print(f"the slowest took {slowest:.2f} s")
+    print(f"the slowest took {slowest:.2f} s; {planned} accepted studies were planned by Snakemake")
     return bool(faults)
 
 

@@ -273,6 +273,10 @@ def test_a_selector_change_concerns_its_own_cells_only(configs):
     assert {c.variant for c in mini.cells() if mini.resolve(c) != other.resolve(c)} == {"ict-20"}
 
 
+def test_a_number_with_a_zero_before_it_is_the_same_number(configs):
+    assert edited(configs, "studies/mini.yaml", "seed: 0\n", "seed: 010\n").data.seed == 10
+
+
 def test_problems_per_benchmark_replaces_each_benchmarks_own_number(configs):
     assert {b.problems for b in load(configs).benchmarks.values()} == {60}
     each = "problems_of: {mini-stem: 7}\n  problems_per_benchmark: 20"
