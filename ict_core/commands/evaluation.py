@@ -54,10 +54,17 @@ class Sampled:
 
     def evaluation(self) -> "Evaluation":
         """As a study states it."""
+        from pydantic import ValidationError
+
         from ict_core.config import Evaluation
+        from ict_core.config.mistakes import faults_of
 
         keys = ("engine", "samples", "temperature", "top_p", "max_new_tokens", "threads")
-        return Evaluation(**{key: getattr(self, key) for key in keys})
+        try:
+            return Evaluation(**{key: getattr(self, key) for key in keys})
+        except ValidationError as error:
+            told = "; ".join(f"--{key.replace('_', '-')}: {text}" for key, text in faults_of(error, Evaluation))
+            raise UserError(told) from None
 
 
 @dataclass(frozen=True)

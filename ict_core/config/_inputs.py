@@ -175,9 +175,7 @@ class Pretraining(Section):
     batch_sequences: Count
     muon_lr: Rate
     adamw_lr: Rate
-    slips: float | None = Field(  # the share of unworked steps with a wrong result in the text; absent: none
-        default=None, gt=0, le=1, exclude_if=is_absent
-    )
+    slips: Annotated[float, Field(gt=0, le=1)] | None = Field(default=None, exclude_if=is_absent)  # of unworked steps
     seed: Seed
 
 
@@ -243,9 +241,7 @@ class _Checkpoint(Section):
         min_length=1, description="a list of the token ids that end an answer, each a whole number"
     )
     prompt: Template | None = None  # absent: the problem's prompt alone
-    supervised_start: SupervisedStart | None = Field(
-        default=None, exclude_if=is_absent
-    )  # absent: the base model is as it was fetched
+    supervised_start: SupervisedStart | None = Field(default=None, exclude_if=is_absent)  # absent: as it was fetched
     hardware: Hardware | None = None  # absent: one process on the CPU
 
     def faults(self) -> Iterator[Fault]:

@@ -197,9 +197,7 @@ def _check_recipes(study: Study) -> Iterator[Fault]:
         try:
             study.training_of(model, variant)
         except ValidationError as error:
-            yield from (
-                Fault("grid", f"{model} with {variant}: {key}: {text}") for key, text in faults_of(error, Training)
-            )
+            yield from (Fault("grid", f"{model} with {variant}: {': '.join(of)}") for of in faults_of(error, Training))
 
 
 def _check_study(

@@ -33,8 +33,6 @@ def load_method(path: Path) -> Method:
     Raises:
         UserError: something is wrong with it, one line a problem; of a file that is not there, those beside it.
     """
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; allowed: one of {', '.join(_beside(path)) or 'none (no YAML file)'}")
     mistakes = Mistakes()
     method = read_method(path, mistakes)
     mistakes.raise_if_any()
@@ -53,10 +51,9 @@ def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ())
     elif isinstance(content, dict) and "ablation" in content:
         mistakes.refuse(file, "ablation", content["ablation"], "`of`, the variant, with the key that differs")
         return None
-    if content is None:
-        return None
     own = content.get("selector") if isinstance(content, dict) else None  # whose section is made sooner than the union
-    return check_section(file, content, selector_sections().get(str(own)) or method_schema(), mistakes)
+    schema = selector_sections().get(str(own)) or method_schema()
+    return None if content is None else check_section(file, content, schema, mistakes)
 
 
 def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: tuple[Path, ...]) -> Any:

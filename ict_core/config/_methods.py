@@ -10,8 +10,6 @@ from pydantic import Field
 from ict_core.config._section import Count, Name, Rate, Section, Steps, Temperature, Threads, Weight, is_absent
 from ict_core.config.mistakes import Fault, refused
 
-_MOST_ROLLOUTS = 1_000_000  # of a step
-
 Group = Annotated[int, Field(ge=2, le=10_000)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -67,9 +65,7 @@ class Training(Section):
     updates_per_rollout: Count | None = Field(default=None, exclude_if=is_absent)  # of each whole batch; absent: 1
     learning_rate: Rate
     lr_warmup_steps: Steps
-    lr_schedule: Literal["linear"] | None = Field(  # after the warm-up to 0 by a straight line; absent: constant
-        default=None, exclude_if=is_absent
-    )
+    lr_schedule: Literal["linear"] | None = Field(default=None, exclude_if=is_absent)  # to 0; absent: constant
     weight_decay: float = Field(ge=0, le=1000)
     grad_clip: Weight
     adam_betas: tuple[Beta, Beta]
@@ -91,8 +87,8 @@ class Training(Section):
 
     def faults(self) -> Iterator[Fault]:
         rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
-        if rollouts > _MOST_ROLLOUTS:
-            yield refused("prompts_per_step", self.prompts_per_step, f"at most {_MOST_ROLLOUTS} rollouts in a step")
+        if rollouts > 1_000_000:
+            yield refused("prompts_per_step", self.prompts_per_step, "at most 1000000 rollouts in a step")
         if rollouts % rows:
             yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
         if self.lr_warmup_steps >= self.steps:
@@ -245,9 +241,7 @@ class Method(Section):
     surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
     # 2 R - 1 of an answer's reward R; absent: GRPO's advantage by group
     advantage: Literal["reward"] | None = Field(default=None, exclude_if=is_absent)
-    control: Control | None = Field(
-        default=None, exclude_if=is_absent
-    )  # of the rule's weights; absent: the rule itself
+    control: Control | None = Field(default=None, exclude_if=is_absent)  # of its weights; absent: the rule itself
     # the same again under another name: 0 with the same random numbers, any other with numbers of its own
     replica: Steps | None = None
     ablation: Variation | None = None  # a file states it by `of`

@@ -41,9 +41,7 @@ class Data(Section):
     )
     within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
     problems_per_benchmark: Few | None = None  # in place of each benchmark's own number; a published set has its rows
-    problems_of: dict[Name, Few] | None = Field(  # of single benchmarks, in place of that number
-        default=None, exclude_if=is_absent
-    )
+    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # in its place, of single ones
     mirror: str | None = Field(
         default=None,
         min_length=1,
@@ -110,9 +108,7 @@ class Validity(Section):
     kept_share: Annotated[float, Field(ge=0, le=1)]  # of the baseline's gain that random tokens keep: at least
     kept_share_lower: Annotated[float, Field(ge=0, le=1)]  # and the lower limit of its interval above
     compared: Literal["pass@1", "pass@4"]  # of replica and oracle, the metric in which rules are compared
-    headroom_points: Points | None = Field(  # room in pass@4 that a base model leaves on every benchmark of the average
-        default=None, exclude_if=is_absent
-    )
+    headroom_points: Points | None = Field(default=None, exclude_if=is_absent)  # in pass@4, on every set of the average
 
     def faults(self) -> Iterator[Fault]:
         for key, of in (("gain_lower_points", "gain_points"), ("kept_share_lower", "kept_share")):
@@ -135,18 +131,9 @@ class EvidenceBounds(Section):
 class TokenStudy(Section):
     """How the rules are compared on the untrained models' tokens (`snakemake token_study`)."""
 
-    gradient_prompts: Count = Field(
-        description="prompts with right and wrong answers on which gradients are taken: each a backward pass a rule"
-    )
-    with_advantage: bool = Field(
-        default=False,
-        description="read the prompts with right and wrong answers alone; on others no token has an advantage",
-    )
-    trained: tuple[Name, ...] | None = Field(
-        default=None,
-        exclude_if=is_absent,
-        description="variants whose model of the first seed the target `readings` reads too (absent: of none)",
-    )
+    gradient_prompts: Count  # prompts with right and wrong answers whose gradients are taken: a backward pass a rule
+    with_advantage: bool = False  # read these prompts alone, as on others no token has an advantage
+    trained: tuple[Name, ...] | None = Field(default=None, exclude_if=is_absent)  # variants that `readings` reads too
 
 
 class Block(Section):
@@ -188,7 +175,6 @@ class StudyFile(Section):
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs (or deterministic)
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
-
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
 
     def faults(self) -> Iterator[Fault]:
@@ -238,12 +224,9 @@ class StudyFile(Section):
 
     def most_trainings(self) -> int:
         """How many trainings the grid and the tuning may ask for."""
-        arms = [len(block.models) * len(block.methods) for block in self.grid]
-        cells = sum(number * len(block.seeds) for number, block in zip(arms, self.grid, strict=True))
-        if self.tuning is None:
-            return cells
-        tuned = (len(self.tuning.rates) + 4 * self.tuning.extend) * len(self.tuning.seeds)
-        return cells * (1 + self.tuning.shared_rate) + sum(arms) * tuned
+        tuning, twice = self.tuning, 1 + bool(self.tuning and self.tuning.shared_rate)
+        tuned = (len(tuning.rates) + 4 * tuning.extend) * len(tuning.seeds) if tuning else 0
+        return sum(len(b.models) * len(b.methods) * (twice * len(b.seeds) + tuned) for b in self.grid)
 
     def variants(self) -> list[str]:
         """The variants of the grid, each once."""

@@ -1,5 +1,6 @@
 """Reads a YAML file by YAML 1.2: `010` is ten and `1:30` a text, where PyYAML, by YAML 1.1, has eight and ninety."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -11,9 +12,8 @@ import yaml
 _MOST_BYTES, _DEEPEST = 100_000, 20
 # What a scalar without quotes is: what is none of these, as `.nan`, is a text.
 _SCALARS: tuple[tuple[str, Callable[[str], Any]], ...] = (
-    ("|~|null|Null|NULL", lambda text: None),
-    ("true|True|TRUE", lambda text: True),
-    ("false|False|FALSE", lambda text: False),
+    ("|~", lambda text: None),
+    ("null|Null|NULL|true|True|TRUE|false|False|FALSE", lambda text: json.loads(text.lower())),
     ("[-+]?[0-9]{1,300}", int),
     ("0o[0-7]{1,100}|0x[0-9a-fA-F]{1,100}", lambda text: int(text, 0)),
     (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
@@ -41,9 +41,6 @@ def read_plain(file: Path) -> Any:
     try:
         events = (event for event in yaml.parse(text, Loader=yaml.CSafeLoader) if isinstance(event, kinds))
         documents = [_node(event, events) for event in events]
-    except yaml.MarkedYAMLError as error:
-        place = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
-        raise ValueError(f"{error.problem or error.context}{place}; allowed: YAML 1.2") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{error}; allowed: YAML 1.2") from None
     if len(documents) > 1:
@@ -59,7 +56,8 @@ def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
     if event.anchor is not None or getattr(event, "tag", None) is not None:
         raise _refused(event, "a tag, an anchor or an alias", "plain values")
     if isinstance(event, yaml.ScalarEvent):
-        return event.value if event.style else _plain(event.value)
+        kinds = [value for pattern, value in _SCALARS if not event.style and re.fullmatch(pattern, event.value)]
+        return kinds[0](event.value) if kinds else event.value
     if isinstance(event, yaml.SequenceStartEvent):
         return [_node(one, events, depth + 1) for one in inner]
     mapping: dict[str, Any] = {}
@@ -70,11 +68,6 @@ def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
             raise _refused(key, f"{key.value}: stands twice in a mapping", "each key once")
         mapping[key.value] = _node(next(events), events, depth + 1)
     return mapping
-
-
-def _plain(text: str) -> Any:
-    """The value of a scalar without quotes."""
-    return next((value(text) for pattern, value in _SCALARS if re.fullmatch(pattern, text)), text)
 
 
 def _refused(event: Any, what: str, allowed: str) -> ValueError:

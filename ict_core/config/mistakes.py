@@ -41,8 +41,7 @@ class Mistakes:
 
     def add(self, file: Path, key: str, text: str) -> None:
         """Note a problem of one key of one file, in one line."""
-        told = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())
-        told = told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}..."
+        told = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())[:_LONGEST]
         line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in told)
         if line not in self.lines:  # a file is read again for each variant of it
             self.lines.append(line)

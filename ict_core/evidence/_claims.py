@@ -12,7 +12,6 @@ from ict_core.evidence._measures import QUANTITIES
 from ict_core.statistics import BASE, Metric
 
 Points = Annotated[float, Field(gt=0, le=100)]
-Bound = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class DifferenceTest(Section):
@@ -55,7 +54,7 @@ class Measure(Section):
     quantity: str
     of: Name
     minus: Name | None = None
-    within: tuple[Bound, Bound] | None = None
+    within: tuple[float, float] | None = None
     direction: Literal["higher", "lower"] | None = None
 
     def faults(self) -> Iterator[Fault]:

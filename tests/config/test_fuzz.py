@@ -220,6 +220,7 @@ def prepared(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_file_is_accepted_and_plans_or_is_refused_in_clear_lines(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(prepared(tmp_path))
