@@ -21,6 +21,7 @@ from ict_core.statistics._deciding import sign_flip_floor
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
+REPLICATIONS = ("mini", "mini-20", "mini-again")  # the comparison, each with seeds and base models of its own
 BENCHES = {  # study -> its heading, and the differences that its table shows
     "rules": ("Twelve seeds", ("Δ grpo", "Δ random", "Δ mean one")),
     "rules-controls": ("Further controls, ten other seeds", ("Δ grpo", "Δ random", "Δ random, same sign")),
@@ -186,6 +187,45 @@ def chosen_rates() -> str:
     return table(["model", "rule", "rate", "base", "reward", "a step lower", "a step higher"], rows)
 
 
+def replications() -> str:
+    """What the stored studies with seeds of their own found on the smaller model: gates, and differences from GRPO."""
+    differences = {
+        "grpo-replica": "GRPO again",
+        "entropy-20": "20-Entropy",
+        "random-10": "random-10",
+        "ict-10": "ICT-10",
+    }
+    rows = []
+    for study in REPLICATIONS:
+        tables = REFERENCE / study / "tables"
+        gates = (
+            pd.read_csv(tables / "validity.csv").query("model == 'mini-s'").drop_duplicates("gate").set_index("gate")
+        )
+        kept = gates.loc["kept", ["value", "low", "high"]].astype(float)
+        main = pd.read_csv(tables / "main.csv").query(
+            "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4'"
+        )
+        gain = main.set_index("variant").loc["grpo", ["gain", "gain_low"]].astype(float)
+        frame = pd.read_csv(tables / "contrasts.csv")
+        frame = frame.query(
+            "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4' and baseline == 'grpo'"
+        )
+        against = frame.drop_duplicates("variant").set_index("variant")[["difference", "low"]]
+        cells = [_points(*against.loc[rule]) for rule in differences]
+        passed = [name for name in ("gain", "ceiling", "kept", "replica") if gates.loc[name, "outcome"] != "passed"]
+        rows.append([
+            f"`{study}`", str(main.set_index("variant").loc["grpo", "seeds"]), _points(*gain),
+            "{:.2f} [{:.2f}, {:.2f}]".format(*kept), *cells, ", ".join(passed) or "none",
+        ])  # fmt: skip
+    heads = ["study", "seeds", "GRPO less base", "kept by random-10", *differences.values(), "gates failed"]
+    return table(heads, rows)
+
+
+def _points(difference: float, low: float) -> str:
+    """A difference in points with half its interval, as in the tables."""
+    return f"{100 * difference:+.1f} ± {100 * (difference - low):.1f}".replace("-", "−")
+
+
 def score_at_forks() -> str:
     """At how many of the known forks of GRPO's rollouts ICT's score is 0."""
     tokens = Stored(REFERENCE / "mini-ablations").frame("tokens")
@@ -205,7 +245,7 @@ PAGES = {"docs/bench-tables.md": bench_tables}
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"answer": partial(answer, "mini")},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
-    "docs/mini-world.md": {"rates": chosen_rates, "forks": score_at_forks},
+    "docs/mini-world.md": {"rates": chosen_rates, "forks": score_at_forks, "replications": replications},
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
     "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
 }

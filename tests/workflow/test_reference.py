@@ -46,7 +46,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "study", ["mini", "mini-20", "mini-ablations", "smollm2", "rules", "rules-controls", "rules-two-updates"]
+    "study",
+    ["mini", "mini-20", "mini-again", "mini-ablations", "smollm2", "rules", "rules-controls", "rules-two-updates"],
 )
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
@@ -86,7 +87,7 @@ def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tm
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("study", ["mini-20", "smollm2", "rules", "rules-controls", "rules-two-updates"])
+@pytest.mark.parametrize("study", ["mini-20", "mini-again", "smollm2", "rules", "rules-controls", "rules-two-updates"])
 def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
     copy, folder = Copy(tmp_path), REFERENCE.parent / study
     shutil.copytree(folder, copy.folder / "results" / "reference" / study, dirs_exist_ok=True)
