@@ -243,7 +243,7 @@ def _over_seeds(rewards: dict[str, float]) -> str:
 
 PAGES = {"docs/bench-tables.md": bench_tables}
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"answer": partial(answer, "mini")},
+    "README.md": {"answer": partial(answer, "mini"), "replications": replications},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
     "docs/mini-world.md": {"rates": chosen_rates, "forks": score_at_forks, "replications": replications},
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},

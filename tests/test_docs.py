@@ -10,7 +10,7 @@ from pages import PAGES, ROOT
 from subcommands import SUBCOMMANDS
 
 COMMANDS = [*PAGES, ROOT / ".github/workflows/ci.yml", ROOT / ".ci/run", ROOT / ".pre-commit-config.yaml"]
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ENDINGS = "py|md|yaml|yml|smk|sh|css|js|ipynb|toml|cff|lock|in|txt"
 
 
@@ -30,7 +30,7 @@ def code(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda page: page.name)
 def test_every_target_is_in_the_makefile_and_every_subcommand_in_ict(page):
-    made = {name for line in code(page) for name in re.findall(r"(?:^|[\s`;&])make ([a-z]+)", line)}
+    made = {name for line in code(page) for name in re.findall(r"(?:^|[\s`;&])make ([a-z-]+)", line)}
     called = {name for line in code(page) for name in re.findall(r"(?:^|[\s`;&|])ict ([a-z][a-z-]+)", line)}
     assert made - TARGETS == set()
     assert called - set(SUBCOMMANDS) == set()
