@@ -133,9 +133,7 @@ def test_code_that_gives_other_bytes_is_refused_with_the_commit_to_go_on_at(firs
 
 def test_a_damaged_cell_is_refused_by_name(first, stored, tmp_path):
     file = StoredCellFiles(stored / GRPO.format(1)).frame("log")
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
+    file.write_bytes(file.read_bytes()[:-100])
     manifest = StoredCellFiles(stored / ICT.format(0)).manifest
     manifest.write_text(manifest.read_text().replace('"sampled"', '"simpled"').replace('"seed": 0', '"seed": 1'))
     result = second(first, tmp_path / "copy").run("ict", "cells", "smoke", "--from", str(stored))

@@ -14,5 +14,5 @@ def test_a_whole_study_finds_its_files_where_only_results_are_stored(tmp_path):
     plan = copy.snakemake("--dry-run", "-p", "--configfile", "configs/studies/smoke.yaml", *storage)
     assert plan.returncode == 0, plan.stdout[-3000:]
     checkpoints = re.findall(r"ict generate .* --checkpoint (\S+)", plan.stdout)
-    assert len(checkpoints) == 5
+    assert len(checkpoints) == 6
     assert all(f"{tmp_path}/volume/results/smoke" in checkpoint for checkpoint in checkpoints)

@@ -34,7 +34,7 @@ def test_another_snakefile_uses_its_rules_from_a_folder_of_its_own(tmp_path):
     )
     assert planned.returncode == 0, planned.stdout[-3000:]
     jobs = Counter({name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", planned.stdout, re.MULTILINE)})
-    assert jobs["ict_train"] == 4 and jobs["ict_grade"] == 5 and jobs["best"] == 1
+    assert jobs["ict_train"] == 4 and jobs["ict_grade"] == 6 and jobs["best"] == 1
     snakemake = ("snakemake", "--cores", "1", "--directory", str(own), "--snakefile", str(own / "Snakefile"))
     made = copy.run(*snakemake, "--configfile", study, "--", "results/smoke/data/eval.parquet")
     assert made.returncode == 0, made.stdout[-3000:]

@@ -261,7 +261,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     finished.append("ict_core/training/_trainer.py")
     finished.append("ict_core/problems/_assemble.py")
     jobs = finished.planned("regrade", *SMOKE)
-    assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 5, "regrade": 1}
+    assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 6, "regrade": 1}
     result = finished.snakemake("regrade", *SMOKE)
     assert result.returncode == 0, result.stdout[-5000:]
     assert finished.planned("regrade", *SMOKE) == []
