@@ -84,6 +84,7 @@ class Training(Section):
     token_sample_every: Count  # steps between two rows of the token log
     token_sample_groups: Count  # groups written to it each time
     checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
+    checkpoints_kept: Count = 2  # of a training under way, the newest; the second for when the first turns out damaged
 
     def faults(self) -> Iterator[Fault]:
         rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
@@ -99,7 +100,7 @@ class Training(Section):
 
     def dump(self) -> dict[str, Any]:
         """The recipe as JSON-able values, but for what changes no result."""
-        return self.model_dump(mode="json", exclude={"checkpoint_every"})
+        return self.model_dump(mode="json", exclude={"checkpoint_every", "checkpoints_kept"})
 
     @property
     def updates(self) -> int:

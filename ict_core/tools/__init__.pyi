@@ -7,6 +7,7 @@ from ._machine_checks import check_machine as check_machine
 from ._machine_checks import sample_one_token as sample_one_token
 from ._model_file import model_file as model_file
 from ._plan import Kind as Kind
+from ._plan import checkpoint_bytes as checkpoint_bytes
 from ._plan import finished_seconds as finished_seconds
 from ._plan import plan_page as plan_page
 from ._plan import planned_jobs as planned_jobs

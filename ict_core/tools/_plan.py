@@ -1,5 +1,6 @@
 """What the jobs that a study would run take: how many there are by a dry run, how long one takes by finished jobs."""
 
+import math
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ict_core.config import Study
+from ict_core.config import Model, Study
 from ict_core.config.mistakes import shown
 from ict_core.errors import Damaged, UserError
 from ict_core.markdown import markdown_table
@@ -109,4 +110,42 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
         parts.append(f"{untimed} jobs have no time: no such job has finished there.\n")
     if more := study.later_in_words():
         parts.append(f"Not counted: {more}.\n")
+    if told := _disk_of_checkpoints(study, jobs, cores):
+        parts.append(told)
     return "\n".join(parts)
+
+
+def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> str:
+    """What checkpoints of trainings under way take, of models with `hardware`; empty where there are none."""
+    training, under_way, written, room = study.training, 0.0, 0, float(cores)
+    sizes = {kind: checkpoint_bytes(study, kind.model) for kind in jobs if kind.rule == "train"}
+    for kind in sorted(sizes, key=lambda kind: sizes[kind] / kind.threads, reverse=True):  # the most a core first
+        at_a_time = min(jobs[kind], room / kind.threads)
+        room -= at_a_time * kind.threads
+        under_way += at_a_time * sizes[kind] * (training.checkpoints_kept + 1)  # one more while it is written
+        steps = max(study.training_of(kind.model, variant).steps for variant in study.methods)
+        written += jobs[kind] * sizes[kind] * math.ceil(steps / (training.checkpoint_every or 1))
+    if not under_way:
+        return ""
+    return (
+        f"Checkpoints of the trainings that run at a time on {cores} core(s) take at most about {under_way / 1e9:,.0f} GB "
+        f"(`checkpoints_kept: {training.checkpoints_kept}`) and go when a training ends. All trainings write "
+        f"{written / 1e9:,.0f} GB of them.\n"
+    )
+
+
+def checkpoint_bytes(study: Study, name: str) -> int:
+    """Bytes of one checkpoint of a model's training: float32 weights and AdamW's two moments, or those of adapters.
+
+    Any decoder is taken for Qwen2's at the sizes of the model's file. 0 without `hardware`, or without checkpoints.
+    """
+    model: Model = study.models[name]
+    if model.hardware is None or study.training.checkpoint_every is None:
+        return 0
+    a = model.architecture
+    width, keys = a.hidden_size, a.hidden_size * a.kv_heads // a.heads
+    matrices = [(width, width)] * 2 + [(width, keys)] * 2 + [(width, a.intermediate_size)] * 3
+    if (lora := study.training.lora) is not None:
+        return 12 * a.layers * lora.rank * sum(map(sum, matrices))
+    layer = sum(map(math.prod, matrices)) + 3 * width + 2 * keys  # two norms; biases of queries, keys and values
+    return 12 * (a.layers * layer + (2 - model.tied_embeddings) * a.vocab_size * width + width)

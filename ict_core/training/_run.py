@@ -298,7 +298,7 @@ def grpo_config(
         logging_steps=1,
         save_strategy="no" if training.checkpoint_every is None else "steps",
         save_steps=training.checkpoint_every or 1,
-        save_total_limit=2,  # the second for when the first turns out damaged
+        save_total_limit=training.checkpoints_kept,
         disable_tqdm=True,
         dataloader_pin_memory=False,
         remove_unused_columns=False,

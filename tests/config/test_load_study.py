@@ -403,10 +403,10 @@ def test_what_a_method_is_compared_with_retrains_nothing(configs):
 
 def test_how_a_training_is_kept_and_watched_retrains_nothing(configs):
     before = load(configs)
-    (configs / "training/mini.yaml").open("a").write("checkpoint_every: 7\n")
+    (configs / "training/mini.yaml").open("a").write("checkpoint_every: 7\ncheckpoints_kept: 1\n")
     after = edited(configs, "studies/mini.yaml", "scale: mini", "trackers: [wandb]\nscale: mini")
-    assert (before.training.checkpoint_every, before.trackers) == (None, ())
-    assert (after.training.checkpoint_every, after.trackers) == (7, ("wandb",))
+    assert (before.training.checkpoint_every, before.training.checkpoints_kept, before.trackers) == (None, 2, ())
+    assert (after.training.checkpoint_every, after.training.checkpoints_kept, after.trackers) == (7, 1, ("wandb",))
     for cell in after.cells():
         assert before.stage_config("train", cell) == after.stage_config("train", cell)
     assert before.stage_config("evidence") == after.stage_config("evidence")

@@ -1,6 +1,7 @@
 """`ict plan`: its jobs are Snakemake's, its seconds those of finished jobs, its wall time a bound."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from ict_core.config import load_study
 from ict_core.errors import UserError
 from ict_core.store import records, write_manifest
-from ict_core.tools import Kind, finished_seconds, plan_page, planned_jobs
+from ict_core.tools import Kind, checkpoint_bytes, finished_seconds, plan_page, planned_jobs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUDIES, REFERENCE = REPOSITORY / "configs/studies", REPOSITORY / "results/reference/mini"
@@ -104,8 +105,13 @@ def test_of_a_stored_study_they_are_those_of_its_frame():
     assert len(seconds["train", "mini-s"]) == len(trained) > 0
 
 
-JOBS = {Kind("pretrain", "m", 1): 2, Kind("train", "m", 2): 10, Kind("grade", "m", 1): 10, Kind("all", "", 1): 1}
-SECONDS = {("pretrain", "m"): [3600.0], ("train", "m"): [1800.0, 5400.0]}
+JOBS = {
+    Kind("pretrain", "mini-s", 1): 2,
+    Kind("train", "mini-s", 2): 10,
+    Kind("grade", "mini-s", 1): 10,
+    Kind("all", "", 1): 1,
+}
+SECONDS = {("pretrain", "mini-s"): [3600.0], ("train", "mini-s"): [1800.0, 5400.0]}
 
 
 @pytest.mark.parametrize(("cores", "hours"), [(2, 11), (4, 5.5), (100, 2)])
@@ -113,8 +119,8 @@ def test_the_least_wall_time_is_of_the_work_or_of_a_chain(mini, cores, hours):
     """2 h of one thread and 10 h of two threads; one after another a pretraining and a training take 2 h."""
     page = plan_page(mini, JOBS, SECONDS, REFERENCE, cores)
     assert f"at least {hours:.2f} hours" in page
-    assert cells_of(page, "train") == ["m", "10", "2", "3600.0", "2", "10.00"]
-    assert cells_of(page, "grade") == ["m", "10", "1", "", "", ""]
+    assert cells_of(page, "train") == ["mini-s", "10", "2", "3600.0", "2", "10.00"]
+    assert cells_of(page, "grade") == ["mini-s", "10", "1", "", "", ""]
     assert cells_of(page, "total")[1] == "23" and "\n11 jobs have no time" in page
 
 
@@ -123,3 +129,28 @@ def test_trainings_that_later_rounds_may_ask_for_are_named(mini):
     assert tuned.later_in_words() and not mini.later_in_words()
     assert f"Not counted: {tuned.later_in_words()}.\n" in plan_page(tuned, JOBS, {}, REFERENCE, 1)
     assert "Not counted" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1)
+
+
+def test_a_checkpoint_has_float32_weights_and_two_moments_of_what_is_trained(mini):
+    paper = load_study(STUDIES / "paper.yaml")
+    assert checkpoint_bytes(paper, "qwen2.5-0.5b") == 12 * 494_032_768  # as the checkpoints on the hub have them
+    assert checkpoint_bytes(paper, "qwen2.5-7b") == 12 * 7_615_616_512
+    adapted = paper.training.changed(lora={"rank": 8, "alpha": 16})
+    ends = 2 * (896 + 896) + 2 * (896 + 128) + 3 * (896 + 4864)  # of a layer's seven matrices
+    assert checkpoint_bytes(replace(paper, training=adapted), "qwen2.5-0.5b") == 12 * 24 * 8 * ends
+    none = paper.training.changed(checkpoint_every=None)
+    assert checkpoint_bytes(replace(paper, training=none), "qwen2.5-0.5b") == checkpoint_bytes(mini, "mini-s") == 0
+
+
+def test_checkpoints_take_the_disk_of_what_runs_at_a_time_and_one_more_each(mini):
+    paper = load_study(STUDIES / "paper.yaml")
+    jobs = {Kind("train", "qwen2.5-0.5b", 8): 10, Kind("train", "qwen2.5-7b", 32): 1}
+    small, large = 12 * 494_032_768 / 1e9, 12 * 7_615_616_512 / 1e9
+    page = plan_page(paper, jobs, {}, REFERENCE, 48)  # the large one, and two of the small ones beside it
+    assert f"at most about {3 * large + 2 * 3 * small:,.0f} GB" in page
+    assert f"{24 * (large + 10 * small):,.0f} GB of them" in page  # 234 steps, one every 10 and one at the end
+    kept = replace(paper, training=paper.training.changed(checkpoints_kept=1))
+    assert f"at most about {2 * 3 * 2 * small:,.0f} GB" in plan_page(
+        kept, {Kind("train", "qwen2.5-0.5b", 8): 10}, {}, REFERENCE, 48
+    )
+    assert "checkpoints" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1).lower()
