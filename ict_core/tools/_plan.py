@@ -128,9 +128,9 @@ def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> 
     if not under_way:
         return ""
     return (
-        f"Checkpoints of the trainings that run at a time on {cores} core(s) take at most about {under_way / 1e9:,.0f} GB "
-        f"(`checkpoints_kept: {training.checkpoints_kept}`) and go when a training ends. All trainings write "
-        f"{written / 1e9:,.0f} GB of them.\n"
+        f"Checkpoints of the trainings that run at a time on {cores} core(s) take at most about "
+        f"{under_way / 1e9:,.0f} GB (`checkpoints_kept: {training.checkpoints_kept}`) and go when a training ends. "
+        f"All trainings write {written / 1e9:,.0f} GB of them.\n"
     )
 
 

@@ -37,7 +37,7 @@ OF_BATCH = {"training.prompts_per_step", "training.steps", "training.lr_warmup_s
 def test_variants_of_a_study_of_the_project_differ_in_method_and_seed_and_an_arm_in_its_factor_alone(name):
     study = project(name)
     assert study.name == name
-    assert len(study.benchmarks) == 7 or study.name.startswith(("paper-ablations", "smollm2-"))
+    assert len(study.benchmarks) == 7 or study.name.startswith(("gpu-first", "paper-ablations", "smollm2-"))
     cells = study.cells()
     assert len(cells) == len(set(cells))
     references = {cell.model: study.resolve(cell) for cell in cells}

@@ -6,19 +6,15 @@ import shlex
 import shutil
 import subprocess
 from collections import Counter
-from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from pages import PAGES, command_lines, commands
 from recipes import RECIPES, steps
 from repository_copy import REPOSITORY, Copy, jobs
 from subcommands import SUBCOMMANDS
 
 from ict_core.commands.cli import main
-from ict_core.config import load_study
 from ict_core.store import StudyFiles, stored_folder
 
 CELL = "results/mini/mini-s/ict-10/seed-1/grades.parquet"
@@ -42,7 +38,13 @@ PLANNED = {  # rules that a line plans where nothing has run, and how many jobs 
         **{"pretrain": 2, "train": 4, "rollouts": 6, "readings_of_model": 6, "readings": 1},
     },
     "snakemake --cores 1 prefetch --configfile configs/studies/paper.yaml": {"data": 1, "fetch_model": 3},
-    "snakemake --cores all --resources gpu=8 --configfile configs/studies/paper.yaml": {"train": 90, "grade": 93},
+    "snakemake --cores all --resources gpu=8 --configfile configs/studies/paper.yaml": {
+        "train": 90 + 18 * 5,
+        "grade": 93,
+    },
+    "snakemake --cores all --resources gpu=1 --configfile configs/studies/gpu-first.yaml": {
+        **{"fetch_model": 1, "train": 5 * 6 + 5 * 4, "tune_round": 3 * 5, "tune": 5, "generate": 31, "grade": 31},
+    },
 }
 PRINTED = {  # by a command that is cheap, with words added or replaced so that it reads what is there
     "ict diff ict-10 kl-10 mini-ablations": ((), "method.score: js -> kl\n1 key differs"),
@@ -74,35 +76,10 @@ LINES = sorted({line for page in PAGES for line in command_lines(page) if not na
 SNAKEMAKE = [line for line in LINES if line.startswith("snakemake") and not any(map(line.__contains__, NOT_PLANNED))]
 
 
-def write_first_study(folder: Path) -> None:
-    """The study of docs/gpu.md: `smollm2` with the changes that the page's table names."""
-    studies = folder / "configs/studies"
-    study = yaml.safe_load((studies / "smollm2.yaml").read_text())
-    text = (REPOSITORY / "docs/gpu.md").read_text()
-    named = re.findall(r"^\| `([\w.\[\]]+)` \|", text, re.MULTILINE)
-    changes: dict[str, Any] = {"note": "One model on one GPU.", "training": "paper", "numerics": None}
-    changes |= {"data.train_sets": ["gsm8k-train", "math-train"], "data.within_reach": None}
-    changes |= {"data.problems_per_benchmark": None, "data.problems_of": None, "evaluation.max_new_tokens": 1024}
-    changes |= {"grid[].models": ["qwen2.5-0.5b"], "grid[].seeds": list(range(6))}
-    benchmarks = [name for name in study["benchmarks"] if name != "gsm8k-short"]
-    changes |= {"scale": "paper", "selection_warmup_steps": 10, "benchmarks": benchmarks}
-    assert named == list(changes)
-    for key, value in changes.items():
-        *above, last = key.split(".")
-        sections = study["grid"] if above == ["grid[]"] else [study[above[0]] if above else study]
-        for section in sections:
-            section[last] = deepcopy(value)
-            if value is None:
-                del section[last]
-    (studies / "first.yaml").write_text(yaml.safe_dump(study | {"study": "first"}))
-    assert load_study(studies / "first.yaml").numerics == "native"
-
-
 @pytest.fixture(scope="module")
 def dry_runs(tmp_path_factory) -> dict[str, str]:
     """What every line of Snakemake prints as a dry run, in one copy in which nothing has run."""
     copy = Copy(tmp_path_factory.mktemp("fresh"))
-    write_first_study(copy.folder)
     shutil.copytree(REPOSITORY / "results/reference/mini", copy.folder / "results/mini/regrade")
     before = sorted(copy.folder.glob("results/**/*"))
     printed = copy.snakemakes([["--dry-run", *shlex.split(line)[1:]] for line in SNAKEMAKE])
@@ -159,7 +136,7 @@ def test_what_the_lines_name_is_there(uninterrupted):
     """Files of the repository, modules, and what a run has made; the names of other files are placeholders."""
     words = {word for line in LINES for word in shlex.split(line)}
     files = {word for word in words if word.startswith(("benchmarks/", "configs/", "examples/", "scripts/", "tests/"))}
-    assert [file for file in files - {"configs/studies/first.yaml"} if not Path(REPOSITORY, file).exists()] == []
+    assert [file for file in files if not Path(REPOSITORY, file).exists()] == []
     modules = {word for word in words if word.startswith("ict_core.")}
     assert [module for module in modules if importlib.util.find_spec(module) is None] == []
     made = {word for word in words if re.match(r"results/(mini|smoke)/", word) and "regrade" not in word}

@@ -76,6 +76,7 @@ def finished(tmp_path_factory) -> Copy:
         "grid": [{"models": ["random-0.5b"], "methods": ["ict-10"], "seeds": [0]}],
         "baselines": ["ict-10"],
     }
+    del study["tuning"]
     study["data"] |= {"mirror": str(MIRROR), "problems_per_benchmark": 1, "train_sets": ["gsm8k-train"]}
     study["evaluation"] |= {"samples": 4, "samples_of": {"aime-24": 5}, "max_new_tokens": 8, "threads": 1}
     (configs / "studies/cpu.yaml").write_text(yaml.safe_dump(study, sort_keys=False))

@@ -60,8 +60,10 @@ def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
     plan = fresh.snakemake("--dry-run", "--printshellcmds", *PAPER).stdout
     commands = re.findall(r"^Shell command: ict lease --gpus (.*?) --study", plan, re.M)
     assert Counter(commands) == {
-        "4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m ict_core train": 25,
-        "1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m ict_core train": 65,
+        "4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m ict_core train": 25
+        + 5 * 5,  # and the first round of tuning
+        "1 -- accelerate launch --config_file configs/accelerate/one-gpu.yaml --num_processes 1 -m ict_core train": 65
+        + 13 * 5,
         "1 -- ict generate": 93,
     }
 

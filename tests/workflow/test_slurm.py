@@ -146,3 +146,16 @@ def test_no_token_is_shown(ran):
         shown += [path.read_text() for path in (folder / ".snakemake").rglob("*.log")]
     assert len(shown) > 4 and "sbatch --parsable" in ran.output
     assert not any(TOKEN in text for text in shown)
+
+
+def test_a_training_that_ends_early_is_submitted_again_more_often_than_the_default_profile_says(tmp_path):
+    """By Snakemake on this machine, in a folder with the profiles of the project; a rule of another name is not."""
+    (tmp_path / "profiles").symlink_to(REPOSITORY / "workflow/profiles")
+    script = "echo >> {output}.tries; test $(wc -l < {output}.tries) = 4 && touch {output}"
+    rules = [f"rule {name}:\n    output: '{name}.made'\n    shell: '{script}'\n" for name in ("train", "grade")]
+    (tmp_path / "Snakefile").write_text("".join(rules))
+    options = ["--profile", "profiles/slurm", "--executor", "local", "--cores", "2", "--latency-wait", "0"]
+    command = [sys.executable, "-m", "snakemake", *options, "train.made", "grade.made"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and (tmp_path / "train.made").exists(), done.stderr
+    assert len((tmp_path / "grade.made.tries").read_text().splitlines()) == 2

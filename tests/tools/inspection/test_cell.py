@@ -37,7 +37,8 @@ def test_a_manifest_gives_back_every_variants_training(name, tmp_path):
 
 def test_published_problems_have_no_known_forks_and_a_model_its_template(tmp_path):
     study = load_study(STUDIES / "paper.yaml")
-    config = study.resolve(next(cell for cell in study.cells()))
+    cell = study.cells()[0]
+    config = study.with_rate(cell, 1e-6).resolve(cell)
     config["model"]["prompt"] = {"template": "<|user|>{prompt}", "source": "a test"}
     found = inspected(write_cell(tmp_path / "s/m/v/seed-0", config))
     assert not found.known_forks and found.template == Template(template="<|user|>{prompt}", source="a test")
