@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import datasets
+import httpx
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
@@ -169,12 +170,26 @@ def test_a_gated_set_needs_a_token_before_anything_is_downloaded(no_hub):
     assert "HF_TOKEN is not set" in error and "https://huggingface.co/datasets/Idavidrein/gpqa" in error
 
 
+def test_a_hub_that_is_not_reached_is_tried_once_and_what_stands_for_it_is_named(no_hub, monkeypatch):
+    tried = []
+
+    def head(url, **options):
+        tried.append(url)
+        raise httpx.ConnectError("no route")
+
+    monkeypatch.setattr(httpx, "head", head)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    error = message(stated("gsm8k", ITEMS), None)
+    assert len(tried) == 1 and all(word in error for word in ("ConnectError", "--mirror", "HF_HUB_OFFLINE=1"))
+
+
 def test_the_token_is_in_no_message(monkeypatch):
     def load_dataset(*_, **options):
         assert options["token"] is True
         raise OSError(f"401 for a request\nwith Bearer {TOKEN}")
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     error = message(SETS["gpqa"], None)
     assert "cannot be read: OSError: 401" in error and TOKEN not in error

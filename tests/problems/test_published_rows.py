@@ -88,6 +88,7 @@ def test_hub_and_mirror_give_the_same_frame(sets, name, monkeypatch):
         return datasets.Dataset.from_list(as_on_the_hub(published, config))
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     mirrored = sets[name]
     assert mirrored.equals(load_problems(published, None, 0))
     options = {"split": published.split, "revision": published.revision, "token": False}

@@ -166,6 +166,12 @@ def test_a_configuration_is_tried_small_before_anything_is_trained():
         check_family(transformers.Qwen3NextConfig())
 
 
+@pytest.mark.parametrize("family", ["Bloom", "GptOss", "Mamba", "FalconH1", "Bamba", "Rwkv", "Zamba"])
+def test_a_family_without_sdpa_is_refused_in_one_line(family):
+    with pytest.raises(UserError, match=r"^training.passes: packed is not allowed for .*State passes: dense$"):
+        check_family(getattr(transformers, f"{family}Config")())
+
+
 def test_a_model_whose_packed_pass_differs_is_refused_with_the_difference():
     model = random_model("Llama", {})
     layer = model.model.layers[0].self_attn

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import datasets
+import httpx
 import pandas as pd
-from huggingface_hub import get_token
+from huggingface_hub import constants, get_token
 
 from ict_core.config import READERS, PublishedSet
 from ict_core.errors import UserError
@@ -28,6 +29,7 @@ from ict_core.store import records
 
 _NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
 _FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
+_HUB_SECONDS = 10.0
 _MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
 
 
@@ -112,6 +114,19 @@ def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
             )
 
 
+def _check_hub() -> None:
+    """A UserError at once where the hub is not reached, whose client would try six times in messages of its own."""
+    if constants.HF_HUB_OFFLINE:  # the client reads its cache alone
+        return
+    try:
+        httpx.head(constants.ENDPOINT, timeout=_HUB_SECONDS, follow_redirects=True)
+    except httpx.HTTPError as error:
+        raise UserError(
+            f"the hub is not reached ({type(error).__name__}); name a folder that has the rows (--mirror of `ict eval`, "
+            "data.mirror of a study), or set HF_HUB_OFFLINE=1 where the hub's cache has them"
+        ) from None
+
+
 def load_solutions(published: PublishedSet, mirror: Path | None) -> pd.DataFrame:
     """All problems of a set whose reader has a function `solution`, as ``records.SOLUTIONS`` in order of their ids.
 
@@ -141,6 +156,8 @@ def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]
     """Every problem with its row, as they stand in the hub's files or the mirror's."""
     read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
     found: list[tuple[Item, Row]] = []
+    if mirror is None:
+        _check_hub()
     for config in published.configs:
         origin, rows = _rows(published, config, mirror)
         for number, row in enumerate(rows, start=1):

@@ -83,10 +83,15 @@ def add_packed_forward(model: Any, temperature: float) -> None:
         _teach(model, temperature)
         reason = _apart(model, temperature)
     if reason is not None:
-        raise UserError(
-            f"training.passes: packed is not allowed for this model ({config.model_type}: {reason}); allowed: models "
-            "whose layers see other tokens by sdpa alone. State passes: dense"
-        )
+        raise _refusal(config, reason)
+
+
+def _refusal(config: Any, reason: str | Exception) -> UserError:
+    text = " ".join(str(reason).split())
+    return UserError(
+        f"training.passes: packed is not allowed for this model ({config.model_type}: {text}); allowed: models whose "
+        "layers see other tokens by sdpa alone. State passes: dense"
+    )
 
 
 def check_family(config: Any) -> None:
@@ -96,13 +101,19 @@ def check_family(config: Any) -> None:
     """
     tried = copy.deepcopy(config.get_text_config())
     tried._attn_implementation = "sdpa"
-    for key, most in _SMALL.items():
-        if getattr(tried, key, None) is not None:
-            setattr(tried, key, min(getattr(tried, key), most))
-    if getattr(tried, "layer_types", None) is not None:
-        tried.layer_types = (sorted(set(tried.layer_types)) * 2)[:2]
-    tried.pad_token_id = None
-    add_packed_forward(AutoModelForCausalLM.from_config(tried, dtype=torch.float32), 1.0)
+    if reason := _unknown(tried):
+        raise _refusal(config, reason)
+    try:
+        for key, most in _SMALL.items():
+            if getattr(tried, key, None) is not None:
+                setattr(tried, key, min(getattr(tried, key), most))
+        if getattr(tried, "layer_types", None) is not None:
+            tried.layer_types = (sorted(set(tried.layer_types)) * 2)[:2]
+        tried.pad_token_id = None
+        model = AutoModelForCausalLM.from_config(tried, dtype=torch.float32)
+    except (AttributeError, ValueError) as error:  # sizes that a family makes of others, and attention that has no sdpa
+        raise _refusal(config, error) from None
+    add_packed_forward(model, 1.0)
 
 
 def _unknown(config: Any) -> str | None:
