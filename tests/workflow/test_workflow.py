@@ -80,6 +80,7 @@ def test_every_training_seed_begins_with_a_base_model_of_its_own(fresh):
     plan = fresh.snakemake("--dry-run", "-p", *SMOKE)
     assert plan.returncode == 0, plan.stdout
     assert jobs(plan.stdout) >= Counter(pretrain=2, train=4, generate=6, grade=6)
+    assert re.search(r"^rule all:\n    input: \d+ files\n    jobid: 0\n    reason: [\w ]+\n", plan.stdout, re.MULTILINE)
     began = re.findall(r"ict train .* --seed (\d) --base \S+/base/seed-(\d)/model", plan.stdout)
     assert Counter(began) == {("0", "0"): 2, ("1", "1"): 2}
     made = re.findall(r"ict pretrain .* --seed (\d) .* --out \S+/base/seed-(\d)/model", plan.stdout)

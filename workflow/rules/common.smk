@@ -61,6 +61,21 @@ BEGAN = time.time()
 IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
 
+def say_few(record):
+    """Of a rule that only gathers files their number: those of `all` would hide the last lines of a run."""
+    if (
+        hasattr(record, "rule_name")
+        and not record.output
+        and len(getattr(record, "input", [])) > 20
+    ):
+        record.input = [f"{len(record.input)} files"]
+        record.reason = record.reason.partition(":")[0]
+    return True
+
+
+logger.addFilter(say_few)
+
+
 def study_file():
     """The one file that defines the study, as given to --configfile or the default."""
     if workflow.config_settings.config_args:

@@ -122,7 +122,7 @@ def _check_hub() -> None:
         httpx.head(constants.ENDPOINT, timeout=_HUB_SECONDS, follow_redirects=True)
     except httpx.HTTPError as error:
         raise UserError(
-            f"the hub is not reached ({type(error).__name__}); name a folder that has the rows (--mirror of `ict eval`, "
+            f"the hub is not reached ({type(error).__name__}); name a folder of the rows (--mirror of `ict eval`, "
             "data.mirror of a study), or set HF_HUB_OFFLINE=1 where the hub's cache has them"
         ) from None
 
