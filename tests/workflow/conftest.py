@@ -25,6 +25,7 @@ def uninterrupted(tmp_path_factory) -> Path:
             result = copy.snakemake("--configfile", "configs/studies/smoke.yaml")
             assert result.returncode == 0, result.stdout[-5000:]
             assert "main table  results/smoke/tables/main.md" in result.stdout
+            assert "begin with  results/smoke/overview.html" in result.stdout
             assert [*folder.rglob("pwned")] == []
             done.symlink_to(copy.folder)
     return done.resolve()

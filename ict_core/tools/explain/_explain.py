@@ -33,9 +33,10 @@ _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not he
 def explain(table: Path, selection: str, problem: str | None = None, ledger: Path = LEDGER) -> tuple[str, bool]:
     """Where a row of a table, or a claim of the ledger, comes from.
 
-    `table` is ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``, the `selection` as
-    :func:`chosen_row` takes it. Of a `problem`, ``BENCHMARK/PROBLEM``, question, gold answer and completions are
-    printed as well. With the text comes whether the number follows from its runs and no link of their files is broken.
+    `table` is ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``, also of ``results/rebuilt``, the
+    `selection` as :func:`chosen_row` takes it. Of a `problem`, ``BENCHMARK/PROBLEM``, question, gold answer and
+    completions are printed as well. With the text comes whether the number follows from its runs and no link of their
+    files is broken.
 
     Raises:
         Damaged: the study's own files are damaged.
@@ -44,11 +45,13 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     origin, rows = (claims_of if is_claim else table_of)(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
     results = Path(os.path.normpath(table.parent / ("." if is_claim else "..")))
+    if results.parent.name == "rebuilt":  # by `make figures`, of what the stored run has measured
+        results = results.parent.with_name("reference") / results.name
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
     scores = records.read_frame(StudyFiles(results).frame("scores"), records.SCORES)
     if is_claim:
-        origin, runs, numbers = trace(row, table, scores, ledger)
+        origin, runs, numbers = trace(row, results / _CLAIMS, scores, ledger)
     else:
         averaged = Stored(results).averaged if "metric" in row else None
         runs = entering(origin, row, scores, averaged)

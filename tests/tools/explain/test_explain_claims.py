@@ -131,3 +131,14 @@ def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, 
     error = refused("--cell", "gain-over-grpo", "--claims", str(other))
     known = ", ".join([*(claim["id"] for claim in claims if claim["family"].startswith("rules-over-")), "a"])
     assert f"{other}: no claim gain-over-grpo; allowed: {known}; {copy} was made by another ledger" in error
+
+
+def test_what_make_figures_has_written_is_explained_by_the_stored_run(tmp_path):
+    (tmp_path / "reference").symlink_to(MINI.parent)
+    rebuilt = tmp_path / "rebuilt/mini"
+    (rebuilt / "tables").mkdir(parents=True)
+    cells = {"claims.json": "gain-over-grpo", "tables/contrasts.csv": "mini-s/ict-10/grpo/average/pass@4"}
+    for file, cell in cells.items():
+        shutil.copy(MINI / file, rebuilt / file)
+        text, sound = explain(rebuilt / file, cell)
+        assert sound and str(rebuilt / file) in text and "not checked: verdicts, completions" in text
