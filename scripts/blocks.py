@@ -221,6 +221,19 @@ def replications() -> str:
     return table(heads, rows)
 
 
+def paper_readings() -> str:
+    """How many of all readings give the paper's figures of the kept tokens, by model and set of prompts."""
+    frame = pd.read_parquet(REFERENCE / "readings/readings.parquet")
+    rows = []
+    for (model, variant), found in frame.groupby(["model", "variant"], sort=False):
+        first, second = (found[found["set"] == name] for name in ("first", "second"))
+        fits = [f"{int(first[f'{name}_fits'].sum())}" for name in ("probability", "high_share", "elbow")]
+        met = [f"{int(of['meets'].sum())}" for of in (first, second)]
+        rows.append([f"`{model}` {variant}", f"{len(first)}", f"{first['tokens'].iloc[0]:,}", *fits, *met])
+    heads = ["model", "readings", "tokens", "“probability”", "1 : 1", "elbow", "all three", "all three, second set"]
+    return table(heads, rows)
+
+
 def _points(difference: float, low: float) -> str:
     """A difference in points with half its interval, as in the tables."""
     return f"{100 * difference:+.1f} ± {100 * (difference - low):.1f}".replace("-", "−")
@@ -244,6 +257,7 @@ def _over_seeds(rewards: dict[str, float]) -> str:
 PAGES = {"docs/bench-tables.md": bench_tables}
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"answer": partial(answer, "mini"), "replications": replications},
+    "docs/methods.md": {"readings": paper_readings},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
     "docs/mini-world.md": {"rates": chosen_rates, "forks": score_at_forks, "replications": replications},
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},

@@ -12,14 +12,18 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
+from matplotlib import rc_context
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.commands.cli import main
+from ict_core.config import load_study
 from ict_core.evidence import Stored
-from ict_core.figures import FIGURES
+from ict_core.figures import FIGURES, RC, readings
+from ict_core.figures import write as write_figure
 from ict_core.report import answer
-from ict_core.store import MANIFEST, TABLE_KINDS, TOKEN_TABLES, read_manifest, write_manifest
-from ict_core.tables import TABLES
+from ict_core.stages.readings import ranges_of
+from ict_core.store import MANIFEST, TABLE_KINDS, TOKEN_TABLES, read_manifest, records, write_manifest
+from ict_core.tables import TABLES, readings_table, write
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")
@@ -83,6 +87,19 @@ def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tm
     shown = ["claims.json", "report.md", "figures/token_rules.png", "figures/token_overlap.png"]
     shown += [f"tables/{name}.{kind}" for name in TOKEN_TABLES for kind in ("csv", "md", "tex")]
     assert [name for name in shown if (tmp_path / name).read_bytes() != (folder / name).read_bytes()] == []
+
+
+def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_byte(tmp_path):
+    folder = REFERENCE.parent / "readings"
+    manifest = read_manifest(folder / MANIFEST)
+    frame = records.read_frame(folder / "readings.parquet", records.STUDY_READINGS)
+    assert not manifest["source"]["dirty"] and len(frame) == 2 * 960 * len(manifest["read"])
+    note = load_study(REPOSITORY / "configs/studies/readings.yaml").note
+    write(readings_table(frame), tmp_path, note)
+    with rc_context(RC):
+        write_figure(readings.draw(frame, ranges_of(REPOSITORY / "configs/claims.yaml")), "readings", tmp_path, note)
+    for name in ("tables/readings.md", "figures/readings.png"):
+        assert (tmp_path / Path(name).name).read_bytes() == (folder / name).read_bytes(), name
 
 
 @pytest.mark.slow
