@@ -22,7 +22,7 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz mutants survive gpu-check versions logs site lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz mutants mutation survive gpu-check versions logs site lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -113,6 +113,12 @@ fuzz: env  ## hostile answers through the grader for MINUTES=5, with new random 
 
 mutants: env  ## 500 damaged copies of every configuration: each is accepted and plans, or is refused in clear lines
 	OMP_NUM_THREADS=1 $(BIN)/python tests/config/test_fuzz.py --mutants 500 --plan 20
+
+MUTMUT := mutmut==3.8.1 libcst==1.9.0 coverage==7.17.4 setproctitle==1.3.8 textual==8.2.8 rich==15.0.0 \
+    markdown-it-py==4.3.0 mdit-py-plugins==0.7.0 mdurl==0.1.2 linkify-it-py==2.2.0 platformdirs==4.14.8
+mutation: env  ## how many of 400 small faults in rules, statistics and graders the tests find; goes on where it was stopped
+	$(BIN)/pip install --quiet --no-deps --upgrade --target .venv-mutation $(MUTMUT)
+	PYTHONPATH=.venv-mutation:$$PWD OMP_NUM_THREADS=1 $(BIN)/python scripts/mutation.py
 
 survive: env  ## kill the study (STUDY=mini) at 30 random moments and compare with an uninterrupted run
 	@$(named) "configs/studies/$$STUDY.yaml"

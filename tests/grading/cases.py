@@ -37,6 +37,7 @@ CASES = {
         ("choice", "B", "The correct choice is B.", "correct", "choice for answer"),
         ("choice", "B", "**Final Answer:** **(B) Paris**", "correct", "markdown"),
         ("choice", "B", "### Final Answer\n\nB", "correct", "a heading and a letter"),
+        ("choice", "B", "We looked at all.\nThe one that is wrong is:\nB", "no_answer", "a letter after a colon"),
         ("choice", "D", "The answer is (D), since (C) is too small.", "correct", "what follows explains"),
         ("choice", "B", "Answer: B. Mitochondria", "correct", "the option follows"),
         ("choice", "B", "So the best answer must be option B.", "correct", "must be"),

@@ -139,9 +139,12 @@ def conflict(tokens: list[Token]) -> dict[Token, float]:
     return found
 
 
-def quadrant(tokens: list[Token]) -> dict[Token, float]:
-    edge = torch.quantile(torch.tensor([t.h1 for t in tokens]).double(), 0.8).item()
-    return {t: float(t.advantage < 0 and t.h1 >= edge) for t in tokens}
+def quadrant(sign: int, high: bool) -> Callable[[list[Token]], dict[Token, float]]:
+    def rule(tokens: list[Token]) -> dict[Token, float]:
+        edge = torch.quantile(torch.tensor([t.h1 for t in tokens]).double(), 0.8).item()
+        return {t: float(t.advantage * sign > 0 and (t.h1 >= edge) == high) for t in tokens}
+
+    return rule
 
 
 def reweighting(tokens: list[Token]) -> dict[Token, float]:
@@ -191,7 +194,10 @@ ORACLES = {
     "rsi-s-middle": rsi,
     "mastered-99": mastered,
     "conflict": conflict,
-    "negative-high": quadrant,
+    "positive-high": quadrant(1, True),
+    "positive-low": quadrant(1, False),
+    "negative-high": quadrant(-1, True),
+    "negative-low": quadrant(-1, False),
     "advantage-reweighting": reweighting,
     "stare-c2": stare,
     "entropy-advantage": entropy_advantage,
@@ -252,6 +258,13 @@ def test_steer_weighs_the_largest_change_least():
     assert weights("steer", batch)[0].tolist() == pytest.approx([0.8 ** (small / large), 0.8])
     linear = SELECTORS["steer"](batch, torch.Generator(), form="linear", lowest=0.8, highest=1.2)
     assert linear[0].tolist() == pytest.approx([1.2, 0.8])
+
+
+def test_a_token_as_probable_as_tau_is_mastered():
+    batch = batch_of([[1.0, 1.0]], [[0.5, 0.4]], [1.0], group_size=1)
+    tau = batch.statistics.logprob[0, 0].exp().item()
+    kept = SELECTORS["mastered"](batch, torch.Generator(), tau=tau, target_entropy=None)
+    assert kept.tolist() == [[False, True]]
 
 
 def test_a_certain_token_has_a_typical_surprisal():

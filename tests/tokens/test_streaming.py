@@ -76,6 +76,21 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkey
     assert (tokens["js"] <= math.log(2)).all()
 
 
+@pytest.mark.parametrize(("scale", "softcap"), [(0.5, None), (1.0, 3.0), (2.0, 3.0)])
+def test_a_head_with_a_scale_and_a_cap_has_the_statistics_of_its_own_logits(scale, softcap):
+    states, weight, where, ids = random_case(6, 5)
+    head = Head(weight, scale, softcap)
+    tokens = token_statistics(states, head, where, ids, group_size=3, temperature=0.7)
+    z = scale * states.double()[where] @ weight.double().T
+    z = z if softcap is None else softcap * torch.tanh(z / softcap)
+    log_probs, mask = torch.log_softmax(z / 0.7, -1), where >= 0
+    torch.testing.assert_close(head.logits(states).double()[where], z, atol=1e-5, rtol=1e-5)
+    sampled = log_probs.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
+    for found, value in ((tokens.logprob, sampled), (tokens.h1, shannon_entropy(log_probs)),
+                         (tokens.h2, renyi2_entropy(log_probs))):  # fmt: skip
+        torch.testing.assert_close(found.double(), value * mask, atol=1e-5, rtol=1e-6)
+
+
 def test_each_score_has_one_name_from_the_methods_file_to_the_token_sample():
     named = {score_name(*group_score): name for name, group_score in SCORES.items()}
     assert named == {name: name for name in SCORES}
