@@ -28,7 +28,6 @@ import report
 
 LIMIT = 480  # seconds of a stage
 PAGE = report.REPOSITORY / "results/gpu-check"
-SHAPE = {"quick": "quick", "gpu": "gpu-0.5b"}  # of training_step.SETTINGS
 ROLLOUTS = {"engine": "vllm-colocate", "memory_share": 0.3, "sleep": False, "probe_bound": 0.05,
             "correction": {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0}}  # fmt: skip
 STUDY = "configs/studies/gpu-smoke.yaml"
@@ -74,36 +73,42 @@ def devices(dry: bool) -> Iterator[Figure]:
         options: dict[str, Any] = {"group_size": 8, "temperature": 1.0, "scores": names}
         return token_statistics(states.to(at, dtype), head, where.to(at), ids.to(at), **options)
 
+    known = statistics("cpu", torch.float32)
     for dtype in (torch.float32, torch.bfloat16):
-        here, there = statistics("cpu", dtype), statistics(device, dtype)
+        here = known if dtype == torch.float32 else statistics("cpu", dtype)
+        there = statistics(device, dtype)
         apart = (here.values - there.values.cpu()).abs().flatten(1).amax(1)
         most = 1e-3 if dtype == torch.float32 else None
         name = here.names[int(apart.argmax())]
         yield Figure(f"statistics, {str(dtype).removeprefix('torch.')}: largest ({name})", float(apart.max()), "", most)
 
-    known = statistics("cpu", torch.float32)
     advantages = torch.randn(rows, generator=draw)
     decisions = mask & (torch.rand(rows, length, generator=draw) < 0.3)
     studies = [load_study(report.REPOSITORY / f"configs/studies/{name}.yaml") for name in ("mini", "rules", "readings")]
     rules: list[Rule] = distinct_rules({name: m for study in studies for name, m in study.methods.items()})
     differ = 0
+    batch = TokenBatch(known, advantages, mask, ids, decisions=decisions)
+    other = TokenBatch(
+        replace(known, values=known.values.to(device)),
+        advantages.to(device), mask.to(device), ids.to(device), decisions=decisions.to(device),
+    )  # fmt: skip
     for rule in rules:
-        batch = TokenBatch(known, advantages, mask, ids, decisions=decisions)
-        other = TokenBatch(
-            replace(known, values=known.values.to(device)),
-            advantages.to(device), mask.to(device), ids.to(device), decisions=decisions.to(device),
-        )  # fmt: skip
         first, second = rule.weights(batch, 1).double(), rule.weights(other, 1).double().cpu()
         differ += int((first - second).abs().gt(1e-4).sum())
     share = 100 * differ / (len(rules) * int(mask.sum()))
     yield Figure(f"weights that differ, of {len(rules)} rules on the same statistics", share, "%", 0.01)
 
 
+def _shape(dry: bool) -> str:
+    """Of `training_step.SETTINGS`."""
+    return "quick" if dry else "gpu-0.5b"
+
+
 def step(dry: bool) -> Iterator[Figure]:
     """A training step beside TRL's: time, and memory above weights and gradients."""
     import training_step as bench
 
-    key = SHAPE["quick" if dry else "gpu"]
+    key = _shape(dry)
     with tempfile.TemporaryDirectory() as folder:
         bench.checkpoint(bench.SETTINGS[key], Path(folder))
         for arm, ratio in bench.ratios(bench.SETTINGS[key], Path(folder)).items():
@@ -120,7 +125,7 @@ def packing(dry: bool) -> Iterator[Figure]:
 
     from ict_core.training.fast import passes
 
-    setting = bench.SETTINGS[SHAPE["quick" if dry else "gpu"]]
+    setting = bench.SETTINGS[_shape(dry)]
     seconds: list[float] = []
     wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     laid_out = passes.pack
@@ -162,8 +167,11 @@ def rollouts(dry: bool) -> Iterator[Figure]:
 
 
 def _repeated(dry: bool, recipe: dict[str, Any], ranks: int = 1) -> Iterator[Figure]:
+    both = ["native", "deterministic"]
+    if dry:  # one of them; vLLM's batch invariance is a GPU's
+        both.remove("deterministic" if recipe else "native")
     with _models(dry) as base:
-        for numerics in ("native",) if dry and recipe else ("deterministic",) if dry else ("native", "deterministic"):
+        for numerics in both:
             made = [_train(base, base.parent / f"{numerics}-{i}", numerics, recipe, ranks) for i in range(2)]
             same = made[0]["bytes"] == made[1]["bytes"]
             yield Figure(f"{numerics}: runs that differ", float(not same), "", None if numerics == "native" else 0.0)

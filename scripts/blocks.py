@@ -18,6 +18,7 @@ from ict_core.markdown import markdown_table
 from ict_core.report import estimate_text
 from ict_core.statistics import ALPHA, detectable, seeds_needed
 from ict_core.statistics._deciding import sign_flip_floor
+from ict_core.tables import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
@@ -195,27 +196,21 @@ def replications() -> str:
         "random-10": "random-10",
         "ict-10": "ICT-10",
     }
+    compared = "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4'"
     rows = []
     for study in REPLICATIONS:
         tables = REFERENCE / study / "tables"
-        gates = (
-            pd.read_csv(tables / "validity.csv").query("model == 'mini-s'").drop_duplicates("gate").set_index("gate")
-        )
-        kept = gates.loc["kept", ["value", "low", "high"]].astype(float)
-        main = pd.read_csv(tables / "main.csv").query(
-            "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4'"
-        )
-        gain = main.set_index("variant").loc["grpo", ["gain", "gain_low"]].astype(float)
-        frame = pd.read_csv(tables / "contrasts.csv")
-        frame = frame.query(
-            "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4' and baseline == 'grpo'"
-        )
-        against = frame.drop_duplicates("variant").set_index("variant")[["difference", "low"]]
-        cells = [_points(*against.loc[rule]) for rule in differences]
-        passed = [name for name in ("gain", "ceiling", "kept", "replica") if gates.loc[name, "outcome"] != "passed"]
+        gates = pd.read_csv(tables / "validity.csv").query("model == 'mini-s'")
+        gates = gates.drop_duplicates("gate").set_index("gate")
+        grpo = pd.read_csv(tables / "main.csv").query(f"{compared} and variant == 'grpo'").iloc[0]
+        against = pd.read_csv(tables / "contrasts.csv").query(f"{compared} and baseline == 'grpo'")
+        against = against.drop_duplicates("variant").set_index("variant")[["difference", "low", "high"]]
+        failed = [name for name in ("gain", "ceiling", "kept", "replica") if gates.loc[name, "outcome"] != "passed"]
         rows.append([
-            f"`{study}`", str(main.set_index("variant").loc["grpo", "seeds"]), _points(*gain),
-            "{:.2f} [{:.2f}, {:.2f}]".format(*kept), *cells, ", ".join(passed) or "none",
+            f"`{study}`", f"{grpo['seeds']}",
+            percent_interval(*grpo[["gain", "gain_low", "gain_high"]], signed=True),
+            "{:.2f} [{:.2f}, {:.2f}]".format(*gates.loc["kept", ["value", "low", "high"]]),
+            *(percent_interval(*against.loc[rule], signed=True) for rule in differences), ", ".join(failed) or "none",
         ])  # fmt: skip
     heads = ["study", "seeds", "GRPO less base", "kept by random-10", *differences.values(), "gates failed"]
     return table(heads, rows)
@@ -232,11 +227,6 @@ def paper_readings() -> str:
         rows.append([f"`{model}` {variant}", f"{len(first)}", f"{first['tokens'].iloc[0]:,}", *fits, *met])
     heads = ["model", "readings", "tokens", "“probability”", "1 : 1", "elbow", "all three", "all three, second set"]
     return table(heads, rows)
-
-
-def _points(difference: float, low: float) -> str:
-    """A difference in points with half its interval, as in the tables."""
-    return f"{100 * difference:+.1f} ± {100 * (difference - low):.1f}".replace("-", "−")
 
 
 def score_at_forks() -> str:

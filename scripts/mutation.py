@@ -18,7 +18,8 @@ from ict_core.seeding import generator
 
 MADE = Path("mutants")
 MUTMUT = [sys.executable, "-m", "mutmut", "run", "--max-children"]
-FATES = {"killed": "caught", "timeout": "time out", "segfault": "caught", "no tests": "no test"}
+FATES = {"killed": "caught", "timeout": "time out", "segfault": "caught", "no tests": "no test",
+         "not checked": "not tried"}  # fmt: skip
 
 
 def outcomes() -> dict[str, int | None]:
@@ -35,24 +36,21 @@ def main() -> None:
     options = parser.parse_args()
     if not outcomes():  # makes all mutants, and learns which tests reach which function
         subprocess.run([*MUTMUT, options.at_once, "ict_core.selection.grpo*"], check=False)
-    names = sorted(outcomes())
+    before = outcomes()
+    names = sorted(before)
     drawn = [names[i] for i in generator(0, "mutation").permutation(len(names))[: options.number]]
-    left = [name for name in drawn if outcomes()[name] is None]
-    if left:
+    if left := [name for name in drawn if before[name] is None]:
         subprocess.run([*MUTMUT, options.at_once, *left], check=False)
-    found = {
-        name: FATES.get(status_by_exit_code[status], "survived")
-        for name, status in outcomes().items()
-        if name in set(drawn)
-    }
+    after = outcomes()
+    found = {name: FATES.get(status_by_exit_code[after[name]], "survived") for name in drawn}
     packages = sorted({name.split(".")[1] for name in drawn})
-    kinds = ["caught", "time out", "survived", "no test"]
+    kinds = ["caught", "time out", "survived", "no test", "not tried"]
     rows = []
     for package in [*packages, "all"]:
         counted = Counter(fate for name, fate in found.items() if package in (name.split(".")[1], "all"))
-        score = 100 * (counted["caught"] + counted["time out"]) / counted.total()
+        score = 100 * (counted["caught"] + counted["time out"]) / (counted.total() - counted["not tried"] or 1)
         rows.append([package, str(counted.total()), *(str(counted[kind]) for kind in kinds), f"{score:.1f} %"])
-    print(markdown_table(["package", "mutants", *kinds, "score"], rows, "lrrrrrr"))
+    print(markdown_table(["package", "mutants", *kinds, "score"], rows, "lrrrrrrr"))
     print(*(name for name, fate in sorted(found.items()) if fate in ("survived", "no test")), sep="\n")
 
 

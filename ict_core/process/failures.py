@@ -29,6 +29,7 @@ _DISK = {
     errno.ENFILE: _LIMIT,
 }
 DISK_ERRORS = frozenset(_DISK)
+_HUB_SECONDS = 10.0
 _BUSY = (408, 425, 429)  # HTTP
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # of safetensors and tokenizers
 _TORCH_WRITES = re.compile(r"inline_container\.cc|PytorchStreamWriter")
@@ -68,6 +69,18 @@ def lost_connection(error: BaseException) -> bool:
         if kinds & {"ConnectionError", "TimeoutError", "TransportError"} or status in _BUSY or status >= 500:
             return True
     return False
+
+
+def hub_error() -> Exception | None:
+    """What a single request to the hub fails with; None where the hub answers."""
+    import httpx
+    from huggingface_hub.constants import ENDPOINT
+
+    try:
+        httpx.head(ENDPOINT, timeout=_HUB_SECONDS, follow_redirects=True)
+    except httpx.HTTPError as error:
+        return error
+    return None
 
 
 def check_room(folder: Path) -> None:

@@ -15,7 +15,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -125,15 +125,13 @@ def products() -> Iterator[None]:
 
     See `ict_core.process._kernels` of the first. RuntimeError, by torch: an operation has no deterministic algorithm.
     """
+    held: AbstractContextManager[None] = nullcontext()
     if _chosen == "deterministic":
-        with _deterministic_algorithms():
-            yield
-        return
-    if _chosen != "portable":
-        yield
-        return
-    importlib.import_module("numpy")  # which loads the library
-    with held_products(_set_openblas_threads):
+        held = _deterministic_algorithms()
+    elif _chosen == "portable":
+        importlib.import_module("numpy")  # which loads the library
+        held = held_products(_set_openblas_threads)
+    with held:
         yield
 
 

@@ -12,13 +12,12 @@ from typing import NamedTuple
 from ict_core.config import HubModel, Study, has_problems
 from ict_core.errors import UserError
 from ict_core.process import applicable_lock, check_environment, check_trackers, locked_versions, numerics
-from ict_core.process.failures import check_room, lost_connection
+from ict_core.process.failures import check_room, hub_error, lost_connection
 from ict_core.store import StudyFiles, study_folder
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
 _SAMPLE = "import sys; from ict_core.tools import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
-_HUB_SECONDS = 10
 _LEAST_GIB = 8  # memory of a machine for models that state none
 
 
@@ -176,14 +175,9 @@ def hub(study: Study, root: Path) -> str:
     what = f"needed for {', '.join(missing)}"
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise UserError(f"HF_HUB_OFFLINE is set, and the hub is {what}; unset it, or name local copies")
-    import httpx
-    from huggingface_hub.constants import ENDPOINT
-
-    try:
-        httpx.head(ENDPOINT, timeout=_HUB_SECONDS, follow_redirects=True)
-    except httpx.HTTPError as error:
+    if (error := hub_error()) is not None:
         if not lost_connection(error):
-            raise
+            raise error
         raise UserError(
             f"the hub cannot be reached ({type(error).__name__}) and is {what}; run `snakemake --cores 1 prefetch` "
             "where there is a network, or name a data.mirror and models of kind: local"

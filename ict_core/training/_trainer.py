@@ -124,13 +124,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
         self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
-        self._passes = DensePasses(self)
-        if passes == "packed":  # imported here, as its `trl.kernels` is not in every TRL that dense passes work with
-            try:
-                from ict_core.training.fast.passes import PackedPasses
-            except ImportError as error:
-                raise UserError(f"passes: packed needs another TRL ({error}); allowed: dense, or TRL 1.16") from error
-            self._passes = PackedPasses(self)
+        self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
         self._covered: Covered | None = None
         if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
             self._covered = Covered(self.accelerator, self._passes, self._surrogate.share, self._pad_id)
@@ -341,6 +335,15 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             logs |= self.training_log.means(_LOGGED, self._unlogged)
             self._unlogged = 0
         super().log(logs, start_time)
+
+
+def _packed_passes(trainer: SelectiveGRPOTrainer) -> DensePasses:
+    """Imported where they are wanted, as not every TRL that dense passes work with has what they need."""
+    try:
+        from ict_core.training.fast.passes import PackedPasses
+    except ImportError as error:
+        raise UserError(f"passes: packed needs another TRL ({error}); allowed: dense, or TRL 1.16") from error
+    return PackedPasses(trainer)
 
 
 class _StepEnd(TrainerCallback):

@@ -16,20 +16,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import datasets
-import httpx
 import pandas as pd
 from huggingface_hub import constants, get_token
 
 from ict_core.config import READERS, PublishedSet
 from ict_core.errors import UserError
 from ict_core.grading import LETTERS, last_box, refusal
-from ict_core.process.failures import DISK_ERRORS
+from ict_core.process.failures import DISK_ERRORS, hub_error
 from ict_core.seeding import generator
 from ict_core.store import records
 
 _NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
 _FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
-_HUB_SECONDS = 10.0
 _MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
 
 
@@ -118,13 +116,11 @@ def _check_hub() -> None:
     """A UserError at once where the hub is not reached, whose client would try six times in messages of its own."""
     if constants.HF_HUB_OFFLINE:  # the client reads its cache alone
         return
-    try:
-        httpx.head(constants.ENDPOINT, timeout=_HUB_SECONDS, follow_redirects=True)
-    except httpx.HTTPError as error:
+    if (error := hub_error()) is not None:
         raise UserError(
             f"the hub is not reached ({type(error).__name__}); name a folder of the rows (--mirror of `ict eval`, "
             "data.mirror of a study), or set HF_HUB_OFFLINE=1 where the hub's cache has them"
-        ) from None
+        )
 
 
 def load_solutions(published: PublishedSet, mirror: Path | None) -> pd.DataFrame:
