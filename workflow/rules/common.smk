@@ -62,7 +62,7 @@ IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
 
 def say_few(record):
-    """Of a rule that only gathers files their number: those of `all` would hide the last lines of a run."""
+    """Print how many files `all` gathers, not their list, which would hide the last lines of a run."""
     if (
         hasattr(record, "rule_name")
         and not record.output
