@@ -45,6 +45,17 @@ def test_a_file_that_changed_after_the_runs_is_named(repository):
     assert declared([claims, study], [last, runs])["after"] == ["configs/studies/s.yaml"]  # one run was earlier
 
 
+def test_a_change_of_comments_or_of_a_key_that_is_no_more_changes_nothing(repository):
+    folder, study, claims, first, runs = repository
+    last = commit(folder, study, "gates: 1  # as before\nseeds_per_base: 1\n")
+    told = declared([claims, study], [runs])
+    assert told["after"] == [] and told["commit"] == first
+    assert told["files"]["configs/studies/s.yaml"]["commit"] == first
+    assert declared([claims, study], [last])["commit"] == last
+    commit(folder, study, "gates: 1\nseeds_per_base: 2\n")
+    assert declared([claims, study], [runs])["after"] == ["configs/studies/s.yaml"]
+
+
 def test_a_change_that_no_commit_holds_is_named(repository):
     _, study, claims, _, runs = repository
     claims.write_text("claims: 2\n")
