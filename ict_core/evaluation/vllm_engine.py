@@ -20,11 +20,11 @@ from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
 _MAX_SEQUENCES = 1024  # in flight
 _AT_ONCE = 4 * _MAX_SEQUENCES  # handed over: what vLLM holds of a request is many times its text
-# On a GPU vLLM's own choice holds, above all CUDA graphs and prefix caching, by which the samples of a problem share
-# its prompt's keys and values.
+# On a GPU vLLM's own choice holds, above all CUDA graphs.
 _ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,  # with a request's own seed it crashes vLLM's CPU sampler
-    "enable_prefix_caching": False,
+    "enable_prefix_caching": True,  # the samples of a problem share its prompt's keys and values, in whole blocks
+    "block_size": 32,  # tokens: the smallest that vLLM's attention on the CPU takes; its default, 128, is most prompts
     "async_scheduling": False,
     "enforce_eager": True,
 }

@@ -117,6 +117,25 @@ def test_samples_follow_the_model_and_log_probs_are_its_own(engine, tiny_checkpo
     assert statistic < chi2.ppf(0.9999, 9)
 
 
+def test_samples_that_share_a_long_prompt_have_the_model_s_own_log_probs(engine, tiny_checkpoint):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
+    model = AutoModelForCausalLM.from_pretrained(tiny_checkpoint, dtype=torch.float32)
+    prompts = ["Tom has 3 apples. " * 12 + end for end in ("Ann has 4.", "Ben has 5.")]  # several of vLLM's blocks
+    found = engine.sample([Request(prompts[n % 2], n) for n in range(12)], SAMPLING)
+    assert len({completion.ids for completion in found}) > 6
+    for n, completion in enumerate(found):
+        prompt = tokenizer(prompts[n % 2])["input_ids"]
+        assert len(prompt) > 64
+        with torch.no_grad():
+            logits = model(torch.tensor([[*prompt, *completion.ids]])).logits[0, len(prompt) - 1 : -1]
+        logps = (logits / SAMPLING.temperature).log_softmax(-1)
+        own = logps.gather(1, torch.tensor(completion.ids)[:, None]).sum().item()
+        assert completion.logprob == pytest.approx(own, abs=1e-4)
+
+
 def test_a_temperature_of_zero_takes_the_likeliest_token_whatever_the_seed(engine, tiny_checkpoint, problems):
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
