@@ -15,7 +15,8 @@ def batches(draw):
     row = st.tuples(
         st.lists(st.integers(0, 2), min_size=1, max_size=3), st.lists(st.integers(0, 2), min_size=1, max_size=5)
     )
-    sequences = draw(st.lists(row, min_size=rows, max_size=rows))
+    examples = [3] * draw(st.sampled_from([0, 31, 32]))  # before every prompt
+    sequences = [(examples + own, response) for own, response in draw(st.lists(row, min_size=rows, max_size=rows))]
     read = [[draw(st.booleans()) for _ in response] for _, response in sequences]
     groups = draw(st.none() | st.lists(st.integers(0, 1), min_size=rows, max_size=rows))
     return sequences, read, groups
@@ -42,10 +43,13 @@ def test_every_distinct_prefix_once_and_every_sequence_whole(batch):
     layout = pack(*arguments, groups=None if groups is None else torch.tensor(groups))
 
     prefixes = set()  # of what is read, with whose they are
+    last = [max((t for t, on in enumerate(row) if on), default=None) for row in wanted]
+    cut = [[] if t is None else (p + r)[: len(p) + t] for (p, r), t in zip(sequences, last, strict=True)]
+    common = len({tuple(sequence[:32]) for sequence in cut if sequence}) == 1 and min(map(len, filter(None, cut))) >= 32
     for i, (prompt, response) in enumerate(sequences):
         places = [t for t, on in enumerate(wanted[i]) if on]
-        whose = (groups or [0] * len(sequences))[i]
-        sequence = (prompt + response)[: len(prompt) + max(places, default=-len(prompt))]
+        whose = 0 if common else (groups or [0] * len(sequences))[i]
+        sequence = cut[i]
         prefixes |= {(whose, *sequence[: n + 1]) for n in range(len(sequence))}
         for t in range(completions.size(1)):
             node = layout.where[i, t].item()

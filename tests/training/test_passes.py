@@ -23,8 +23,11 @@ RULES = {
 }
 
 
-def rollouts(kl: bool, vocabulary: int = 300) -> dict[str, torch.Tensor]:
-    """Four groups of random rollouts: prompts and lengths differ, some begin alike, one group has no advantage."""
+def rollouts(kl: bool, vocabulary: int = 300, examples: int = 0) -> dict[str, torch.Tensor]:
+    """Four groups of random rollouts: prompts and lengths differ, some begin alike, one group has no advantage.
+
+    Every prompt begins with so many tokens of worked examples.
+    """
     generator = torch.Generator().manual_seed(0)
     lengths = torch.randint(1, T + 1, (B, 1), generator=generator)
     mask = torch.arange(T) < lengths
@@ -34,8 +37,14 @@ def rollouts(kl: bool, vocabulary: int = 300) -> dict[str, torch.Tensor]:
     completions[1::4, :4] = completions[::4, :4]
     advantages = torch.randn(B, generator=generator)
     advantages[4:8] = 0.0
+    prompts = prompts * prompt_mask
+    if examples:  # between padding and prompt, which is on the right
+        before = torch.randint(5, vocabulary, (examples,), generator=generator)
+        whole = [torch.cat([r[m == 0], before, r[m == 1]]) for r, m in zip(prompts, prompt_mask, strict=True)]
+        prompts = torch.stack(whole)
+        prompt_mask = (torch.arange(P + examples) >= P - prompt_mask.sum(1, keepdim=True)).long()
     batch = {
-        "prompt_ids": prompts * prompt_mask,
+        "prompt_ids": prompts,
         "prompt_mask": prompt_mask,
         "completion_ids": completions * mask,
         "completion_mask": mask.long(),
@@ -76,11 +85,12 @@ def trainers(request, tiny_checkpoint, tmp_path_factory):
     return trainer("dense"), trainer("packed")
 
 
+@pytest.mark.parametrize("examples", [0, 40], ids=["", "worked examples"])
 @pytest.mark.parametrize("micro_batches", [1, 2], ids=["whole", "in two"])
 @pytest.mark.parametrize("rule", RULES)
-def test_losses_and_gradients_are_those_of_the_dense_passes(trainers, rule, micro_batches):
+def test_losses_and_gradients_are_those_of_the_dense_passes(trainers, rule, micro_batches, examples):
     dense, packed = trainers
-    batch = rollouts(kl=dense._kl_coef != 0)
+    batch = rollouts(kl=dense._kl_coef != 0, examples=examples)
     losses, expected, inputs = gradients(dense, RULES[rule], batch, micro_batches)
     scale = max(gradient.abs().max().item() for gradient in expected.values())
     found_losses, found, found_inputs = gradients(packed, RULES[rule], batch, micro_batches)
@@ -98,8 +108,11 @@ def test_a_step_of_one_micro_batch_reads_each_rollout_once_and_without_padding(t
     )
     batch = rollouts(kl=packed._kl_coef != 0)
     gradients(packed, RULES["ict"], batch, 1)
-    hook.remove()
     assert sum(counted) < batch["prompt_mask"].sum() + batch["completion_mask"].sum()
+    before = list(counted)
+    gradients(packed, RULES["ict"], rollouts(kl=packed._kl_coef != 0, examples=40), 1)
+    hook.remove()
+    assert counted[len(before) :] == [tokens + 40 for tokens in before]  # worked examples once a pass
 
 
 def published(variant: str, rewards: list[float | None], lengths: list[int]) -> list[float]:

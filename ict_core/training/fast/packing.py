@@ -9,6 +9,7 @@ from torch import Tensor
 
 Ints = NDArray[np.int64]
 _LENGTHS = 4  # parts into which sequences are sorted by length
+_COMMON = 32  # tokens at the beginning of all sequences, from which on groups share them
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ def pack(
     """Lay out a batch for the predictions of some of its response tokens.
 
     Prompts, (B, P), are padded on the left, responses, (B, T), on the right. A sequence ends before the last token that
-    is ``read``, (B, T) bool. Rows of different ``groups``, (B,), share nothing.
+    is ``read``, (B, T) bool. Rows of different ``groups``, (B,), share nothing, but where all sequences begin with the
+    same `_COMMON` tokens or more, as with worked examples.
 
     Raises:
         ValueError: nothing is read.
@@ -59,6 +61,8 @@ def pack(
     tokens = np.take_along_axis(ids, np.minimum(starts[:, None] + columns, ids.shape[1] - 1), axis=1)
     tokens = np.where(columns < lengths[:, None], tokens, -1)  # from each row's first token on
     group = np.zeros(len(kept), dtype=np.int64) if groups is None else groups.cpu().numpy()[kept]
+    if (tokens[:, :_COMMON] == tokens[0, :_COMMON]).all() and lengths.min() >= _COMMON:
+        group[:] = 0
 
     # sorted by group, first token, second token, ...: every sequence stands below the one most like it
     order = np.lexsort(np.vstack([tokens.T[::-1], group]))
