@@ -51,7 +51,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     "study",
-    ["mini", "mini-20", "mini-again", "mini-again-2", "mini-ablations"]
+    ["mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3", "mini-ablations"]
     + ["smollm2", "rules", "rules-controls", "rules-two-updates"],
 )
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
@@ -106,7 +106,17 @@ def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "study", ["mini-20", "mini-again", "mini-again-2", "smollm2", "rules", "rules-controls", "rules-two-updates"]
+    "study",
+    [
+        "mini-20",
+        "mini-again",
+        "mini-again-2",
+        "mini-again-3",
+        "smollm2",
+        "rules",
+        "rules-controls",
+        "rules-two-updates",
+    ],
 )
 def test_the_evidence_of_another_stored_study_is_made_anew_byte_for_byte(study, tmp_path):
     copy, folder = Copy(tmp_path), REFERENCE.parent / study
