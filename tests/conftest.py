@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from system import INSTALL, named
+from system import INSTALL, chromium, named, needs
 
 from ict_core.process import numerics
 
@@ -63,3 +63,15 @@ def in_namespace() -> Callable[..., str]:
         return subprocess.run([*command, " && ".join(commands)], capture_output=True, text=True, check=True).stdout
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window, by playwright."""
+    needs("chromium", "libatomic1")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield found
+        found.close()

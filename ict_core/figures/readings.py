@@ -9,6 +9,12 @@ from matplotlib.patches import Rectangle
 
 from ict_core.figures._panels import PANEL_HEIGHT, TEXT_WIDTH
 
+CAPTION = (
+    "A point a reading of the paper's text: the share of the kept tokens above the cut of H1 over what is taken for "
+    "their “probability”. The colours are four ways to take it: p(a) of the token's own distribution, P_avg(a) of its "
+    "group's mean, and the purity β of either. In the grey field both are as the paper prints them. A point is filled "
+    "where the elbow is too; a filled point in the field would give all three."
+)
 COLOURS = {"p(a)": "#0072B2", "P_avg(a)": "#D55E00", "beta": "#009E73", "beta of P_avg": "#CC79A7"}
 
 

@@ -6,13 +6,15 @@ from ._build import write_report as write_report
 from ._claims import claims_beside as claims_beside
 from ._claims import claims_page as claims_page
 from ._claims import estimate_text as estimate_text
-from ._claims import folded as folded
-from ._claims import page as page
 from ._ledger import write_claims as write_claims
 from ._notebook import execute as execute
+from ._page import MARKS as MARKS
+from ._page import folded as folded
+from ._page import page as page
 from ._paper import PAPER_FIGURES as PAPER_FIGURES
 from ._paper import paper_figures as paper_figures
 from ._regrade import for_markdown as for_markdown
 from ._regrade import regrade as regrade
 from ._runs import run_notes as run_notes
+from ._tokens import OTHER_FIGURES as OTHER_FIGURES
 from ._tokens import write_token_pages as write_token_pages

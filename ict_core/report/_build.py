@@ -13,7 +13,8 @@ from ict_core.evidence import Settings, Stored, mixture_note, words
 from ict_core.figures import FIGURES
 from ict_core.markdown import markdown_table
 from ict_core.report._answer import answer, main_figure
-from ict_core.report._claims import estimate_text, folded, page, stored_claims
+from ict_core.report._claims import estimate_text, stored_claims
+from ict_core.report._page import MARKS, folded, page
 from ict_core.report._runs import run_notes
 from ict_core.statistics import ALPHA, NOT_TESTED, SIGN_FLIP_FROM
 from ict_core.statistics.calibrated import nearest
@@ -66,6 +67,7 @@ def overview(
         f"# {settings.name}\n",
         answered,
         f"{settings.note}\n",
+        MARKS,
         _SCALE if settings.whole["scale"] == "mini" else "",
         f"![{figure.title}]({figure_file})\n\n{figure.caption}\n",
         "## Verdicts\n",

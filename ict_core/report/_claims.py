@@ -1,63 +1,15 @@
-"""The ledger's page (every claim, the paper's figure, this study's, the verdict), and a page as HTML."""
+"""The ledger's page: every claim, the paper's figure, this study's, the verdict."""
 
 import json
-import re
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
-
-from markdown_it import MarkdownIt
 
 from ict_core.errors import Damaged, UserError
 from ict_core.markdown import markdown_table
+from ict_core.report._page import folded
 from ict_core.statistics import ALPHA, CONTRADICTED, NOT_TESTABLE, NOT_TESTED, SUPPORTED
 from ict_core.tables import NONE, p_value
-
-STYLE = """\
-body{margin:1.5rem auto;padding:0 1.25rem;max-width:78rem;color:#1b1b1b;background:#fff;\
-font:16px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif}
-h1{font-size:1.6rem;margin:0 0 .75rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}
-p,li{max-width:62rem}
-code{font:.92em ui-monospace,Consolas,monospace;background:#f0f0f0;padding:0 .2em}
-table{border-collapse:collapse;border-top:2px solid #333;border-bottom:2px solid #333;font-size:14px;\
-font-variant-numeric:tabular-nums;display:block;overflow-x:auto;margin:.75rem 0;width:max-content;max-width:100%}
-th{border-bottom:1px solid #333;font-weight:600;text-align:left}
-th,td{padding:.25rem .6rem;vertical-align:top}
-tbody tr+tr td{border-top:1px solid #e3e3e3}
-@media(max-width:600px){th,td{min-width:4.5rem}td:last-child{min-width:12rem}}
-img{max-width:100%}summary{cursor:pointer;font-weight:600;margin:.75rem 0}
-"""
-
-
-def folded(summary: str, markdown: str) -> str:
-    """A part of a page of which only the summary is seen until a reader opens it."""
-    return f"<details><summary>{summary}</summary>\n\n{markdown.rstrip()}\n\n</details>\n"
-
-
-_FOLD = re.compile("<p>&lt;details&gt;&lt;summary&gt;(.*?)&lt;/summary&gt;</p>")
-_FOLD_END = "<p>&lt;/details&gt;</p>"
-
-
-def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyType({})) -> str:
-    """The text as HTML with its style inside. HTML, links and images in the text are shown, not interpreted.
-
-    But for what :func:`folded` wrote, and these images (PNG), by the path under which the text shows them, alone in a
-    paragraph.
-    """
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    text = parser.disable(["autolink", "image", "link", "reference"]).render(markdown)
-    text = _FOLD.sub(r"<details><summary>\1</summary>", text).replace(_FOLD_END, "</details>")
-    for name, content in images.items():
-        source = f"data:image/png;base64,{b64encode(content).decode()}"  # which holds nothing that a pattern reads
-        reference = re.compile(rf"<p>!\[([^\]<]*)\]\({re.escape(name)}\)</p>")
-        text = reference.sub(rf'<p><img alt="\1" src="{source}"></p>', text)
-    meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
-    head = f'<!doctype html>\n<html lang="en">\n<head>\n{meta}\n<title>{escape(title)}</title>\n'
-    return f"{head}<style>\n{STYLE}</style>\n</head>\n<body>\n{text}</body>\n</html>\n"
-
 
 _SPACE = "\N{NO-BREAK SPACE}"
 

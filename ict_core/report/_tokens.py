@@ -9,10 +9,11 @@ import pandas as pd
 from matplotlib import rc_context
 
 from ict_core.evidence import LedgerFrames, Measure, Settings, Stored, as_json, ledger, read_claims
-from ict_core.figures import RC, overlap, single_logit, token_rules
+from ict_core.figures import RC, overlap, readings, single_logit, token_rules
 from ict_core.figures import write as write_figure
 from ict_core.markdown import markdown_table
-from ict_core.report._claims import estimate_text, page
+from ict_core.report._claims import estimate_text
+from ict_core.report._page import page
 from ict_core.statistics import NOT_TESTED, STATISTICS, Graded
 from ict_core.store import StudyFiles, read_manifest, records, write_json, write_text
 from ict_core.tables import markdown, token_classes_table, token_rules_table, token_texts_table
@@ -46,6 +47,10 @@ _FIGURES = {
         "Coloured: the model's tokens, the mean over prompts in its 95 % t-interval.",
     ),
 }
+
+
+OTHER_FIGURES = _FIGURES | {"readings": Figure(readings, (), "Every reading of the paper", readings.CAPTION)}
+"""Those that no report of trainings has, by their files' stems."""
 
 
 def write_token_pages(stored: Path, results: Path, claims: Path) -> None:

@@ -1,14 +1,17 @@
 """A study's pages as one folder of static files, for any web server or none."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from ict_core.errors import UserError
-from ict_core.report import page
+from ict_core.figures import FIGURES
+from ict_core.report import MARKS, OTHER_FIGURES, folded, page
 from ict_core.store import appearing, write_text
+from ict_core.tables import TABLES
 
 _BAR = '<p><a href="{to}">{text}</a></p>'
 _TEXTS = {"answer.md": "Answer, and whether the study can tell", "claims.md": "Claims", "report.md": "Report"}
@@ -43,24 +46,38 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
 
 def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
     """File, title and HTML of every page."""
+    drawn = sorted((results / "figures").glob("*.png"))
     for name, title in _TEXTS.items():
         if (file := results / name).exists():
-            yield file.with_suffix(".html").name, title, page(title, f"# {title}\n\n{_plain(file.read_text('utf-8'))}")
-    for folder, kind, title in (("tables", "md", "Tables"), ("figures", "png", "Figures")):
-        if files := sorted((results / folder).glob(f"*.{kind}")):
-            images = {file.name: file.read_bytes() for file in files} if kind == "png" else {}
-            parts = [f"![{file.stem}]({file.name})" if images else file.read_text("utf-8") for file in files]
-            text = "\n\n".join(f"## {file.stem}\n\n{part}" for file, part in zip(files, parts, strict=True))
-            yield f"{folder}.html", title, page(title, f"# {title}\n\n{text}", images)
+            text = re.sub(r"\A# .*\n", "", _plain(file.read_text("utf-8")))
+            images = {f"figures/{figure.name}": figure.read_bytes() for figure in drawn}
+            yield file.with_suffix(".html").name, title, page(title, f"# {title}\n\n{text}\n\n{MARKS}", images)
+    if files := sorted((results / "tables").glob("*.md")):
+        parts = [folded(_title(file.stem, TABLES), file.read_text("utf-8")) for file in files]
+        yield "tables.html", "Tables", page("Tables", "\n\n".join(["# Tables", MARKS, *parts]))
+    if drawn:
+        declared = {**FIGURES, **OTHER_FIGURES}
+        parts = [
+            f"## {_title(file.stem, declared)}\n\n![{file.stem}]({file.name})\n\n"
+            + (declared[file.stem].caption if file.stem in declared else "")
+            for file in drawn
+        ]
+        images = {file.name: file.read_bytes() for file in drawn}
+        yield "figures.html", "Figures", page("Figures", "\n\n".join(["# Figures", *parts]), images)
     for file in sorted(results.rglob("*.html")):
         place = file.relative_to(results).as_posix()
         if place not in _MADE:
             yield place, "Overview" if place == "overview.html" else f"Page {place}", file.read_text("utf-8")
 
 
+def _title(name: str, declared: Mapping[str, Any]) -> str:
+    """Of a table or figure, with its name."""
+    return f"{declared[name].title} (`{name}`)" if name in declared else f"`{name}`"
+
+
 def _plain(markdown: str) -> str:
-    """Without the names of files in links, which are not here."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown)
+    """Without the names of files in links, which are not here; those of images are."""
+    return re.sub(r"(?<!!)\[([^\]]*)\]\([^)]*\)", r"\1", markdown)
 
 
 def _with_bar(html: str, to: str, text: str) -> str:

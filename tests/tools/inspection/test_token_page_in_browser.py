@@ -4,19 +4,8 @@ import math
 
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
-from playwright.sync_api import sync_playwright
-from system import chromium, needs
 
 from ict_core.tools.inspection._page import page, page_data
-
-
-@pytest.fixture(scope="module")
-def browser():
-    needs("chromium", "libatomic1")
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture
