@@ -10,6 +10,14 @@ class UserError(Exception):
     """
 
 
+class TooMuch(UserError):
+    """A number is larger than is possible; `most` is."""
+
+    def __init__(self, fault: str, most: int) -> None:
+        super().__init__(f"{fault}; allowed: at most {most}")
+        self.most = most
+
+
 class Damaged(UserError):
     """A file does not hold what was written into it.
 

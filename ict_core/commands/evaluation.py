@@ -4,20 +4,22 @@ import fcntl
 import hashlib
 import json
 import re
+import shlex
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
 from typer import Argument, Option
 
-from ict_core.errors import UserError
+from ict_core.errors import TooMuch, UserError
 from ict_core.jobs.command import GRADING, MODEL_GROUP, above_0, command, prepare
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from ict_core.config import Benchmark, Evaluation
     from ict_core.models import Fetched
 
-_BENCHMARKS = REPOSITORY / "configs/benchmarks"
+_BENCHMARKS, _MODELS = REPOSITORY / "configs/benchmarks", REPOSITORY / "configs/models"
 _SEED = 0
 _CACHE, _CHECKPOINT = "cache", "model"  # of answers, and of the model
 _HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of trainings
@@ -86,16 +88,41 @@ class Asked:
 
         return {name: load_benchmark(_BENCHMARKS / f"{name}.yaml", self.problems) for name in self.names}
 
+    def nearest(self) -> "Asked | None":
+        """The same with each benchmark once, and for an unknown name the nearest known; None where none is near."""
+        found = [name if name in _known(_BENCHMARKS) else _nearest(name, _known(_BENCHMARKS)) for name in self.names]
+        return None if None in found else replace(self, benchmarks=",".join(dict.fromkeys(filter(None, found))))
+
     def check(self) -> None:
         """A UserError, before anything is fetched, if a benchmark is not known or named twice."""
         from ict_core.config.mistakes import one_of
 
-        known = sorted(path.stem for path in _BENCHMARKS.glob("*.yaml"))
+        known = _known(_BENCHMARKS)
         for name in self.names:
             if name not in known:
                 raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known)}")
             if self.names.count(name) > 1:
                 raise UserError(f"--benchmarks: {name!r} is named more than once; allowed: each benchmark once")
+
+
+def _known(folder: Path) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    return next(iter(get_close_matches(name, known, 1)), None)
+
+
+def _mended(model: str | None, asked: Asked | None, sampled: Sampled, out: Path | None) -> str:
+    """What follows a refusal: the call that would not be refused, as one types it; nothing where it is not known."""
+    if model is None or asked is None:
+        return ""
+    words, options = ["ict", "eval", model], {**asdict(asked), **asdict(sampled), "out": out}
+    usual = {option.name: option.default for option in (*fields(Asked), *fields(Sampled))}
+    for key, value in options.items():
+        if value is not None and value != usual.get(key):
+            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return f"\n  {shlex.join(words)}"
 
 
 @command("eval", MODEL_GROUP)
@@ -109,7 +136,10 @@ def evaluate(
 ) -> None:
     """Let one model answer benchmarks, grade the answers, and print pass@k with intervals."""
     started = time.perf_counter()
-    asked.check()
+    try:
+        asked.check()
+    except UserError as error:
+        raise UserError(f"{error}{_mended(model, asked.nearest(), sampled, out)}") from None
     chosen: Numerics = "portable" if sampled.portable else "native"
     numerics.use(chosen)
     name = re.sub(r"[^a-z0-9._-]", "-", Path(model.rstrip("/")).name.lower()).lstrip("._-")[:40] or "model"
@@ -118,7 +148,12 @@ def evaluate(
     if result.exists():
         raise UserError(f"{result}: is there already; give another --out, or remove the folder")
     with _work(folder, repr((str(Path(model).absolute()), asked, sampled))) as work:
-        stated, evaluation, sets = _model(work, model, name), sampled.evaluation(), asked.sets()
+        try:
+            stated = _model(work, model, name)
+        except UserError as error:
+            close = _nearest(model, [known for known in _known(_MODELS) if known != model])
+            raise UserError(f"{error}{_mended(close, asked, sampled, out)}") from None
+        evaluation, sets = sampled.evaluation(), asked.sets()
         from ict_core.evidence import benchmark_results, result_lines
         from ict_core.markdown import markdown_table
         from ict_core.problems import benchmark_problems
@@ -126,7 +161,11 @@ def evaluate(
 
         remember_source()
         problems = benchmark_problems(sets, _SEED, asked.mirror)
-        answers, facts = _answers(work, name, stated, evaluation, problems)
+        try:
+            answers, facts = _answers(work, name, stated, evaluation, problems)
+        except TooMuch as error:
+            shorter = replace(sampled, max_new_tokens=error.most) if error.most > 0 else None
+            raise UserError(f"{error}{_mended(model, asked, shorter, out) if shorter else ''}") from None
 
         config = {
             "model": json.loads(stated.model_dump_json(exclude_none=True)),
@@ -179,7 +218,7 @@ def _model(work: Path, model: str, name: str) -> "Fetched":
     from ict_core.tools import model_file
 
     (work / "configs/models").mkdir(parents=True, exist_ok=True)
-    path, known = work / "configs/models" / f"{name}.yaml", REPOSITORY / "configs/models" / f"{model}.yaml"
+    path, known = work / "configs/models" / f"{name}.yaml", _MODELS / f"{model}.yaml"
     before, local = path.read_bytes() if path.exists() else None, Path(model).is_dir()
     by_name = "/" not in model and known.exists()
     if by_name and local:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.errors import UserError
+from ict_core.errors import TooMuch, UserError
 from ict_core.evaluation._engine import Completion, Engine, Request, Sampling, engine_version
 from ict_core.process import this_hardware
 from ict_core.seeding import derive_seed
@@ -82,7 +82,7 @@ def context_length(
     """The longest prompt plus completion that these problems need, in tokens; ``key`` sets ``max_new_tokens``.
 
     Raises:
-        UserError: it is more than the checkpoint's config allows; the problem is named.
+        TooMuch: it is more than the checkpoint's config allows; the problem is named.
     """
     from ict_core.models import read_tokenizer
 
@@ -93,10 +93,10 @@ def context_length(
     longest = max(lengths)
     if longest + max_new_tokens > most:
         row = problems.iloc[lengths.index(longest)]
-        raise UserError(
+        raise TooMuch(
             f"{row['benchmark']}, problem {row['problem']}: a prompt of {longest} tokens and "
-            f"{key}: {max_new_tokens} are more than the {most} tokens that the model can hold; "
-            f"allowed: at most {most - longest}"
+            f"{key}: {max_new_tokens} are more than the {most} tokens that the model can hold",
+            most - longest,
         )
     return longest + max_new_tokens
 

@@ -1,6 +1,7 @@
 from ._causes import cause as cause
 from ._causes import failures as failures
 from ._causes import last_lines as last_lines
+from ._causes import log_times as log_times
 from ._damage import damaged as damaged
 from ._damage import set_aside as set_aside
 from ._status import Status as Status

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ict_core.process import was_killed
@@ -31,9 +32,17 @@ def cause(log: Path) -> str:
     return f"{FULL} [{line or full[0]}]" if full and _SPACE not in line else line
 
 
-def failures(logs: Path, since: float) -> list[str]:
-    """A line for each job whose log, written `since` then (seconds since 1970), tells why, and one for a bad disk."""
-    written = (log for log in sorted(logs.rglob("*.log")) if log.stat().st_mtime >= since)
+def log_times(logs: Path) -> dict[Path, int]:
+    """When each log was last written, in the file system's nanoseconds."""
+    return {log: log.stat().st_mtime_ns for log in sorted(logs.rglob("*.log"))}
+
+
+def failures(logs: Path, before: Mapping[Path, int]) -> list[str]:
+    """A line for each job whose log tells why and is another one than `before`, and one for a bad disk.
+
+    Another time than then, of :func:`log_times`, tells so even where the clock was set back.
+    """
+    written = (log for log, time in log_times(logs).items() if before.get(log) != time)
     lines = [f"failed: {log.relative_to(logs).with_suffix('')}: {told}" for log in written if (told := cause(log))]
     lines[_LISTED:] = [f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     fault = fault_of_disk(logs)

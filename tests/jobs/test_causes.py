@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ict_core.jobs import cause, failures, last_lines
+from ict_core.jobs import cause, failures, last_lines, log_times
 from ict_core.process.failures import FULL
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'a', line 1, in b\n    raise c\n"
@@ -48,30 +48,36 @@ def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
 
 
 def test_each_failed_job_of_a_run_is_named_with_its_own_cause(tmp_path):
+    """Also those whose logs are older than the run's begin, as the clock was set back."""
+    assert log_times(tmp_path / "no folder yet") == {}
+    (tmp_path / "statistics.log").write_text("error: of an earlier run\n")
+    (tmp_path / "tables.log").write_text("error: of an earlier run\n")
+    before = log_times(tmp_path)
     for name, text in (
         ("collect", "error: grades.parquet: not a readable Parquet file\n"),
         ("grade/m/grpo/seed-0", f"{TRACEBACK}ValueError: x\n"),
         ("generate/m/grpo/seed-0", "correct  wrong\n  12      3\n"),
-        ("statistics", "error: of an earlier run\n"),
+        ("tables", "error: of this run\n"),
     ):
         log = tmp_path / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(text)
-    os.utime(tmp_path / "statistics.log", (1, 1))
-    assert failures(tmp_path, 2) == [
+        os.utime(log, (1, 1))
+    assert failures(tmp_path, before) == [
         "failed: collect: error: grades.parquet: not a readable Parquet file",
         "failed: grade/m/grpo/seed-0: ValueError: x",
+        "failed: tables: error: of this run",
     ]
     for number in range(12):
         (tmp_path / f"{number}.log").write_text("error: x")
-    assert len(failures(tmp_path, 2)) == 11 and failures(tmp_path, 2)[-1] == "... and 4 more"
+    assert len(failures(tmp_path, before)) == 11 and failures(tmp_path, before)[-1] == "... and 5 more"
     assert [path.name for path in tmp_path.iterdir() if path.suffix not in (".log", "")] == []
 
 
 def test_a_full_disk_is_named_where_no_log_could_tell(tmp_path, in_namespace):
     (tmp_path / "logs").mkdir()
     script = f"from pathlib import Path; from ict_core.jobs import failures; logs = Path('{tmp_path}/logs')"
-    script += "; print(failures(logs, 0)); (logs / 'x.log').write_text('error: bad key'); print(failures(logs, 0))"
+    script += "; print(failures(logs, {})); (logs / 'x.log').write_text('error: bad key'); print(failures(logs, {}))"
     told = in_namespace(
         f"mount -t tmpfs -o size=8k none {tmp_path}/logs", f'{sys.executable} -c "{script}"'
     ).splitlines()

@@ -1,6 +1,7 @@
 """`ict eval`: one model on benchmarks without a study's file, and its numbers beside those of the workflow."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -106,6 +107,42 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_fetched(
     options = {"--benchmarks": "mini-word", "--out": str(tmp_path / "out")} | {option: value}
     assert main(["eval", "owner/model", *(word for pair in options.items() for word in pair)]) == 2
     assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def mended(told: str) -> list[str]:
+    """The call that stands in the last line of a refusal."""
+    return shlex.split(told.splitlines()[-1])
+
+
+def test_a_refusal_ends_in_the_call_that_would_do(monkeypatch, capsys, tmp_path, tiny_checkpoint):
+    """A misspelt benchmark, one named twice, a misspelt model, and more tokens than the model can hold."""
+    monkeypatch.chdir(tmp_path)
+    rest = ["--samples", "4", "--problems", "2", "--portable", "--out", "a folder"]
+    for named in ("mini-word,mini-stm", "mini-word,mini-stem,mini-word"):
+        assert main(["eval", "owner/model", "--benchmarks", named, *rest]) == 2
+        told = mended(capsys.readouterr().err)
+        assert told[:5] == ["ict", "eval", "owner/model", "--benchmarks", "mini-word,mini-stem"]
+        assert sorted(told[5:]) == sorted(rest)
+    assert main(["eval", "owner/model", "--benchmarks", "xyz", *rest]) == 2
+    assert mended(capsys.readouterr().err)[0] == "error:"
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with monkeypatch.context() as patched:
+        patched.setattr("ict_core.tools.model_file", refuse)
+        assert main(["eval", "smollm2-135", "--benchmarks", "mini-word", "--temperature", "0.5"]) == 2
+    told = ["ict", "eval", "smollm2-135m", "--benchmarks", "mini-word", "--temperature", "0.5"]
+    assert mended(capsys.readouterr().err) == told
+
+    call = ["eval", str(tiny_checkpoint), "--benchmarks", "mini-word", "--problems", "2", "--engine", "transformers"]
+    assert main([*call, "--samples", "4", "--max-new-tokens", "160"]) == 2
+    told = mended(capsys.readouterr().err)
+    fits = int(told[told.index("--max-new-tokens") + 1])
+    assert 0 < fits < 160 and main(told[1:]) == 0
+    assert (tmp_path / "eval-model/results.json").exists()
+
+
+def refuse(model, name, work):
+    raise UserError(f"{model}: there is no such folder")
 
 
 @pytest.mark.slow

@@ -3,11 +3,10 @@ import json
 import math
 import os
 import re
-import time
 from pathlib import Path
 
 from ict_core.jobs import launch as job
-from ict_core.jobs import damaged, failures, set_aside
+from ict_core.jobs import damaged, failures, log_times, set_aside
 from ict_core.config import (
     BASE_VARIANT,
     READERS,
@@ -57,7 +56,6 @@ DEFAULT_STUDY = "configs/studies/mini.yaml"
 ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
 
-BEGAN = time.time()
 IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
 
