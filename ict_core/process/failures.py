@@ -106,6 +106,8 @@ def _write_failure(error: BaseException, where: Path | None) -> UserError | None
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (told := _OS_ERROR.search(str(error))):
         number = int(told[1])
+    if number is None and os.strerror(errno.EMFILE) in str(error):  # torch's Gloo, which a vLLM engine begins with
+        number = errno.EMFILE
     if number is None and isinstance(error, RuntimeError) and _TORCH_WRITES.search(str(error)):
         return UserError(f"{where or 'a checkpoint'}: torch cannot write it; most likely {FULL}. {_KEPT}")
     if number not in _DISK:

@@ -125,6 +125,18 @@ def disk(study: Study, root: Path) -> str | Finding:
     return Finding(WARNING, text + "`ict status` cannot tell which jobs run")
 
 
+def home(study: Study, root: Path) -> str:
+    """The user's folder of caches can be made, where Snakemake begins with its own."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{cache}: cannot be made ({error.strerror}); let HOME or XDG_CACHE_HOME name a folder that can be written"
+        ) from None
+    return f"Snakemake's cache is in {cache}"
+
+
 def memory(study: Study, root: Path) -> str | Finding:
     """The machine, or the control group of this process, has the memory that the largest job asks for."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -186,7 +198,7 @@ def hub(study: Study, root: Path) -> str:
 
 
 MACHINE_CHECKS: dict[str, Check] = {
-    check.__name__: check for check in (packages, cpu, devices, engine, disk, memory, cores, access, hub)
+    check.__name__: check for check in (packages, cpu, devices, engine, disk, home, memory, cores, access, hub)
 }
 
 

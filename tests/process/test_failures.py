@@ -64,6 +64,17 @@ for allocate in (lambda: bytearray(2**40), lambda: numpy.zeros(2**40), lambda: t
         found.append(str(explain(error, "train")))
 print(json.dumps(found))
 """
+FILES = """
+import os, resource
+import torch.distributed as distributed
+from ict_core.process.failures import explain
+there = len(os.listdir("/proc/self/fd"))
+resource.setrlimit(resource.RLIMIT_NOFILE, (there, there))
+try:
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+except RuntimeError as error:
+    print(explain(error, "generate"))
+"""
 
 
 def ict(*arguments: str) -> str:
@@ -118,6 +129,12 @@ def test_no_memory_by_python_numpy_and_torch():
     assert len(found) == 3
     for message in found:
         assert message.startswith("out of memory") and "micro_batch_sequences" in message and "memory_gib" in message
+
+
+@pytest.mark.slow
+def test_too_few_files_for_torchs_gloo():
+    done = subprocess.run([sys.executable, "-c", FILES], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("too many open files; raise the limit (ulimit -n)")
 
 
 class EngineDeadError(Exception):

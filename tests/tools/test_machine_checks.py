@@ -56,6 +56,15 @@ def test_the_smoke_study_may_run_here(smoke, name):
     assert finding.level != FAULT, finding.text
 
 
+def test_a_home_that_cannot_be_made_is_named(smoke, monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/proc/nobody")
+    finding = finding_of("home", smoke)
+    assert finding.level == FAULT and finding.text.startswith("/proc/nobody/.cache: cannot be made")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert finding_of("home", smoke).level == OK
+
+
 @pytest.mark.slow
 def test_the_engine_samples_a_token(smoke):
     """By the engine that loads in less; `tests/evaluation/test_engines.py` has the sample of both."""
