@@ -4,6 +4,7 @@
     python benchmarks/training_step.py --settings tiny     # or: tiny, tiny-half, mini-s, 0.5b, 0.5b-bf16, smollm2
     python benchmarks/training_step.py --settings gpu-0.5b gpu-1.5b     # on a GPU, beside TRL's Triton path
     python benchmarks/training_step.py --settings tiny-half --profile ICT-10   # an arm's parts
+    python benchmarks/training_step.py --settings smollm2 --tied     # what one array of a tied weight's gradient saves
     python benchmarks/training_step.py --quick             # all arms once, of next to nothing
 
 A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
@@ -22,9 +23,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -42,6 +45,7 @@ with loading(without=("peft", "scipy", "vllm")):  # as a training does
     from ict_core.problems.mini import train_tokenizer
     from ict_core.seeding import generator
     from ict_core.training import Choice, SelectiveGRPOTrainer, TrainingRun, build_trainer
+    from ict_core.training.fast import packed_forward
     from ict_core.training.pretrain import save_checkpoint
 
 GROUP = 8
@@ -228,11 +232,32 @@ def resident(field: str = "VmRSS") -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
 
 
-def memory(name: str, key: str, base: Path) -> tuple[float, float]:
+def memory(name: str, key: str, base: Path, apart: bool = False) -> tuple[float, float]:
     """See :func:`highest`."""
-    command = [sys.executable, __file__, "--memory-of", json.dumps([name, key, str(base)])]
+    command = [sys.executable, __file__, "--memory-of", json.dumps([name, key, str(base), apart])]
     whole, own = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-2:]
     return float(whole), float(own)
+
+
+def tied(key: str, base: Path) -> list[dict[str, str]]:
+    """GRPO's step with head's and embeddings' gradient in one array, as it is, and in two, as autograd has them."""
+    setting = SETTINGS[key]
+    trainer = trainers_of(setting, base, ["GRPO"])["GRPO"]
+    rollouts, seconds = batch(setting, trainer.accelerator.device), {False: [], True: []}
+    for _ in range(setting.rounds + 1):
+        for apart, taken in seconds.items():
+            with patch.object(packed_forward, "_tied", return_value=False) if apart else nullcontext():
+                started = time.perf_counter()
+                step_of(trainer, rollouts, ARMS["GRPO"])
+                taken.append(time.perf_counter() - started)
+            trainer.model.zero_grad(set_to_none=True)
+    rows = []
+    for apart, taken in seconds.items():
+        ratio = statistics.median(own / one for own, one in zip(taken[1:], seconds[False][1:], strict=True))
+        whole, own = memory("GRPO", key, base, apart)
+        arrays = "two" if apart else "one"
+        rows.append({"arrays": arrays, f"{key}: time": f"{ratio:.2f}", "MiB": f"{own:,.0f}; in all {whole:,.0f}"})
+    return rows
 
 
 def profile(key: str, name: str, base: Path) -> list[dict[str, str]]:
@@ -269,11 +294,15 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tiny", "tiny-half", "0.5b", "0.5b-bf16"])
     parser.add_argument("--profile", choices=ARMS, metavar="ARM", help="where this arm's time goes, and nothing else")
     parser.add_argument("--memory-of", type=json.loads, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--tied", action="store_true", help="the two ways to hold a tied weight's gradient, and nothing else"
+    )
     options = report.parse(parser, settings=["quick"])
     torch.set_num_threads(1)
     if options.memory_of:
-        name, key, base = options.memory_of
-        print(*highest(name, SETTINGS[key], Path(base)))
+        name, key, base, apart = options.memory_of
+        with patch.object(packed_forward, "_tied", return_value=False) if apart else nullcontext():
+            print(*highest(name, SETTINGS[key], Path(base)))
         return
     parts: list[dict[str, str]] = []
     arms: dict[str, dict[str, str]] = {name: {} for name in ARMS}
@@ -283,6 +312,9 @@ def main() -> None:
             sys.exit(f"--settings {key}: it is for a {'GPU' if setting.gpu else 'CPU'}, and this machine is another")
         with tempfile.TemporaryDirectory() as folder:
             checkpoint(setting, Path(folder))
+            if options.tied:
+                parts += tied(key, Path(folder))
+                continue
             if options.profile:
                 parts += profile(key, options.profile, Path(folder))
                 continue

@@ -49,6 +49,14 @@ def hostile() -> tuple[dict, str]:
     return data, page(data)
 
 
+def test_the_stored_example_is_the_page_that_its_data_make_today():
+    """docs/study.md has the command; where it differs, make it anew."""
+    stored = (ROOT / "docs/tokens-example.html").read_text(encoding="utf-8")
+    data = json.loads(Elements(stored).one("script", id="data")[1])
+    assert len(data["groups"]) == 3 and len(data["rules"]) == 3 and len(stored) < 300_000
+    assert page(data) == stored
+
+
 def test_what_a_model_wrote_stays_inside_its_json(hostile):
     data, text = hostile
     before, start, rest = text.partition('<script type="application/json" id="data">')
