@@ -17,9 +17,9 @@ from ict_core.tables import NONE, p_value, percent, percent_interval
 _FOREST = "forest.png"
 _WORDS = {NONE_SEEN: "no difference seen"}
 _LEGEND = (
-    "Differences are in percent points, with 95 % intervals. p is corrected for the number of comparisons (Holm)."
+    "Differences are in percent points, ± half a 95 % interval. p is corrected for the number of comparisons (Holm)."
     " *Smallest* is the true difference that so many runs or problems find with the power asked, before the correction."
-    " *Needed* is how many of them find a difference of the margin. *Equivalent*: two one-sided tests place the"
+    " *Needed* is how many of them find a difference of the margin. *Equivalent*: two one-sided tests (TOST) place the"
     " difference within ±{margin:g} points."
 )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fitting import faults
 from repository_copy import REPOSITORY, Copy, jobs
 
 from ict_core.figures import FIGURES
@@ -216,6 +217,11 @@ def test_every_page_of_a_miniature_says_so(finished):
     assert len(pages) == len(TABLES) + 4
     assert [page.name for page in pages if words not in " ".join(page.read_text().split())] == []
     assert all(words.split()[0] in page.read_text() for page in results.glob("tables/*.tex"))
+
+
+@pytest.mark.slow
+def test_the_overview_of_a_run_is_whole_on_a_telephone(finished, browser):
+    assert faults(browser, finished.folder / "results/smoke/overview.html") == []
 
 
 @pytest.mark.long
