@@ -50,13 +50,14 @@ def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
     for name, title in _TEXTS.items():
         if (file := results / name).exists():
             text = re.sub(r"\A# .*\n", "", _plain(file.read_text("utf-8")))
+            text += "" if MARKS in text else f"\n\n{MARKS}"
             images = {f"figures/{figure.name}": figure.read_bytes() for figure in drawn}
-            yield file.with_suffix(".html").name, title, page(title, f"# {title}\n\n{text}\n\n{MARKS}", images)
+            yield file.with_suffix(".html").name, title, page(title, f"# {title}\n\n{text}", images)
     if files := sorted((results / "tables").glob("*.md")):
         parts = [folded(_title(file.stem, TABLES), file.read_text("utf-8")) for file in files]
         yield "tables.html", "Tables", page("Tables", "\n\n".join(["# Tables", MARKS, *parts]))
     if drawn:
-        declared = {**FIGURES, **OTHER_FIGURES}
+        declared: dict[str, Any] = {**FIGURES, **OTHER_FIGURES}
         parts = [
             f"## {_title(file.stem, declared)}\n\n![{file.stem}]({file.name})\n\n"
             + (declared[file.stem].caption if file.stem in declared else "")
