@@ -109,6 +109,13 @@ def _known(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
+def _evaluated() -> list[str]:
+    """The project's models that no study pretrains."""
+    from ict_core.config import ScratchModel, load_model
+
+    return [name for name in _known(_MODELS) if not isinstance(load_model(_MODELS / f"{name}.yaml"), ScratchModel)]
+
+
 def _nearest(name: str, known: list[str]) -> str | None:
     return next(iter(get_close_matches(name, known, 1)), None)
 
@@ -151,7 +158,7 @@ def evaluate(
         try:
             stated = _model(work, model, name)
         except UserError as error:
-            close = _nearest(model, [known for known in _known(_MODELS) if known != model])
+            close = None if model in _known(_MODELS) else _nearest(model, _evaluated())
             raise UserError(f"{error}{_mended(close, asked, sampled, out)}") from None
         evaluation, sets = sampled.evaluation(), asked.sets()
         from ict_core.evidence import benchmark_results, result_lines
