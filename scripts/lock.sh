@@ -31,7 +31,7 @@ lock() {  # name, further arguments
     echo "$lock: $(grep -c == "$lock") pins"
 }
 
-lock cpu --excludes requirements/cpu-excludes.txt
+lock cpu --excludes requirements/cpu-excludes.txt --excludes requirements/excludes.txt
 pins cpu > "$scratch/cpu.txt"
 {
     echo "# Written by \`make lock\` from cpu.in. Installed by a call of its own, as it has no hash that holds everywhere: the CPU"
@@ -41,7 +41,7 @@ pins cpu > "$scratch/cpu.txt"
 sed -i '/^torch==/,/[^\\]$/d' requirements/cpu.lock
 # What the sets share has one version, but for two packages that each vLLM pins for itself.
 grep -vE '^(apache-tvm-ffi|setuptools)==' "$scratch/cpu.txt" > "$scratch/shared.txt"
-lock gpu --constraints "$scratch/shared.txt"
+lock gpu --excludes requirements/excludes.txt --constraints "$scratch/shared.txt"
 lock evidence --constraints "$scratch/cpu.txt"
 lock docs --constraints "$scratch/cpu.txt"
 lock resolver

@@ -3,23 +3,23 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ict_core.config import PublishedBenchmark, PublishedSet, load_section
-from ict_core.config._inputs import TrainingSet
+from ict_core.config import Benchmark, PublishedSet, TrainingSet, load_section
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MIRROR = REPOSITORY.parent / "shared/benchmarks/mirror"
 real_rows = pytest.mark.skipif(not MIRROR.is_dir(), reason=f"the real rows are not at {MIRROR}")
 
 
-def _read(folder: str, schema: type[PublishedSet]) -> dict[str, PublishedSet]:
-    files = sorted((REPOSITORY / "configs" / folder).glob("*.yaml"))
-    return {file.stem: load_section(file, schema) for file in files if "mini" not in file.stem}
+def _read(folder: str, schema: Any) -> dict[str, PublishedSet]:
+    sets = {file.stem: load_section(file, schema) for file in sorted((REPOSITORY / "configs" / folder).glob("*.yaml"))}
+    return {name: one for name, one in sets.items() if isinstance(one, PublishedSet)}
 
 
-SETS = _read("benchmarks", PublishedBenchmark) | _read("data", TrainingSet)
+SETS = _read("benchmarks", Benchmark) | _read("data", TrainingSet)
 OPEN = [name for name, published in SETS.items() if not published.gated]
 
 

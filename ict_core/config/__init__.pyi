@@ -5,6 +5,7 @@ from ._inputs import Architecture as Architecture
 from ._inputs import Benchmark as Benchmark
 from ._inputs import Dtype as Dtype
 from ._inputs import GeneratedBenchmark as GeneratedBenchmark
+from ._inputs import GeneratorSet as GeneratorSet
 from ._inputs import HubModel as HubModel
 from ._inputs import LocalModel as LocalModel
 from ._inputs import Model as Model
@@ -15,6 +16,7 @@ from ._inputs import PublishedSet as PublishedSet
 from ._inputs import ScratchModel as ScratchModel
 from ._inputs import SupervisedStart as SupervisedStart
 from ._inputs import Template as Template
+from ._inputs import TrainingSet as TrainingSet
 from ._load import check_sources as check_sources
 from ._load import has_problems as has_problems
 from ._load import load_benchmark as load_benchmark

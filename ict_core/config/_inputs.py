@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, JsonValue, Tag
 
 from ict_core.config._section import Count, Few, Name, Rate, Section, Seed, is_absent
 from ict_core.config.mistakes import Fault, one_of, refused, repeated
@@ -26,6 +26,9 @@ HubId = Annotated[
 ]
 Part = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", description="a name of the hub's: letters, digits, '.', '-' and '_'")
+]
+Version = Annotated[
+    str, Field(pattern=r"^[0-9][\w.+!-]*$", description="a version of the package, as on the package index")
 ]
 
 
@@ -52,40 +55,23 @@ class MirrorCopy(Section):
     columns: tuple[Part, ...] = Field(min_length=1)
 
 
-class PublishedSet(Section):
-    """A data set of the Hugging Face hub with all that pins its content."""
+class PinnedSet(Section):
+    """A set of problems whose content a hash pins: another content is refused."""
 
     folder: ClassVar[str] = "data"
 
     name: Name
-    reader: str  # a name in READERS
-    paper: str = Field(min_length=1)
-    hub: HubId
-    configs: tuple[Part, ...] = Field(
-        min_length=1, description="a list of one or more configs of the hub's (default, where it has one unnamed)"
-    )
-    split: Part
-    revision: str = Field(description="a commit of the data set on the hub: 40 hexadecimal digits")
-    allow_unpinned: bool = False  # true: the revision may be a branch, and row count and sha256 alone pin the content
-    rows: Rows  # that are left after the reader's choice
+    rows: Rows  # that are left after the reader's choice; of a package's generators: that they make
     sha256: str | None = Field(
         pattern=r"^[0-9a-f]{64}$",
         description="the content hash, 64 hexadecimal digits (null for a gated set that this project may not read)",
     )
-    gated: bool = False  # true: its licence must be accepted on the hub, and HF_TOKEN is needed
     licence: str = Field(min_length=1)
-    columns: tuple[str, ...] = Field(min_length=1)  # what the reader reads; others are dropped
     answer_type: Literal["integer", "number", "latex", "choice"]
     prompt: Prompt
-    mirror_copy: MirrorCopy | None = None
     problems: Rows | None = None  # drawn from the rows by `data.seed`; absent: all
 
     def faults(self) -> Iterator[Fault]:
-        yield from unpinned(self.revision, self.allow_unpinned)
-        if self.reader not in READERS:
-            yield Fault("reader", f"{self.reader!r} is unknown; {one_of(READERS)}")
-        if self.sha256 is None and not self.gated:
-            yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
         places = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]
         if sorted(re.findall(r"\{(?:question|options)\}", self.prompt.template)) != places:
             shown = " and ".join(reversed(places))
@@ -93,7 +79,6 @@ class PublishedSet(Section):
             yield refused("prompt.template", self.prompt.template, allowed)
         if self.drawn > self.rows:
             yield refused("problems", self.problems, f"at most rows = {self.rows}")
-        yield from repeated("configs", self.configs)
 
     @property
     def drawn(self) -> int:
@@ -106,8 +91,86 @@ class PublishedSet(Section):
         return f"configs/{self.folder}/{self.name}.yaml"
 
 
-class TrainingSet(PublishedSet):
+class PublishedSet(PinnedSet):
+    """A data set of the Hugging Face hub with all that pins its content."""
+
+    reader: str  # a name in READERS
+    paper: str = Field(min_length=1)
+    hub: HubId
+    configs: tuple[Part, ...] = Field(
+        min_length=1, description="a list of one or more configs of the hub's (default, where it has one unnamed)"
+    )
+    split: Part
+    revision: str = Field(description="a commit of the data set on the hub: 40 hexadecimal digits")
+    allow_unpinned: bool = False  # true: the revision may be a branch, and row count and sha256 alone pin the content
+    gated: bool = False  # true: its licence must be accepted on the hub, and HF_TOKEN is needed
+    columns: tuple[str, ...] = Field(min_length=1)  # what the reader reads; others are dropped
+    mirror_copy: MirrorCopy | None = None
+
+    def faults(self) -> Iterator[Fault]:
+        yield from unpinned(self.revision, self.allow_unpinned)
+        if self.reader not in READERS:
+            yield Fault("reader", f"{self.reader!r} is unknown; {one_of(READERS)}")
+        if self.sha256 is None and not self.gated:
+            yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
+        yield from super().faults()
+        yield from repeated("configs", self.configs)
+
+
+class Generator(Section):
+    """One kind of problems that a package generates."""
+
+    dataset: str = Field(
+        pattern=r"^[a-z_]+(\.[a-z_0-9]+)+$",
+        description="a module of the package's that makes problems, with its folder: arithmetic.chain_sum",
+    )
+    options: dict[str, JsonValue] = {}  # the generator's own, as the package documents them
+
+    def faults(self) -> Iterator[Fault]:
+        for key in sorted({"seed", "size"} & self.options.keys()):
+            yield refused(f"options.{key}", self.options[key], "the set's own `seed` and `rows`")
+
+
+class GeneratorSet(PinnedSet):
+    """Problems that generators of a Python package make, of each equally many, no question twice.
+
+    The hash of a question says whether it is one to train on or, of one in eight, a held-out one: no training set holds
+    a question that a benchmark may hold.
+    """
+
+    held_out: ClassVar[bool] = False
+
+    kind: Literal["generator"]
+    package: Literal["reasoning-gym"]
+    version: Version
+    generators: tuple[Generator, ...] = Field(min_length=1, description="a list of one or more generators")
+    seed: Seed  # of the generators
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="the content hash, 64 hexadecimal digits")
+    answer_type: Literal["integer", "number", "latex"]
+
+    def faults(self) -> Iterator[Fault]:
+        yield from super().faults()
+        if self.rows < len(self.generators):
+            yield refused("rows", self.rows, f"at least {len(self.generators)}, one of each generator")
+
+
+def _kind(stated: object) -> str:
+    """Of a training set: one without a `kind` is published, as all were once."""
+    found = stated.get("kind") if isinstance(stated, dict) else getattr(stated, "kind", None)
+    return "generator" if found == "generator" else "published"
+
+
+class PublishedTraining(PublishedSet):
     """A published set that a study trains on."""
+
+    kind: Literal["published"] = Field(
+        default="published", exclude=True, description="published (which need not be stated), or generator"
+    )
+
+
+TrainingSet = Annotated[
+    Annotated[PublishedTraining, Tag("published")] | Annotated[GeneratorSet, Tag("generator")], Discriminator(_kind)
+]
 
 
 class PublishedBenchmark(PublishedSet):
@@ -117,6 +180,15 @@ class PublishedBenchmark(PublishedSet):
 
     kind: Literal["published"]
     mirrors: str = Field(min_length=1)  # the ICT paper's name of the set
+
+
+class GeneratorBenchmark(GeneratorSet):
+    """Held-out problems of a package's generators."""
+
+    folder: ClassVar[str] = "benchmarks"
+    held_out: ClassVar[bool] = True
+
+    mirrors: str = Field(min_length=1)
 
 
 class GeneratedBenchmark(Section):
@@ -140,7 +212,7 @@ class GeneratedBenchmark(Section):
         return self.problems
 
 
-Benchmark = Annotated[GeneratedBenchmark | PublishedBenchmark, Field(discriminator="kind")]
+Benchmark = Annotated[GeneratedBenchmark | PublishedBenchmark | GeneratorBenchmark, Field(discriminator="kind")]
 
 
 Size = Annotated[int, Field(ge=1, le=2**17)]
@@ -276,7 +348,7 @@ class PackageModel(_Checkpoint):
 
     kind: Literal["package"]
     package: Part
-    version: str = Field(pattern=r"^[0-9][\w.+!-]*$", description="a version of the package, as on the package index")
+    version: Version
     file: str = Field(pattern=r"^[\w./-]+\.gguf$", description="the path of a .gguf file in the package's wheel")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="the file's hash, 64 hexadecimal digits")
     licence: str = Field(min_length=1)

@@ -217,6 +217,10 @@ def _check_study(
     if starting and not names:  # a generated problem has no worked solution
         text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
         yield Fault("data.train_sets", text)
+    unsolved = [name for name, train_set in train_sets.items() if train_set.kind == "generator"]
+    if starting and unsolved:
+        allowed = f"published sets with worked solutions, as {', '.join(starting)} has a supervised_start"
+        yield refused("data.train_sets", unsolved, allowed)
     wanted, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
     if names and set(names) == set(train_sets) and wanted is not None and wanted > available:
         yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.config import Benchmark, GeneratedBenchmark, PublishedBenchmark, PublishedSet, Study
+from ict_core.config import Benchmark, GeneratedBenchmark, GeneratorSet, PublishedSet, Study
 from ict_core.problems import published  # whose names import the `datasets` package, each when it is first used
 from ict_core.problems.mini import evaluation_problems, training_problems
 from ict_core.seeding import generator
@@ -59,7 +59,8 @@ def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
         UserError: a set has none, cannot be had or is not the one that its file states.
     """
     check_study_access(study, mirror)
-    parts = [published.load_solutions(train_set, mirror) for train_set in study.train_sets.values()]
+    solved = [train_set for train_set in study.train_sets.values() if isinstance(train_set, PublishedSet)]
+    parts = [published.load_solutions(train_set, mirror) for train_set in solved]  # the configuration allows no other
     return pd.concat(parts, ignore_index=True)
 
 
@@ -72,10 +73,10 @@ def check_study_access(study: Study, mirror: Path | None) -> None:
     _check_access([*study.train_sets.values(), *_published(study.benchmarks)], mirror)
 
 
-def _check_access(sets: Collection[PublishedSet], mirror: Path | None) -> None:
+def _check_access(sets: Collection[PublishedSet | GeneratorSet], mirror: Path | None) -> None:
     if sets:
         published.check_access(sets, mirror)
 
 
-def _published(benchmarks: Mapping[str, Benchmark]) -> list[PublishedBenchmark]:
-    return [one for one in benchmarks.values() if isinstance(one, PublishedBenchmark)]
+def _published(benchmarks: Mapping[str, Benchmark]) -> list[PublishedSet | GeneratorSet]:
+    return [one for one in benchmarks.values() if isinstance(one, PublishedSet | GeneratorSet)]

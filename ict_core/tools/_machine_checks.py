@@ -162,7 +162,7 @@ def cores(study: Study, root: Path) -> str | Finding:
 
 
 def access(study: Study, root: Path) -> str:
-    """Gated sets can be read: by the mirror, or with a token."""
+    """Gated sets can be read, by the mirror or with a token; the packages of generators are there."""
     from ict_core.problems import check_study_access
 
     if has_problems(root / study_folder(study.name)):
@@ -179,8 +179,8 @@ def hub(study: Study, root: Path) -> str:
     results = root / study_folder(study.name)
     models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
     missing = [name for name in models if not StudyFiles(results).base_model(name).exists()]
-    published = study.train_sets or any(b.kind == "published" for b in study.benchmarks.values())
-    if published and not study.data.mirror and not has_problems(results):
+    sets = [*study.benchmarks.values(), *study.train_sets.values()]
+    if any(one.kind == "published" for one in sets) and not study.data.mirror and not has_problems(results):
         missing.append("the problems")
     if not missing:
         return "nothing is to be fetched"

@@ -1,4 +1,5 @@
-r"""Published sets: fetched through `datasets` from the hub or a mirror folder, the same problems either way.
+r"""Published sets: fetched through `datasets` from the hub or a mirror folder, the same problems either way, or made by
+generators of a package.
 
 A reader makes of a row a problem with its gold answer, under an id that does not depend on row order. It takes the row
 apart by :func:`text` and :func:`label`, and normalises the gold answer by :func:`integer`, :func:`number` or
@@ -19,16 +20,18 @@ import datasets
 import pandas as pd
 from huggingface_hub import constants, get_token
 
-from ict_core.config import READERS, PublishedSet
+from ict_core.config import READERS, GeneratorSet, PublishedSet
 from ict_core.errors import UserError
 from ict_core.grading import LETTERS, last_box, refusal
+from ict_core.problems.published._generate import generators, questions
 from ict_core.process.failures import DISK_ERRORS, hub_error
 from ict_core.seeding import generator
 from ict_core.store import records
 
 _NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
 _FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
-_MEND = "the data set was changed: pin the revision that has these rows, or look at the change and state the new value"
+_MEND = "the set was changed: pin what has these rows (revision, seed), or look at the change and state the new value"
+AnySet = PublishedSet | GeneratorSet
 
 
 class Item(NamedTuple):
@@ -91,23 +94,24 @@ def content_id(*parts: str) -> str:
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
-def check_access(sets: Iterable[PublishedSet], mirror: Path | None) -> None:
-    """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place.
+def check_access(sets: Iterable[AnySet], mirror: Path | None) -> None:
+    """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place, or made.
 
     A mirror is a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl`, `default` for an unnamed config.
 
     Raises:
-        UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it.
+        UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it, or a
+            set's generators are not there.
     """
-    if mirror is not None:
-        if not mirror.is_dir():
-            raise UserError(f"data.mirror: {mirror} is no folder; allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl")
-        return
-    for published in sets:
-        if published.gated and not get_token():
+    if mirror is not None and not mirror.is_dir():
+        raise UserError(f"data.mirror: {mirror} is no folder; allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl")
+    for one in sets:
+        if isinstance(one, GeneratorSet):
+            generators(one)
+        elif one.gated and mirror is None and not get_token():
             raise UserError(
-                f"{published.file}: {published.hub} is gated and HF_TOKEN is not set; accept its licence "
-                f"({published.licence}) at https://huggingface.co/datasets/{published.hub} and set HF_TOKEN to a token "
+                f"{one.file}: {one.hub} is gated and HF_TOKEN is not set; accept its licence "
+                f"({one.licence}) at https://huggingface.co/datasets/{one.hub} and set HF_TOKEN to a token "
                 "of that account, or name a data.mirror that has it"
             )
 
@@ -166,13 +170,14 @@ def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]
     return found
 
 
-def _checked(published: PublishedSet, mirror: Path | None, items: Iterable[Item]) -> list[Item]:
+def _checked(published: AnySet, mirror: Path | None, items: Iterable[Item]) -> list[Item]:
     """The items in order of their ids, if they are those that the set's YAML file states.
 
     Of equal items, the second and later get `-2`, `-3`, ... behind the id. The hash is over one line of JSON an item,
     ``[id, question, answer, choices]``: row order, other columns and the kind of file have no part in it.
     """
-    whole = published.hub if mirror is None else f"the mirror {mirror}"
+    of = published.package if isinstance(published, GeneratorSet) else published.hub if mirror is None else None
+    whole = of or f"the mirror {mirror}"
     times: Counter[Item] = Counter()
     named: dict[str, Item] = {}
     for item in items:
@@ -189,7 +194,7 @@ def _checked(published: PublishedSet, mirror: Path | None, items: Iterable[Item]
         if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
             raise UserError(
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
-                f"{whole}; allowed: the answer type of the reader {published.reader}"
+                f"{whole}; allowed: the type of its answers"
             )
     lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
     sha256 = hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -198,7 +203,7 @@ def _checked(published: PublishedSet, mirror: Path | None, items: Iterable[Item]
     return ordered
 
 
-def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd.DataFrame:
+def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataFrame:
     """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
 
     They are held against the set's YAML file; `mirror` as in :func:`check_access`. The set's name becomes `benchmark`.
@@ -207,7 +212,11 @@ def load_problems(published: PublishedSet, mirror: Path | None, seed: int) -> pd
     Raises:
         UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
-    items = _checked(published, mirror, [item for item, _ in _read(published, mirror)])
+    if isinstance(published, GeneratorSet):
+        found = [Item(content_id(asked), asked, answer) for asked, answer in questions(published).items()]
+    else:
+        found = [item for item, _ in _read(published, mirror)]
+    items = _checked(published, mirror, found)
     if published.drawn < len(items):
         drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
         items = [items[index] for index in sorted(drawn)]

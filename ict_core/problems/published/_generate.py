@@ -1,0 +1,102 @@
+"""Problems that generators of the package reasoning-gym make, which generate text and exact answers."""
+
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+from ict_core.config import GeneratorSet
+from ict_core.errors import UserError
+from ict_core.seeding import derive_seed
+
+_HELD_OUT = 32  # of the 256 first bytes that a question's hash may have: one question in eight
+_PATIENCE = 64  # draws for each problem that is wanted
+
+
+def generators(stated: GeneratorSet) -> list[Any]:
+    """The set's generators, each an indexed sequence of {"question", "answer"}.
+
+    Raises:
+        UserError: the package is missing or another version, or has no such generator or no such options.
+    """
+    try:
+        found = version(stated.package)
+    except PackageNotFoundError:
+        found = "none"
+    if found != stated.version:
+        raise UserError(
+            f"{stated.file}: version: {stated.version} of {stated.package} is stated and {found} is installed; "
+            f"pip install --no-deps {stated.package}=={stated.version}"
+        )
+    return [_generator(stated, index) for index in range(len(stated.generators))]
+
+
+def _generator(stated: GeneratorSet, index: int) -> Any:
+    one, package = stated.generators[index], stated.package.replace("-", "_")
+    module, place = f"{package}.{one.dataset}", f"{stated.file}: generators[{index}]"
+    folder = module.rpartition(".")[0]
+    for name in (package, folder):
+        _without_its_code(name, place)
+    size = _PATIENCE * stated.rows
+    seed = derive_seed(stated.seed, "generator", index)
+    try:
+        import_module(module)
+        create = import_module(f"{package}.factory").create_dataset
+        return create(one.dataset.rpartition(".")[2], seed=seed, size=size, **one.options)
+    except ModuleNotFoundError as error:
+        told = f"{stated.package} has no such module" if error.name == module else f"it needs the package {error.name}"
+        raise UserError(f"{place}.dataset: {one.dataset!r}: {told}; allowed: a generator that needs none") from None
+    except Exception as error:  # of the package's, whose checks are assertions
+        raise UserError(f"{place}: {one.dataset} with {one.options}: {_line(error)}") from None
+
+
+def _without_its_code(name: str, place: str) -> None:
+    """Let a folder of the package's be one whose `__init__.py` is not run: it imports every generator, with packages
+    that those asked for do not need.
+    """
+    if name not in sys.modules:
+        try:
+            spec = find_spec(name)
+        except ModuleNotFoundError:
+            spec = None
+        if spec is None:
+            raise UserError(f"{place}.dataset: there is no {name}; allowed: a folder and a module of the package's")
+        sys.modules[name] = module_from_spec(spec)
+
+
+def questions(stated: GeneratorSet) -> dict[str, str]:
+    """The answer of each of the set's `rows` questions, equally many of each generator.
+
+    Raises:
+        UserError: see :func:`generators`; or one has too few distinct problems, or fails.
+    """
+    made = generators(stated)
+    answers: dict[str, str] = {}
+    for index, dataset in enumerate(made):
+        most = stated.rows * (index + 1) // len(made)
+        try:
+            for question, answer in _drawn(dataset):
+                if len(answers) == most:
+                    break
+                if (sha256(question.encode()).digest()[0] < _HELD_OUT) == stated.held_out:
+                    answers.setdefault(question, answer)
+        except Exception as error:  # of the package's
+            raise UserError(f"{stated.file}: generators[{index}]: {_line(error)}") from None
+        if len(answers) < most:
+            fewer = f"{len(answers)} of {most} distinct problems in {len(dataset)} draws; allowed: fewer rows, or "
+            raise UserError(f"{stated.file}: generators[{index}]: {fewer}options that make more")
+    return answers
+
+
+def _drawn(dataset: Any) -> Iterator[tuple[str, str]]:
+    for index in range(len(dataset)):
+        drawn = dataset[index]
+        yield drawn["question"].strip(), drawn["answer"].strip()
+
+
+def _line(error: Exception) -> str:
+    """An error of the package's in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
