@@ -131,6 +131,9 @@ class Generator(Section):
             yield refused(f"options.{key}", self.options[key], "the set's own `seed` and `rows`")
 
 
+_OWN = tuple(f"one_step.{operation}" for operation in ("plus", "minus", "times", "divided"))
+
+
 class GeneratorSet(PinnedSet):
     """Problems that generators of a Python package make, of each equally many, no question twice.
 
@@ -141,10 +144,11 @@ class GeneratorSet(PinnedSet):
     held_out: ClassVar[bool] = False
 
     kind: Literal["generator"]
-    package: Literal["reasoning-gym"]
+    package: Literal["reasoning-gym", "ict-core"]  # another's, or this project's own (`one_step.plus` and so on)
     version: Version
     generators: tuple[Generator, ...] = Field(min_length=1, description="a list of one or more generators")
     seed: Seed  # of the generators
+    rows: Annotated[int, Field(ge=1, le=100_000)]
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="the content hash, 64 hexadecimal digits")
     answer_type: Literal["integer", "number", "latex"]
 
@@ -152,6 +156,9 @@ class GeneratorSet(PinnedSet):
         yield from super().faults()
         if self.rows < len(self.generators):
             yield refused("rows", self.rows, f"at least {len(self.generators)}, one of each generator")
+        for index, one in enumerate(self.generators):
+            if self.package == "ict-core" and one.dataset not in _OWN:
+                yield refused(f"generators[{index}].dataset", one.dataset, f"of {self.package} {', '.join(_OWN)}")
 
 
 def _kind(stated: object) -> str:

@@ -114,6 +114,7 @@ CASES = {
     "prompt with options": (GSM8K, "{question} Think", "{question} {options}", "prompt.template", "{question} once each"),
     "more problems than rows": (GSM8K, "rows: 3", "rows: 3\nproblems: 4", "problems", "4"),
     "mirror's columns": (GSM8K, "rows: 3", "rows: 3\nmirror_copy: {hub: a/b, config: c, split: d}", "mirror_copy.columns"),
+    "unknown kind of training set": (TRAIN_SET, "name: gsm8k-train", "kind: made\nname: gsm8k-train", "kind", "'made'", "generator"),
     "published name": (TRAIN_SET, "name: gsm8k-train", "name: gsm8k", "name", "'gsm8k'", "'gsm8k-train'"),
     "unknown training set": (PAPER, "[gsm8k-train]", "[gsm8k-trian]", "data.train_sets[0]", "'gsm8k-trian'", "gsm8k-train"),
     "more than the training sets have": (PAPER, "train_sets:", "train_problems: 4\n  train_sets:", "data.train_problems", "4"),
@@ -274,3 +275,30 @@ def test_a_supervised_start_needs_a_set_with_solutions(configs):
         "configs/studies/paper.yaml: data.train_sets: missing; allowed: a list of files in configs/data, as hub-m has a"
     )
     assert line in message_of(configs, PAPER)
+
+
+def test_a_generators_own_seed_and_generators_of_ours_that_there_are_not_are_refused(configs):
+    options = "{options: {seed: 1, min_terms: 2}, dataset: arithmetic.chain_sum}"
+    for package, generators, key in (
+        ("reasoning-gym", f"[{options}]", "generators[0].options.seed"),
+        ("ict-core", "[{dataset: one_step.plus}, {dataset: one_step.minos}]", "generators[1].dataset"),
+        ("reasoning-gym", "[{dataset: arithmetic.lcm}, {dataset: arithmetic.gcd}]", "rows"),
+    ):
+        (configs / "data/gsm8k-train.yaml").write_text(
+            f"kind: generator\nname: gsm8k-train\npackage: {package}\nversion: 0.1.25\nlicence: MIT\nseed: 0\nrows: 1\n"
+            f"generators: {generators}\nanswer_type: number\nsha256: {'a' * 64}\n"
+            'prompt: {template: "{question}", source: made up}\n'
+        )
+        assert f"configs/data/gsm8k-train.yaml: {key}: " in message_of(configs, PAPER)
+
+
+def test_a_supervised_start_has_no_solutions_of_generated_training_problems(configs):
+    start = "supervised_start: {problems: 8, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\n"
+    model = configs / HUB
+    model.write_text(model.read_text().replace("dtype:", f"{start}dtype:"))
+    (configs / "data/gsm8k-train.yaml").write_text(
+        "kind: generator\nname: gsm8k-train\npackage: ict-core\nversion: '1'\nlicence: MIT\nseed: 0\nrows: 8\n"
+        f"generators: [{{dataset: one_step.plus}}]\nanswer_type: number\nsha256: {'a' * 64}\n"
+        'prompt: {template: "{question}", source: made up}\n'
+    )
+    assert "data.train_sets: ['gsm8k-train'] is not allowed" in message_of(configs, PAPER)

@@ -99,14 +99,25 @@ def test_the_right_number_in_a_box_is_right_and_another_one_is_not(made):
         assert set(grades["status"]) == {status}
 
 
+OWN = {"package": "ict-core", "version": "1"}
+OURS = {**OWN, "generators": [{"dataset": "one_step.plus"}]}
 REFUSED = {
     "another version": ({"version": "0.1.24"}, "version: 0.1.24 of reasoning-gym", "0.1.25 is installed"),
+    "another version of ours": ({**OURS, "version": "0"}, "version: 0 of ict-core", "1 is installed"),
+    "our options": (
+        {**OWN, "generators": [{"dataset": "one_step.plus", "options": {"highest": 1}}]},
+        "generators[0]",
+        "2 to 1000",
+    ),
     "unknown folder": ({"generators": [{"dataset": "sums.chain_sum"}]}, "generators[0].dataset", "reasoning_gym.sums"),
     "unknown generator": ({"generators": [{"dataset": "arithmetic.sums"}]}, "generators[0].dataset", "arithmetic.sums"),
     "no generator": ({"generators": [{"dataset": "arithmetic.gsm_symbolic.generators_00_49"}]}, "generators[0]"),
     "unknown option": ({"generators": [SUMS, {**PRODUCTS, "options": {"terms": 2}}]}, "generators[1]", "terms"),
     "option out of bounds": ({"generators": [{**SUMS, "options": {"min_terms": 9}}]}, "generators[0]", "max_terms"),
-    "too many": ({"generators": [{**SUMS, "options": {"max_terms": 2, "max_digits": 1}}], "rows": 60}, "of 60 distinct"),
+    "too many": (
+        {"generators": [{**SUMS, "options": {"max_terms": 2, "max_digits": 1}}], "rows": 60},
+        "of 60 distinct",
+    ),
     "another hash": ({}, "sha256: 00000000", "reasoning-gym has"),
     "other answers": ({"answer_type": "integer"}, "answer_type: integer"),
 }
@@ -120,6 +131,38 @@ def test_what_is_wrong_is_told_in_one_line(made, case):
     told = str(caught.value)
     assert told.startswith("configs/benchmarks/made.yaml: ") and "\n" not in told
     assert [word for word in words if word not in told] == []
+
+
+WORKED_OUT = {  # the wording of each story -> its answer, of the two numbers in it
+    **dict.fromkeys(("more. How many", "more there", "together"), lambda first, second: first + second),
+    **dict.fromkeys(("have left", "takes out", "than"), lambda first, second: first - second),
+    **dict.fromkeys(("boxes with", "buys"), lambda first, second: first * second),
+    **dict.fromkeys(("equally", "into bags"), lambda first, second: first / second),
+}
+
+
+def test_the_word_problems_of_one_step_have_the_answers_that_their_stories_say(made):
+    kinds = [
+        {"dataset": f"one_step.{kind}", "options": {"highest": 9}} for kind in ("plus", "minus", "times", "divided")
+    ]
+    frame = load_problems(made(generators=kinds, rows=200, **OWN), None, 0)
+    told = dict.fromkeys(WORKED_OUT, 0)
+    for question, answer in zip(frame["question"], frame["answer"], strict=True):
+        first, second = map(int, re.findall(r"[0-9]+", question))
+        (words,) = [words for words in WORKED_OUT if words in question]
+        assert int(answer) == WORKED_OUT[words](first, second), question
+        told[words] += 1
+    assert min(told.values()) > 0 and max(frame["answer"].astype(int)) <= 81
+
+
+def test_the_shipped_sets_share_no_problem_with_each_other_or_with_the_worked_examples():
+    held_out = load_benchmark(CONFIGS / "benchmarks/one-step.yaml")
+    training = load_section(CONFIGS / "data/one-step-train.yaml", TrainingSet)
+    assert (held_out.generators, held_out.prompt) == (training.generators, training.prompt)
+    test, train = (set(load_problems(one, None, 0)["question"]) for one in (held_out, training))
+    assert (len(test), len(train)) == (200, 4000) and not test & train
+    shown = set(re.findall(r"Question: (.*)", held_out.prompt.template))
+    assert len(shown) == 5 and not shown & (test | train)
 
 
 def test_a_missing_package_is_told_before_anything_is_made(made, monkeypatch):

@@ -1,4 +1,4 @@
-"""Problems that generators of the package reasoning-gym make, which generate text and exact answers."""
+"""Problems that generators make, text with exact answers: those of the package reasoning-gym, or this project's own."""
 
 import sys
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from typing import Any
 
 from ict_core.config import GeneratorSet
 from ict_core.errors import UserError
+from ict_core.problems.published import _one_step
 from ict_core.seeding import derive_seed
 
 _HELD_OUT = 32  # of the 256 first bytes that a question's hash may have: one question in eight
@@ -22,15 +23,15 @@ def generators(stated: GeneratorSet) -> list[Any]:
     Raises:
         UserError: the package is missing or another version, or has no such generator or no such options.
     """
+    own = stated.package == "ict-core"
     try:
-        found = version(stated.package)
+        found = _one_step.VERSION if own else version(stated.package)
     except PackageNotFoundError:
         found = "none"
     if found != stated.version:
-        raise UserError(
-            f"{stated.file}: version: {stated.version} of {stated.package} is stated and {found} is installed; "
-            f"pip install --no-deps {stated.package}=={stated.version}"
-        )
+        mend = f"state {found}" if own else f"pip install --no-deps {stated.package}=={stated.version}"
+        told = f"{stated.version} of {stated.package} is stated and {found} is installed; {mend}"
+        raise UserError(f"{stated.file}: version: {told}")
     return [_generator(stated, index) for index in range(len(stated.generators))]
 
 
@@ -38,14 +39,19 @@ def _generator(stated: GeneratorSet, index: int) -> Any:
     one, package = stated.generators[index], stated.package.replace("-", "_")
     module, place = f"{package}.{one.dataset}", f"{stated.file}: generators[{index}]"
     folder = module.rpartition(".")[0]
-    for name in (package, folder):
-        _without_its_code(name, place)
     size = _PATIENCE * stated.rows
     seed = derive_seed(stated.seed, "generator", index)
     try:
-        import_module(module)
-        create = import_module(f"{package}.factory").create_dataset
+        if stated.package == "ict-core":
+            create: Any = _one_step.create_dataset
+        else:
+            for name in (package, folder):
+                _without_its_code(name, place)
+            import_module(module)
+            create = import_module(f"{package}.factory").create_dataset
         return create(one.dataset.rpartition(".")[2], seed=seed, size=size, **one.options)
+    except UserError:
+        raise
     except ModuleNotFoundError as error:
         told = f"{stated.package} has no such module" if error.name == module else f"it needs the package {error.name}"
         raise UserError(f"{place}.dataset: {one.dataset!r}: {told}; allowed: a generator that needs none") from None

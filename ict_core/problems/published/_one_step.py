@@ -1,0 +1,80 @@
+"""Word problems of one step with exact answers, for small language models."""
+
+from dataclasses import dataclass
+
+from ict_core.seeding import generator
+
+VERSION = "1"
+_NAMES = ("Tom", "Anna", "Ben", "Mia", "Leo", "Eva", "Max", "Nina", "Paul", "Rosa", "Omar", "Ida")
+_THINGS = (
+    "apples",
+    "books",
+    "cards",
+    "coins",
+    "eggs",
+    "flowers",
+    "marbles",
+    "nuts",
+    "pens",
+    "shells",
+    "stamps",
+    "toys",
+)
+_STORIES = {
+    "plus": (
+        "{name} has {a} {thing}. {other} gives {name} {b} more. How many {thing} does {name} have now?",
+        "There are {a} {thing} on a table. {name} puts {b} more there. How many {thing} are on the table now?",
+        "{name} finds {a} {thing} and {other} finds {b} {thing}. How many {thing} do they find together?",
+    ),
+    "minus": (
+        "{name} has {a} {thing}. {name} gives {b} of them to {other}. How many {thing} does {name} have left?",
+        "There are {a} {thing} in a box. {name} takes out {b}. How many {thing} are left in the box?",
+        "{name} has {a} {thing} and {other} has {b}. How many more {thing} does {name} have than {other}?",
+    ),
+    "times": (
+        "{name} has {a} boxes with {b} {thing} in each. How many {thing} does {name} have?",
+        "{name} buys {b} {thing} a day for {a} days. How many {thing} does {name} buy?",
+    ),
+    "divided": (
+        "{name} shares {a} {thing} equally among {b} friends. How many {thing} does each friend get?",
+        "{name} puts {a} {thing} into bags, {b} in each. How many bags does {name} fill?",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """Problems by their index, each {"question", "answer"}; the numbers that a story gives are 2 to `highest`.
+
+    Of a division, divisor and result are.
+    """
+
+    operation: str
+    seed: int
+    size: int
+    highest: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> dict[str, str]:
+        rng = generator(self.seed, "one step", index)
+        a, b = sorted((int(number) for number in rng.integers(2, self.highest + 1, 2)), reverse=True)
+        name, other = rng.choice(_NAMES, 2, replace=False)
+        told = {"name": name, "other": other, "thing": rng.choice(_THINGS), "a": a, "b": b}
+        answer = {"plus": a + b, "minus": a - b, "times": a * b, "divided": a}[self.operation]
+        if self.operation == "divided":
+            told["a"] = a * b
+        stories = _STORIES[self.operation]
+        return {"question": stories[rng.integers(len(stories))].format(**told), "answer": str(answer)}
+
+
+def create_dataset(operation: str, seed: int, size: int, highest: int = 20) -> OneStep:
+    """Problems of one operation, by the signature of reasoning-gym's.
+
+    Raises:
+        ValueError: there is no such operation, or no such highest number.
+    """
+    if operation not in _STORIES or highest not in range(2, 1001):
+        raise ValueError(f"allowed: {', '.join(_STORIES)}, and a highest number of 2 to 1000")
+    return OneStep(operation, seed, size, highest)
