@@ -145,7 +145,7 @@ def test_changed_and_missing_rows_are_named(tmp_path, no_hub):
     assert error.startswith("configs/benchmarks/gsm8k.yaml: sha256: ")
     assert published.sha256 in error and found in error and "was changed" in error
     write_rows(tmp_path, PLACE, GSM8K[1:])
-    assert "rows: 3 stated" in (error := message(published, tmp_path)) and "has 2; the data set was changed" in error
+    assert "rows: 3 stated" in (error := message(published, tmp_path)) and "has 2; the set was changed" in error
 
 
 def test_a_broken_mirror_is_named(tmp_path, no_hub):
