@@ -10,12 +10,12 @@ import synthetic
 from one_sample import t_interval
 from scipy.special import entr
 
-from ict_core.evidence import ArmVariation, token_frames
+from ict_core.evidence import ArmVariation, curve_means, token_frames
 from ict_core.figures import FIGURES
 from ict_core.seeding import generator
 from ict_core.statistics import BATCHES, STATISTICS, rank_frame
 from ict_core.store import GROUP_SCORES
-from ict_core.store.records import STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
+from ict_core.store.records import STUDY_LEARNING_CURVE, STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
 from ict_core.theory._single_logit import h1_change, h2_change
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
@@ -169,6 +169,18 @@ def overlap(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3
     return pd.DataFrame(rows, columns=list(STUDY_OVERLAP))
 
 
+def held_out(models=synthetic.MODELS, variants=synthetic.VARIANTS, seeds=(1, 2, 3), steps=(0, 8, 16)):
+    """Ten answers a point, of which more are right later."""
+    rows = [
+        (model, variant, seed, "b", f"p{n}", step, 0, "correct" if n < 2 + step / 4 + seed % 2 else "wrong", 9)
+        for model, variant, numbers in arms(models, variants, seeds, base=False)
+        for seed in numbers
+        for step in steps
+        for n in range(10)
+    ]
+    return pd.DataFrame(rows, columns=list(STUDY_LEARNING_CURVE))
+
+
 def of_tokens(log, sample, rules=None):
     """The frames of the statistics that are made without scores, of all variants."""
     variants = list(log["variant"].unique())
@@ -190,6 +202,7 @@ def frames(**study):
         "ranks": rank_frame(of_runs, study.get("variants", synthetic.VARIANTS)),
         "shadow": rules,
         "overlap": overlap(**study),
+        "learning_curve_means": curve_means(held_out(**study)),
     }
 
 

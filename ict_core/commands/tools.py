@@ -135,6 +135,24 @@ def tokens(
     print(page)
 
 
+@command("browse", STUDY_GROUP, portable=True)
+def browse(
+    cells: Annotated[
+        list[Path], Argument(metavar="CELL...", help="results/STUDY/MODEL/VARIANT/seed-N, one or several")
+    ],
+    most: Annotated[int, Option(min=1, help="rollouts on a page, of steps that lie evenly apart")] = 4000,
+) -> None:
+    """Write a page of each cell's kept training rollouts, CELL/rollouts.html: by step, problem and reward."""
+    prepare()
+    from ict_core.store import CellFiles, write_text
+    from ict_core.tools.inspection import rollouts_page
+
+    for cell in cells:
+        page = CellFiles(cell).rollouts_page
+        write_text(page, rollouts_page(cell, most))
+        print(page)
+
+
 @command("add-model", MODEL_GROUP)
 def add_model(
     checkpoint: Annotated[str, Argument(help="a checkpoint's folder, or its id on the hub, OWNER/NAME")],

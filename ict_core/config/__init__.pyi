@@ -46,6 +46,7 @@ from ._study import trials as trials
 from ._study_file import Cell as Cell
 from ._study_file import Evaluation as Evaluation
 from ._study_file import Grading as Grading
+from ._study_file import LearningCurve as LearningCurve
 from ._study_file import StudyFile as StudyFile
 from ._study_file import Validity as Validity
 from ._tuning import Trial as Trial

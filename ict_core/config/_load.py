@@ -4,6 +4,7 @@ What is wrong within one section its `faults` say; here the files are held again
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -31,7 +32,7 @@ _READERS = {kind: partial(read_section, schema=schema) for kind, schema in _SCHE
 # what a study holds as its file says it
 _AS_WRITTEN = (
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
-    *("grid", "baselines", "tuning", "token_study", "shown", "beside"),
+    *("grid", "baselines", "tuning", "token_study", "learning_curve", "rollouts_mib", "shown", "beside"),
 )
 
 
@@ -86,6 +87,7 @@ def load_study(path: Path) -> Study:
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
     mistakes.add_all(path, _check_recipes(study))
+    mistakes.add_all(path, _check_recorded(study))
     mistakes.raise_if_any()
     if of_rates is None:
         return study
@@ -198,6 +200,22 @@ def _check_recipes(study: Study) -> Iterator[Fault]:
             study.training_of(model, variant)
         except ValidationError as error:
             yield from (Fault("grid", f"{model} with {variant}: {': '.join(of)}") for of in faults_of(error, Training))
+
+
+def _check_recorded(study: Study) -> Iterator[Fault]:
+    """There are as many held-out problems as a curve asks for, steps for its second point, and room for rollouts."""
+    recipes = [study.training_of(model, variant) for model, variant in dict.fromkeys(c[:2] for c in study.cells())]
+    if (curve := study.learning_curve) is not None:
+        if curve.problems > (
+            there := sum(study.benchmarks[name].drawn for name in curve.benchmarks or study.benchmarks)
+        ):
+            yield refused("learning_curve.problems", curve.problems, f"at most the {there} of these benchmarks")
+        if curve.every > (least := min(recipe.steps for recipe in recipes)):
+            yield refused("learning_curve.every", curve.every, f"at most the {least} steps of a training")
+    needed = max(math.ceil(recipe.rollout_bytes / 2**20) for recipe in recipes)
+    if study.rollouts_mib is not None and study.rollouts_mib < needed:
+        allowed = f"at least {needed}, what the longest rollouts of a training take"
+        yield refused("rollouts_mib", study.rollouts_mib, allowed)
 
 
 def _check_study(

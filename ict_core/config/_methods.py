@@ -112,6 +112,15 @@ class Training(Section):
         """Rollouts in one optimiser step."""
         return self.prompts_per_step * self.group_size
 
+    @property
+    def rollout_bytes(self) -> int:
+        """What all rollouts of a training take on the disk at most, about, where they are kept.
+
+        16 bytes a token (its number, ln p, weight and text), 200 a rollout, 16 KiB a file; compressed it is less.
+        """
+        rollouts = 200 + 16 * self.max_new_tokens
+        return self.steps // self.updates * (16_384 + self.sequences_per_step * rollouts)
+
     def accumulation_steps(self, processes: int) -> int:
         """Micro-batches in one optimiser step of each process."""
         return self.sequences_per_step // (self.micro_batch_sequences * processes)

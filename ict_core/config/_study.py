@@ -9,7 +9,17 @@ from typing import Any
 from ict_core.config._comparison import Comparison, compare
 from ict_core.config._inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config._methods import Method, Training
-from ict_core.config._study_file import Block, Cell, Data, Evaluation, EvidenceBounds, Grading, TokenStudy, Tracker
+from ict_core.config._study_file import (
+    Block,
+    Cell,
+    Data,
+    Evaluation,
+    EvidenceBounds,
+    Grading,
+    LearningCurve,
+    TokenStudy,
+    Tracker,
+)
 from ict_core.config._tuning import StoredRates, Trial, Tuning, at_rate, rate_of, tuned_as
 from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
@@ -44,6 +54,8 @@ class Study:
     rates_of: StoredRates | None  # or a stored study that chose them; None of both: all train at the recipe's rate
     token_study: TokenStudy  # of the untrained models' tokens
     numerics: Numerics  # what the CPU's libraries are held to
+    learning_curve: LearningCurve | None  # accuracy on held-out problems during training
+    rollouts_mib: int | None  # all training rollouts are kept, at most so much a training
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
     shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
     beside: tuple[str, ...]  # stored studies whose verdicts stand beside this one's
@@ -119,7 +131,8 @@ class Study:
 
     def tuned_config(self, model: str, variant: str) -> dict[str, Any]:
         """All that determines the trainings by which a variant's rate is chosen, but their rates and seeds."""
-        resolved = replace(self, rates_of=None).resolve(Cell(model, at_rate(variant, self.training.learning_rate), 0))
+        plain = replace(self, rates_of=None, learning_curve=None, rollouts_mib=None)
+        resolved = plain.resolve(Cell(model, at_rate(variant, self.training.learning_rate), 0))
         del resolved["seed"], resolved["method"]["name"], resolved["training"]["learning_rate"]
         return resolved
 
@@ -205,6 +218,16 @@ class Study:
             return training.changed(steps=self.tuning.steps)
         return training
 
+    def recorded(self, cell: Cell) -> dict[str, Any]:
+        """What an evaluated cell's training leaves beside its log, as JSON-able values; empty where nothing is asked.
+
+        ``learning_curve``: how it is made; ``keep_rollouts``.
+        """
+        if self.tuning and cell.seed in self.tuning.seeds:
+            return {}
+        curve = {"learning_curve": self.learning_curve.dump()} if self.learning_curve else {}
+        return curve | ({"keep_rollouts": True} if self.rollouts_mib else {})
+
     def training_seed(self, cell: Cell) -> int:
         """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
         replica = self.method_of(cell.variant).replica
@@ -246,6 +269,7 @@ class Study:
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
             **own,
+            **self.recorded(cell),
         }
 
     def compare(self, first: str, second: str) -> Comparison:
@@ -377,6 +401,7 @@ class Study:
             "beside": list(self.beside),
             "tuning": self.tuning and self.tuning.dump(),
             **({"rates_of": self.rates_of.stated()} if self.rates_of else {}),
+            **({"learning_curve": self.learning_curve.dump()} if self.learning_curve else {}),
             "shown": self.shared_methods(),
             **self._sources(),
         }

@@ -70,6 +70,23 @@ class Evaluation(Section):
         return (self.samples_of or {}).get(benchmark, self.samples)
 
 
+class LearningCurve(Section):
+    """Accuracy on the same held-out problems while every evaluated cell trains, at step 0 and from there on.
+
+    The training's own sampler answers, with random numbers of its own: no training depends on it.
+    """
+
+    every: Count  # optimiser steps between two points
+    problems: int = Field(ge=1, le=100)  # of all benchmarks together, drawn by `data.seed`
+    samples: Few  # answers of each problem
+    benchmarks: tuple[Name, ...] | None = Field(  # of the study, whose problems are drawn; absent: all
+        default=None, min_length=1, description="a list of one or more of the study's benchmarks"
+    )
+
+    def faults(self) -> Iterator[Fault]:
+        yield from repeated("benchmarks", self.benchmarks or ())
+
+
 class Grading(Section):
     """What one answer may cost the grader."""
 
@@ -173,6 +190,8 @@ class StudyFile(Section):
     rates_of: Name | None = None  # or a stored study that chose them; without both all train at the recipe's rate
     token_study: TokenStudy = TokenStudy(gradient_prompts=8)
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs (or deterministic)
+    learning_curve: LearningCurve | None = None  # absent: none
+    rollouts_mib: Count | None = None  # keep all training rollouts, at most so many MiB a training; absent: none
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
@@ -197,6 +216,9 @@ class StudyFile(Section):
         for key, of in numbers.items():
             for name in (of or {}).keys() - set(self.benchmarks):
                 yield Fault(f"{key}.{name}", f"no such benchmark; {one_of(self.benchmarks)}")
+        for index, name in enumerate((self.learning_curve and self.learning_curve.benchmarks) or ()):
+            if name not in self.benchmarks:
+                yield refused(f"learning_curve.benchmarks[{index}]", name, one_of(self.benchmarks))
         yield from self._repeated_cells()
         yield from self._lacking_baselines()
         yield from self._seeds_that_tune_and_evaluate()

@@ -30,6 +30,7 @@ from ._declarations import Shown as Shown
 from ._declarations import read_declarations as read_declarations
 from ._evaluated import benchmark_results as benchmark_results
 from ._evaluated import result_lines as result_lines
+from ._frames import curve_means as curve_means
 from ._frames import study_frames as study_frames
 from ._gates import FAILED as FAILED
 from ._gates import KEPT as KEPT

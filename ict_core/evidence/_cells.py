@@ -20,7 +20,16 @@ from ict_core.evidence._outcomes import JOBS, MADE, LocalOutcome, Outcome, Store
 from ict_core.process import core_packages, hardware_class, machine_of
 from ict_core.seeding import derive_seed
 from ict_core.selection import rule_files
-from ict_core.store import StoredCellFiles, StudyFiles, appearing, edited, fingerprint, read_manifest, write_manifest
+from ict_core.store import (
+    LEARNING_CURVE,
+    StoredCellFiles,
+    StudyFiles,
+    appearing,
+    edited,
+    fingerprint,
+    read_manifest,
+    write_manifest,
+)
 
 _RESULTS = ("base_sha256", "problems_sha256", "model_sha256", "completions_sha256", "grades_sha256")
 _NO_NUMBERS = {"ict-core", "snakemake", "matplotlib", "statsmodels", "scipy"}  # packages: they change none of a cell's
@@ -272,7 +281,9 @@ def _frames(study: Study, cell: Cell) -> list[str]:
     """What the evidence reads of a cell: scores of the evaluated, logs of trainings, tokens of the grid's."""
     evaluated, base = cell in study.evaluated, cell.variant == BASE_VARIANT
     in_grid = evaluated and not base and rate_of(cell.variant)[1] is None
-    return [name for name, wanted in (("scores", evaluated), ("log", not base), ("tokens", in_grid)) if wanted]
+    wanted = {"scores": evaluated, "log": not base, "tokens": in_grid}
+    wanted |= {LEARNING_CURVE: in_grid and study.learning_curve is not None}
+    return [name for name, is_wanted in wanted.items() if is_wanted]
 
 
 def _results(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ict_core.evidence._cells import NONE, Counted, check_again, check_inputs
 from ict_core.evidence._outcomes import MADE, Outcome
 from ict_core.evidence._tuning import tried_in, tuning_frame
 from ict_core.statistics import BASE
-from ict_core.store import StudyFiles, cell_folder, declared, read_manifest, records, write_manifest
+from ict_core.store import LEARNING_CURVE, StudyFiles, cell_folder, declared, read_manifest, records, write_manifest
 
 if TYPE_CHECKING:
     from ict_core.config import Cell, Study
@@ -60,12 +60,14 @@ def collect(
             frames.append(scored.sort_values("benchmark", key=lambda names: names.map(order), kind="stable"))
         return pd.concat(frames)
 
-    logs, tokens = [], []
+    logs, tokens, curves = [], [], []
     for cell in of.cells():
         log, sample = (outcome(cell).frame(name) for name in ("log", "tokens"))
         logs.append(log.assign(**cell._asdict()))
         selected = sample.merge(log[["step", "selecting"]], on="step", how="left")
         tokens.append(selected.assign(**cell._asdict()))
+        if of.learning_curve is not None:
+            curves.append(outcome(cell).frame(LEARNING_CURVE).assign(**cell._asdict()))
     manifests = [*_manifests(study, of, outcome)]
     check_chain(manifests)
     shared = scores(of.shared_rate_cells())
@@ -76,6 +78,8 @@ def collect(
     records.write_frame(tuning_frame(choices), graded.frame("tuning"), records.TUNING)
     records.write_frame(pd.concat(logs), graded.frame("log"), records.STUDY_LOG)
     records.write_frame(pd.concat(tokens), graded.frame("tokens"), records.STUDY_TOKENS)
+    if curves:
+        records.write_frame(pd.concat(curves), graded.frame(LEARNING_CURVE), records.STUDY_LEARNING_CURVE)
     records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
     merged = merge_manifests(manifests)
     told = read_manifest(study.manifest).get("declared") if regraded is not None else None

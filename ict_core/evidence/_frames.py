@@ -11,8 +11,19 @@ from ict_core.evidence._ledger import ledger
 from ict_core.evidence._measures import token_frames
 from ict_core.evidence._stored import Stored
 from ict_core.evidence._validity import ledger_frames, validity_frame
-from ict_core.statistics import BASE, SHARED_RATE, STATISTICS, Comparisons, analyse, check_scores, rank_frame
-from ict_core.store import StudyFiles, read_manifest
+from ict_core.statistics import (
+    BASE,
+    CELL,
+    SHARED_RATE,
+    STATISTICS,
+    Comparisons,
+    analyse,
+    check_scores,
+    over_seeds,
+    rank_frame,
+)
+from ict_core.store import LEARNING_CURVE, StudyFiles, read_manifest
+from ict_core.store.records import STATUSES_GRADED
 
 
 def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
@@ -51,4 +62,14 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
         "validity": validity_frame(study, frames.runs, entries, declared),
         "ranks": rank_frame(frames.runs, ranked),
     }
+    if settings.whole.get(LEARNING_CURVE):
+        made["learning_curve_means"] = curve_means(study.frame(LEARNING_CURVE))
     return analysis | at_shared_rate | of_tokens | made
+
+
+def curve_means(answers: pd.DataFrame) -> pd.DataFrame:
+    """``LEARNING_CURVE_MEANS`` of ``records.STUDY_LEARNING_CURVE``: the share of a run's graded answers, over seeds."""
+    graded = answers[answers["status"].isin(STATUSES_GRADED)]
+    right = graded.assign(value=(graded["status"] == "correct").astype("float64"))
+    runs = right.groupby([*CELL, "step"], sort=False, as_index=False)["value"].mean()
+    return over_seeds(runs, ["model", "variant", "step"])

@@ -35,7 +35,7 @@ class LocalOutcome:
         return read_manifest(path, path.parent if stage == MADE else None)
 
     def frame(self, name: str) -> "pd.DataFrame":
-        """``scores``, ``log`` or ``tokens``: ``records.SCORES``, ``LOG``, ``TOKENS``."""
+        """``scores``, ``log``, ``tokens``, ``learning_curve``: ``records.SCORES``, ``LOG``, and so on."""
         from ict_core.evidence._collect import score_grades
         from ict_core.store import records
 

@@ -14,13 +14,14 @@ from ict_core.config import ABSENT, Method, Validity, selector_sections
 from ict_core.errors import UserError
 from ict_core.process import hardware_class
 from ict_core.statistics import BASE, STATISTICS, Design, with_headroom
-from ict_core.store import StudyFiles, read_manifest, records
+from ict_core.store import LEARNING_CURVE, StudyFiles, read_manifest, records
 
 MEASURED = {
     "scores": records.SCORES,
     "shared_rate_scores": records.SCORES,  # of the cells again at one learning rate for all; empty without a tuning
     "tuning": records.TUNING,
     "log": records.STUDY_LOG,
+    LEARNING_CURVE: records.STUDY_LEARNING_CURVE,  # of a study that states one
     "tokens": records.STUDY_TOKENS,
     "shadow": records.STUDY_SHADOW,
     "overlap": records.STUDY_OVERLAP,

@@ -4,6 +4,7 @@ from ._panels import sentence as sentence
 from ._registry import FIGURES as FIGURES
 from ._registry import draw as draw
 from ._registry import drawn as drawn
+from ._registry import figures_of as figures_of
 from ._registry import note as note
 from ._registry import reads as reads
 from ._write import write as write

@@ -1,6 +1,6 @@
 """What a figure's module declares, and every figure by its name. Only drawing imports its module, and matplotlib."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ class FigureDeclaration(Shown):
 
     caption: str  # what is drawn, and what its bands and intervals speak for
     settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept"], ...] = ()  # of the study, that it draws
+    needs: str = ""  # the key of a study's file without which there is no such figure
 
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the module here that draws it
 _OF_SCORES = {"runs", "levels", "contrasts"}
+
+
+def figures_of(settings: Mapping[str, Any]) -> dict[str, FigureDeclaration]:
+    """The figures that a study has, by what it states."""
+    return {name: shown for name, shown in FIGURES.items() if not shown.needs or settings.get(shown.needs)}
 
 
 def reads(name: str) -> list[str]:

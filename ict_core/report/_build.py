@@ -10,7 +10,7 @@ import pandas as pd
 from ict_core.config import rate_of
 from ict_core.errors import UserError
 from ict_core.evidence import Settings, Stored, mixture_note, words
-from ict_core.figures import FIGURES
+from ict_core.figures import FIGURES, figures_of
 from ict_core.markdown import markdown_table
 from ict_core.report._answer import answer, main_figure
 from ict_core.report._claims import estimate_text, stored_claims
@@ -202,7 +202,7 @@ def write_report(stored: Path, results: Path) -> None:
     write_text(files.answer, f"{answered}\n{study.note}\n")
     parts = [first, all_claims.replace("# Claims", "## Claims", 1)]
     parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
-    for name, figure in FIGURES.items():
+    for name, figure in figures_of(settings.whole).items():
         image = files.figure(name, "png").relative_to(results)
         parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({image})\n")
     folder = files.paper.relative_to(results)

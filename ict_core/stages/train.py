@@ -22,6 +22,9 @@ class Inputs:
 
     base: Given
     problems: Given
+    held_out: Annotated[
+        Path | None, Option(help="the evaluation problems, where the study draws a learning curve of the cell")
+    ] = None
     rate: Annotated[Path | None, Option(help="rate.json of the cell's variant, where the study tunes it")] = None
     twin: Annotated[
         Path | None, Option(help="the training at the recipe's rate, taken over if that is chosen (default: train)")
@@ -60,7 +63,7 @@ def run(
         raise UserError(f"{cell.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
     _load(study.training_of(chosen.model, chosen.variant))
     from ict_core.store import check_files, read_manifest, records, remember_source
-    from ict_core.training import Tracking, TrainingRun, train_run
+    from ict_core.training import HeldOut, Tracking, TrainingRun, train_run
 
     remember_source()
     if study.is_tuned(chosen) != (inputs.rate is not None):
@@ -73,6 +76,12 @@ def run(
         take_over(inputs.twin, resolved, out)
         return
     check_files(inputs.base)
+    held_out, recorded = None, study.recorded(chosen)
+    if study.learning_curve is not None and "learning_curve" in recorded:
+        if inputs.held_out is None:
+            raise UserError(f"{cell.study}: learning_curve needs held-out problems; give --held-out data/eval.parquet")
+        asked = records.read_frame(inputs.held_out, records.PROBLEMS)
+        held_out = HeldOut.of(study.learning_curve, asked, study.data.seed)
     training_run = TrainingRun(
         base=inputs.base,
         problems=records.read_frame(inputs.problems, records.PROBLEMS),
@@ -82,6 +91,8 @@ def run(
         seed=study.training_seed(chosen),
         known_forks=not study.train_sets,
         tracking=Tracking(study.trackers, trackers, study.name, chosen.folder) if study.trackers and trackers else None,
+        held_out=held_out,
+        keep_rollouts="keep_rollouts" in recorded,
     )
     train_run(training_run, study.grading.dump(), resolved, out, stop_after)
 

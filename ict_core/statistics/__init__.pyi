@@ -79,3 +79,4 @@ from ._schemas import STATISTICS as STATISTICS
 from ._schemas import VALIDITY as VALIDITY
 from ._schemas import VARIANTS as VARIANTS
 from ._schemas import Metric as Metric
+from ._schemas import statistics_of as statistics_of

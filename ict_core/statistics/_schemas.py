@@ -4,9 +4,10 @@ The schemas are for `records.write_frame` and `records.read_frame`. Values and d
 [-1, 1]; a float is NaN where the quantity does not exist.
 """
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-from ict_core.store import BASE_VARIANT
+from ict_core.store import BASE_VARIANT, LEARNING_CURVE
 
 ROUNDING = 1e-12  # values (shares, about 1) closer than this differ by rounding alone
 ALPHA = 0.05  # below which a p, after its correction, decides
@@ -67,6 +68,7 @@ SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", 
 SINGLE_LOGIT_BINS = {**_STATES, "measure": "str", "start": "float", "end": "float", **_OVER_SEEDS}  # of theory.BINNED
 RULE_MEANS = {**_columns("str", "model", "rollouts", "rule", "quantity"), **_OVER_SEEDS}  # of evidence.rules
 FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"), **_OVER_SEEDS}
+LEARNING_CURVE_MEANS = {**_columns("str", "model", "variant"), "step": "int", **_OVER_SEEDS}  # of the share right
 RANKS = {
     **_columns("str", "model", "variant", "metric"),
     **_columns("int", "rank", "low", "high", "arms", "seeds"),  # of so many arms by so many seeds; 1 is the best
@@ -108,8 +110,15 @@ STATISTICS = {
     "single_logit_bins": SINGLE_LOGIT_BINS,
     "rule_means": RULE_MEANS,
     "fork_means": FORK_MEANS,
+    "learning_curve_means": LEARNING_CURVE_MEANS,
 }
 """Every frame of the stage by its name, which is that of its file."""
+
+
+def statistics_of(settings: Mapping[str, Any]) -> list[str]:
+    """The names of the frames that a study has, by what it states."""
+    return [name for name in STATISTICS if settings.get(LEARNING_CURVE) or name != "learning_curve_means"]
+
 
 BASE = BASE_VARIANT  # not trained: its seeds are the numbers of the base models
 AVERAGE = "average"  # the benchmark name of the macro-average: every benchmark weighs the same, whatever its size

@@ -13,6 +13,7 @@ from ._layout import BASE_VARIANT as BASE_VARIANT
 from ._layout import CLAIMS as CLAIMS
 from ._layout import COMPLETIONS_CACHE as COMPLETIONS_CACHE
 from ._layout import FIGURE_KINDS as FIGURE_KINDS
+from ._layout import LEARNING_CURVE as LEARNING_CURVE
 from ._layout import MANIFEST as MANIFEST
 from ._layout import METHODS as METHODS
 from ._layout import NAME as NAME

@@ -15,6 +15,7 @@ FRAMES = (  # measured
     *("scores", "shared_rate_scores", "tuning", "log", "tokens", "compute"),
     *("shadow", "overlap", "contamination", "near_duplicates"),
 )
+LEARNING_CURVE = "learning_curve"  # measured too, where the study's file has this key
 PAPER_FIGURES = ("figure-1", "figure-3", "figure-4", "figure-a-4-1")  # the paper's own, by its numbers
 TOKEN_FRAMES = ("quantities", "quantity_means", "curves", "single_logit", "single_logit_bins")  # in statistics/
 TOKEN_TABLES = ("token_rules", "token_classes", "token_texts")  # of a token study
@@ -105,6 +106,7 @@ class CellFiles:
         self.grades = folder / "grades.parquet"  # records.GRADES
         self.grading = folder / "grading.json"  # the manifest of the grades
         self.token_page = folder / "tokens.html"  # of `ict tokens`; no job writes it
+        self.rollouts_page = folder / "rollouts.html"  # of `ict browse`, likewise
 
 
 class TrainFiles:
@@ -115,6 +117,8 @@ class TrainFiles:
         self.log = folder / "log.parquet"  # records.LOG, a row a step
         self.timing = folder / "timing.parquet"  # records.TIMING, the wall time of each step
         self.tokens = folder / "tokens.parquet"  # records.TOKENS, the token sample
+        self.learning_curve = folder / "learning_curve.parquet"  # records.LEARNING_CURVE, where the study has one
+        self.rollouts = folder / "rollouts"  # a folder of records.KEPT_ROLLOUTS, a file a batch, where they are kept
 
 
 class StoredCellFiles:
@@ -125,7 +129,7 @@ class StoredCellFiles:
         self.manifest = folder / "cell.json"  # its jobs' manifests, its frames' hashes, the runs that gave them
 
     def frame(self, name: str) -> Path:
-        """``scores``, ``log`` or ``tokens``: where it has such a one."""
+        """``scores``, ``log``, ``tokens`` or ``learning_curve``: where it has such a one."""
         return self.folder / f"{name}.parquet"
 
 
@@ -237,7 +241,7 @@ class StudyFiles:
         return self.logs / rule / f"{part}.log" if part else self.logs / f"{rule}.log"
 
     def frame(self, name: str) -> Path:
-        """A measured frame, one of :data:`FRAMES`."""
+        """A measured frame, one of :data:`FRAMES`, or :data:`LEARNING_CURVE`."""
         return self.results / f"{'train_log' if name == 'log' else name}.parquet"
 
     def statistics(self, name: str) -> Path:

@@ -73,6 +73,23 @@ _STEP_MEANS = (
 )
 LOG = _whole("step") | _flags("selecting") | _floats(_STEP_MEANS) | _whole("tokens")
 STUDY_LOG = _CELL | LOG
+LEARNING_CURVE = _PROBLEM | _whole("step sample") | _texts("status") | _whole("tokens")
+"""The answers to held-out problems after so many optimiser steps."""
+
+STUDY_LEARNING_CURVE = _CELL | LEARNING_CURVE
+KEPT_ROLLOUTS = (
+    _PROBLEM
+    | _whole("step group rollout")
+    | _texts("text")
+    | _floats("reward advantage")
+    | _whole("tokens")
+    | _flags("truncated")
+    | _columns("ints", "ids")
+    | _columns("reals", "logprob weight")
+)
+"""The rollouts of a training step. ``truncated``: cut at the token limit. Of every token ``logprob``, ln p under the
+policy that sampled, and ``weight`` of the first update, 0 where the rule leaves it out."""
+
 TIMING = _whole("step") | _floats("rollout_s statistics_s update_s total_s")
 TOKENS = (
     _whole("step group rollout position token")
@@ -133,6 +150,9 @@ TOKEN_TEXTS = _texts("model rule kind text") | _whole("tokens prompts") | _float
 """What share of a text's tokens a rule keeps; ``kind``: `token`, or `class` of words."""
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_ARROW |= {  # lists, of every token of a row, whose entries have the name that Parquet gives them
+    kind: pa.list_(pa.field("element", entry)) for kind, entry in (("ints", pa.int32()), ("reals", pa.float32()))
+}
 _HASH = b"content_sha256"  # a key of the Parquet file's metadata
 
 
@@ -165,6 +185,9 @@ def _hash(table: pa.Table) -> str:
     for name in table.column_names:
         column = table[name]
         digest.update(f"{name} {column.type} {len(column)}\n".encode())
+        if pa.types.is_list(column.type):
+            digest.update(pc.list_value_length(column).to_numpy().astype("<i4").tobytes())
+            column = pc.list_flatten(column)
         if column.type == pa.string():
             digest.update(pc.fill_null(pc.binary_length(column), -1).to_numpy().astype("<i8").tobytes())
             for chunk in column.chunks:
@@ -183,13 +206,15 @@ def frame_hash(frame: pd.DataFrame, columns: dict[str, str]) -> str:
 def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
     """Write a frame as Parquet; UserError where a column is missing, unknown, of the wrong type, or holds a null."""
     table = _table(frame, path, columns)
-    floats = [name for name, kind in columns.items() if kind == "float"]
+    leaves = {"ints": ".list.element", "reals": ".list.element"}  # the names that Parquet gives what lists hold
+    named = {name + leaves.get(kind, ""): kind for name, kind in columns.items()}
+    floats = [name for name, kind in named.items() if kind in ("float", "reals")]
     with appearing(path) as partial:
         pq.write_table(
             table,
             partial,
             compression="zstd",
-            use_dictionary=[name for name in columns if name not in floats],
+            use_dictionary=[name for name in named if name not in floats],
             use_byte_stream_split=floats,  # a quarter smaller
         )
 

@@ -1,4 +1,5 @@
 from ._choice import Choice as Choice
+from ._learning_curve import HeldOut as HeldOut
 from ._memory import reuse_freed_memory as reuse_freed_memory
 from ._rewards import verifier_reward as verifier_reward
 from ._run import Tracking as Tracking

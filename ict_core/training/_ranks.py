@@ -13,14 +13,14 @@ def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int)
 
     TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Of this
     rank's part are taken ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left, ``completion_ids`` and
-    ``completion_mask`` (B/R, T), padded on the right, ``rewards`` and ``advantages`` (B/R,).
+    ``completion_mask`` (B/R, T), padded on the right, ``rewards``, ``advantages`` and, if it is there, ``number``.
     """
     padding = {"prompt_ids": pad_id, "prompt_mask": 0, "completion_ids": pad_id, "completion_mask": 0}
     parts = {
         name: accelerator.pad_across_processes(batch[name], 1, index, pad_first=name.startswith("prompt"))
         for name, index in padding.items()
     }
-    parts |= {name: batch[name] for name in ("rewards", "advantages")}
+    parts |= {name: batch[name] for name in ("rewards", "advantages", "number") if name in batch}
     return {name: accelerator.gather(part) for name, part in parts.items()}
 
 

@@ -30,6 +30,7 @@ from ict_core.process import Progress, loading, numerics, vllm_environment
 from ict_core.seeding import derive_seed
 from ict_core.store import (
     MANIFEST,
+    TrainFiles,
     appearing,
     checkpoints_folder,
     cost,
@@ -44,6 +45,8 @@ from ict_core.store import (
 )
 from ict_core.store import resolved as settings_as_json
 from ict_core.training._choice import Choice
+from ict_core.training._kept_rollouts import KeptRollouts
+from ict_core.training._learning_curve import CurvePoints, HeldOut
 from ict_core.training._memory import reuse_freed_memory
 from ict_core.training._model_card import model_card
 from ict_core.training._resume import Checkpoints, origin, train_from
@@ -76,6 +79,8 @@ class TrainingRun:
     seed: int  # the cell's
     known_forks: bool = False  # whether these are the mini world's problems, whose true steps are known
     tracking: Tracking | None = None  # where the run is reported to; None: nowhere
+    held_out: HeldOut | None = None  # the problems of the learning curve; None: there is none
+    keep_rollouts: bool = False  # all of them
 
 
 @numerics.products()
@@ -85,8 +90,8 @@ def train_run(
     """Train one cell and write ``out``, which appears whole or not at all.
 
     Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
-    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes: ``model/``, ``log.parquet``,
-    ``timing.parquet``, ``tokens.parquet``, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved``
+    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes: ``model/``, the files of
+    `TrainFiles`, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved``
     is the cell's resolved configuration. It ends after ``stop_after`` optimiser steps, those of the whole training.
 
     Raises:
@@ -99,17 +104,23 @@ def train_run(
     problems_sha256 = records.frame_hash(run.problems, records.PROBLEMS)
     problems = run.problems.assign(prompt=templated(run.model.prompt, run.problems["prompt"]))
     short = _short(run.base, problems, run.training.max_prompt_tokens)
+    held_out, held_out_sha256 = run.held_out, {}
+    if held_out is not None:
+        held_out_sha256 = {"held_out_sha256": records.frame_hash(held_out.problems, records.PROBLEMS)}
+        in_template = templated(run.model.prompt, held_out.problems["prompt"])
+        held_out = held_out._replace(problems=held_out.problems.assign(prompt=in_template))
     first = os.environ.get("RANK", "0") == "0"  # a launcher sets it
     scratch = checkpoints_folder(out)
     with appearing(out) if first else contextlib.nullcontext(partial_of(out)) as partial:
         with GradingPool(workers=run.training.threads, **grading) as pool:  # the trainer waits while they work
             with loading():
-                trainer, log = build_trainer(replace(run, problems=short), pool, scratch)
+                trainer, log = build_trainer(replace(run, problems=short, held_out=held_out), pool, scratch)
             if stop_after is not None:
                 trainer.add_callback(StopAfter(stop_after))
             inputs = {
                 "base_sha256": hash_weights(run.base) if first else "",
                 "problems_sha256": problems_sha256,
+                **held_out_sha256,
                 "ranks": trainer.accelerator.num_processes,
             }
             checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
@@ -157,7 +168,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     if run.training.rollouts is not None:
         vllm_environment.set_environment()
     from ict_core.training._rollouts import seeded_generation
-    from ict_core.training._trainer import SelectiveGRPOTrainer
+    from ict_core.training._trainer import NUMBER, SelectiveGRPOTrainer
 
     training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it
@@ -169,7 +180,13 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     tokenizer = read_tokenizer(run.base)
     forks = functools.partial(fork_tokens, tokenizer) if run.known_forks else None
     decisions = functools.partial(decision_tokens, tokenizer) if run.known_forks else None
-    log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks)
+    columns = run.problems[["prompt", "answer", "answer_type"]]
+    kept = None
+    if run.keep_rollouts:
+        columns = columns.assign(**{NUMBER: range(len(columns))})
+        if os.environ.get("RANK", "0") == "0":
+            kept = KeptRollouts(TrainFiles(scratch).rollouts, run.problems, training.group_size, tokenizer)
+    log = TrainingLog(training.group_size, training.token_sample_every, training.token_sample_groups, forks, kept)
     adapters = None
     if (lora := training.lora) is not None:
         from peft import LoraConfig
@@ -178,7 +195,9 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     chance, hardware = method.random_reward, run.model.hardware
     longest = 0  # tokens of a prompt, which vLLM alone is told
     if training.rollouts is not None:
-        longest = max(map(len, tokenizer(run.problems["prompt"].tolist())["input_ids"]))
+        prompts = run.problems["prompt"].tolist()
+        prompts += [] if run.held_out is None else run.held_out.problems["prompt"].tolist()
+        longest = max(map(len, tokenizer(prompts)["input_ids"]))
     arguments = grpo_config(
         training,
         run.seed,
@@ -197,7 +216,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
             processing_class=tokenizer,
             reward_funcs=verifier_reward(pool) if chance is None else random_reward(chance, run.seed),
             args=arguments,
-            train_dataset=Dataset.from_pandas(run.problems[["prompt", "answer", "answer_type"]], preserve_index=False),
+            train_dataset=Dataset.from_pandas(columns, preserve_index=False),
             peft_config=adapters,
             passes=training.passes,
             selection=replace(Choice.of(method), decisions=decisions),
@@ -207,6 +226,8 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(ShownProgress("reward"))
+    if run.held_out is not None:
+        trainer.add_callback(CurvePoints(trainer, run.held_out, pool, run.seed))
     if training.passes == "packed" and training.rollouts is None and training.precision == "float32":
         sample_lean(trainer.model)
     return trainer, log

@@ -13,6 +13,7 @@ from torch import Tensor
 from ict_core.selection import effective_share
 from ict_core.store import POLICY_STATISTICS, STATISTICS, TrainFiles, records
 from ict_core.tokens.streaming import TokenStatistics
+from ict_core.training._kept_rollouts import KeptRollouts
 
 
 class TrainingLog:
@@ -20,6 +21,7 @@ class TrainingLog:
 
     Every ``sample_every`` steps (None: never) the token statistics of ``sample_groups`` groups are sampled. ``forks``
     says of a response's token ids whether each is a known decision point; None where the problems have none.
+    ``kept`` receives all rollouts; None: they are not kept.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class TrainingLog:
         sample_every: int | None,
         sample_groups: int,
         forks: Callable[[list[int]], list[bool]] | None = None,
+        kept: KeptRollouts | None = None,
     ) -> None:
         self.group_size = group_size
         self.sample_rows = sample_groups * group_size
@@ -36,6 +39,8 @@ class TrainingLog:
         self._steps: list[dict[str, Any]] = []
         self._timing: list[dict[str, float]] = []
         self._samples: list[pd.DataFrame] = []
+        self._kept = kept
+        self._held_out: list[pd.DataFrame] = []
         self._updates: list[tuple[Tensor, Tensor, Tensor]] = []
         self._mark = time.perf_counter()
 
@@ -84,6 +89,12 @@ class TrainingLog:
         )
         if self.sampled(step):
             self._samples.append(self._sample(step, batch, tokens, kept))
+        if self._kept is not None:
+            self._kept.add(step, batch, tokens.logprob, weights, truncated)
+
+    def held_out(self, answers: pd.DataFrame) -> None:
+        """Add a point of the learning curve: ``records.LEARNING_CURVE`` of one step."""
+        self._held_out.append(answers)
 
     def _weighed(self, weights: Tensor) -> dict[str, float]:
         """What there is to say of an update's weights, (B, T), on the last rollout batch."""
@@ -164,6 +175,10 @@ class TrainingLog:
         records.write_frame(self.steps(), files.log, records.LOG)
         records.write_frame(self.timing(), files.timing, records.TIMING)
         records.write_frame(self.tokens(), files.tokens, records.TOKENS)
+        if self._held_out:
+            records.write_frame(pd.concat(self._held_out), files.learning_curve, records.LEARNING_CURVE)
+        if self._kept is not None:
+            self._kept.link_into(files.rollouts)
 
     def read(self, folder: Path) -> None:
         """Take up what :meth:`write` wrote after a whole step, in place of what is here."""
@@ -172,6 +187,10 @@ class TrainingLog:
         timing: Any = records.read_frame(files.timing, records.TIMING).to_dict("records")
         self._steps, self._timing = steps, timing
         self._samples = [records.read_frame(files.tokens, records.TOKENS)]
+        if files.learning_curve.exists():
+            self._held_out = [records.read_frame(files.learning_curve, records.LEARNING_CURVE)]
+        if self._kept is not None:
+            self._kept.take_from(files.rollouts)
 
     def _sample(self, step: int, batch: dict[str, Any], tokens: TokenStatistics, kept: Tensor) -> pd.DataFrame:
         mask = batch["completion_mask"].bool()[: self.sample_rows].cpu()

@@ -50,6 +50,7 @@ from ict_core.training._token_log import TrainingLog
 from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
+NUMBER = "number"  # a column of the dataset whose rollouts are kept: of the problem
 _LOGGED = {  # columns of the training's log -> their names in TRL's
     "kept_share": "selection/effective_share",
     "h1": "selection/entropy",
@@ -185,6 +186,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             difference = weight_difference(vllm, self.accelerator, self.model, bound=bound, step=step)
             columns["probe_difference"] = difference
         batch["rewards"] = self._rewards
+        if NUMBER in inputs[0]:
+            batch["number"] = torch.tensor([row[NUMBER] for row in inputs], device=self._rewards.device)
         if self._choice.advantage == "reward":
             batch["advantages"] = reward_advantages(self._rewards)
         if self._kl_coef != 0.0:

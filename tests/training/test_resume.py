@@ -3,29 +3,34 @@
 import json
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from decimal import Decimal
 
+import pandas as pd
 import pytest
 from launch import RECIPE
 from short_runs import MODEL, RESOLVED, LengthPool
 from transformers.trainer_utils import rotate_checkpoints
 
-from ict_core.config import Training
+from ict_core.config import LearningCurve, Training
 from ict_core.config._selectors import TopScore
+from ict_core.models import read_tokenizer
 from ict_core.problems.mini import training_problems
 from ict_core.process import hardware_class, numerics
-from ict_core.training import TrainingRun, train_run
+from ict_core.store import TrainFiles, records
+from ict_core.training import HeldOut, TrainingRun, train_run
 from ict_core.training._resume import Checkpoints, origin
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
+CURVE = LearningCurve(every=2, problems=5, samples=2, benchmarks=("other",))
 
 
 @pytest.fixture
 def run(tiny_checkpoint, monkeypatch):
     """Train in a folder: seven steps of three of eight problems, so of four epochs; or so many, and part of one."""
 
-    def train_in(out, kill_at=None, seed=0, **changes):
+    def train_in(out, kill_at=None, seed=0, recorded=False, **changes):
         pool = nullcontext(LengthPool(kill_at))
         monkeypatch.setattr("ict_core.training._run.GradingPool", lambda **_: pool)
         training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
@@ -33,6 +38,10 @@ def run(tiny_checkpoint, monkeypatch):
         resolved = RESOLVED | {"training": training.dump(), "seed": seed}
         try:
             training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, RANDOM, seed, known_forks=True)
+            if recorded:
+                asked = training_problems(1, 12, set())
+                asked["benchmark"] = ["other", "another"] * 6
+                training_run = replace(training_run, held_out=HeldOut.of(CURVE, asked, 3), keep_rollouts=True)
             train_run(training_run, {}, resolved, out)
         except KeyboardInterrupt:
             return None
@@ -77,6 +86,48 @@ def test_a_training_goes_on_on_another_cpu_and_its_manifest_names_both(run, tmp_
     assert (earlier["cpu"], manifest["platform"]["cpu"]) == (there, here)
     own = hardware_class(manifest["platform"], manifest["process"])
     assert (earlier["hardware"] == own) == (chosen == "portable")
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """What a training has recorded: its learning curve, and its rollouts by their files' names."""
+
+    def read(out):
+        files = TrainFiles(out)
+        rollouts = {f.name: records.read_frame(f, records.KEPT_ROLLOUTS) for f in sorted(files.rollouts.iterdir())}
+        return records.read_frame(files.learning_curve, records.LEARNING_CURVE), rollouts
+
+    return read
+
+
+@pytest.mark.slow
+def test_what_is_recorded_changes_no_byte_of_a_training_and_outlives_a_kill(run, frames, tmp_path, tiny_checkpoint):
+    plain, manifest = run(tmp_path / "plain")
+    whole, own = run(tmp_path / "whole", recorded=True)
+    assert whole == plain and "held_out_sha256" in own and "held_out_sha256" not in manifest
+    assert not TrainFiles(tmp_path / "plain").rollouts.exists()
+    curve, rollouts = frames(tmp_path / "whole")
+    assert curve["step"].unique().tolist() == [0, 2, 4, 6] and len(curve) == 4 * 5 * 2
+    asked = curve.groupby("step")[["problem", "sample"]].apply(lambda rows: rows.to_numpy().tolist())
+    assert all(rows == asked[0] for rows in asked) and set(curve["benchmark"]) == {"other"}
+    assert set(curve["status"]) == {"correct", "wrong"} and curve["tokens"].min() > 0
+    for kill_at in (5, 4):  # gradings, of rollouts and of points: two steps after each checkpoint
+        assert run(tmp_path / "killed", kill_at=kill_at, recorded=True, checkpoint_every=2) is None
+    found, manifest = run(tmp_path / "killed", recorded=True, checkpoint_every=2)
+    assert found == whole and manifest["resumed_at"] == [2, 4]
+    again, kept = frames(tmp_path / "killed")
+    assert again.equals(curve) and kept.keys() == rollouts.keys() and len(kept) == 7
+    assert all(kept[name].equals(rollouts[name]) for name in kept)
+    log = records.read_frame(tmp_path / "whole" / "log.parquet", records.LOG)
+    every = pd.concat(rollouts.values())
+    assert every.groupby("step")["reward"].mean().tolist() == pytest.approx(log["reward"].tolist())
+    assert every.groupby("step")["tokens"].sum().tolist() == log["tokens"].tolist()
+    kept_share = every["weight"].map(sum).groupby(every["step"]).sum() / every.groupby("step")["tokens"].sum()
+    assert kept_share.tolist() == pytest.approx(log["kept_share"].tolist())
+    assert (every["ids"].map(len) == every["tokens"]).all() and (every["logprob"].map(max) <= 0).all()
+    assert set(every["problem"]) <= set(training_problems(0, 8, set())["problem"])
+    text = read_tokenizer(tiny_checkpoint).decode(every["ids"].iloc[0], skip_special_tokens=True)
+    assert every["text"].iloc[0] == text
 
 
 def sealed(folder, step, seconds=1.0, **origin):

@@ -18,7 +18,7 @@ from repository_copy import REPOSITORY, Copy
 from ict_core.commands.cli import main
 from ict_core.config import load_study
 from ict_core.evidence import Stored
-from ict_core.figures import FIGURES, RC, readings
+from ict_core.figures import RC, figures_of, readings
 from ict_core.figures import write as write_figure
 from ict_core.report import answer
 from ict_core.stages.readings import ranges_of
@@ -181,7 +181,7 @@ def test_the_notebook_is_stored_without_outputs_and_executed_with_them(rebuilt):
     outputs = [output for cell in made.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
     kinds = [kind for output in outputs for kind in output.get("data", {})]
-    assert kinds.count("image/png") == len(FIGURES) + 4
+    assert kinds.count("image/png") == len(figures_of({})) + 4
     assert str(rebuilt.folder) not in nbformat.writes(made)
 
 
@@ -191,4 +191,4 @@ def test_a_second_rebuild_has_nothing_to_do_and_figures_are_a_target_of_their_ow
     copy = Copy(tmp_path, rebuilt.folder)
     shutil.rmtree(copy.folder / "results/rebuilt/mini/figures")
     jobs = [rule for rule, _, _ in copy.planned("figures", *REBUILD)]
-    assert len(jobs) == len(FIGURES) + 1 and all(rule.startswith("figure") for rule in jobs)
+    assert len(jobs) == len(figures_of({})) + 1 and all(rule.startswith("figure") for rule in jobs)

@@ -27,11 +27,12 @@ from ict_core.process import (
 )
 from ict_core.process.failures import check_room, explain
 from ict_core.evidence import counted
-from ict_core.figures import FIGURES, reads
+from ict_core.figures import figures_of, reads
 from ict_core.selection import rule_files
 from ict_core.store import (
     COMPLETIONS_CACHE,
     FIGURE_KINDS,
+    LEARNING_CURVE,
     TABLE_KINDS,
     TOKEN_FRAMES,
     StoredCellFiles,
@@ -45,6 +46,7 @@ from ict_core.store import (
     trained_model,
 )
 from ict_core.statistics import STATISTICS as MADE
+from ict_core.statistics import statistics_of
 from ict_core.tables import INPUTS as TABLE_INPUTS
 from ict_core.tables import TABLES
 from snakemake.exceptions import WorkflowError
@@ -147,6 +149,11 @@ def folder_of_output(above=0):
     return lambda wildcards, output: Path(output[0]).parents[above].as_posix()
 
 
+def curve_in(files):
+    """The frame of a study's learning curves in a folder, if it has some."""
+    return [files.frame(LEARNING_CURVE)] if config.get(LEARNING_CURVE) else []
+
+
 def frames(names):
     """The files of frames: measured ones lie in STORED, those of the statistics stage in RESULTS."""
     return [
@@ -200,10 +207,20 @@ def at_shared_rate(wildcards):
     return trainings(STUDY.twins(cell_of(wildcards)))
 
 
-def rate_options(wildcards, input):
-    """What says both to a training."""
-    twin = ["--twin", *input.twin] if input.twin else []
-    return [*(["--rate", *input.rate] if input.rate else []), *twin]
+def held_out(wildcards):
+    """The evaluation problems, where a cell's training answers some of them."""
+    asked = LEARNING_CURVE in STUDY.recorded(cell_of(wildcards))
+    return [FILES.eval_problems] if asked else []
+
+
+def input_options(wildcards, input):
+    """What says these to a training."""
+    given = {
+        "--rate": input.rate,
+        "--twin": input.twin,
+        "--held-out": input.held_out,
+    }
+    return [word for option, file in given.items() if file for word in (option, *file)]
 
 
 def rounds_before(wildcards):

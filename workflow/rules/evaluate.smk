@@ -66,6 +66,7 @@ rule collect:
         problems=[FILES.train_problems, FILES.eval_problems],
         cells=STORED_CELLS.manifests,
     output:
+        curve_in(FILES),
         scores=FILES.frame("scores"),
         shared_rate_scores=FILES.frame("shared_rate_scores"),
         tuning=FILES.frame("tuning"),

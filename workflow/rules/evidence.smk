@@ -2,7 +2,8 @@
 # receives what is made from it. Nothing here needs torch, vLLM or a GPU.
 MEASURED = StudyFiles(Path(STORED))
 SHOWN = StudyFiles(Path(RESULTS))
-STATISTICS = [SHOWN.statistics(name) for name in MADE]
+FIGURES = figures_of(config)
+STATISTICS = [SHOWN.statistics(name) for name in statistics_of(config)]
 TABLE_FILES = [SHOWN.table(name, kind) for name in TABLES for kind in TABLE_KINDS]
 FIGURE_FILES = [SHOWN.figure(name, kind) for name in FIGURES for kind in FIGURE_KINDS]
 PAGES = [
@@ -20,6 +21,7 @@ rule statistics:
         scores=MEASURED.frame("scores"),
         shared_rate_scores=MEASURED.frame("shared_rate_scores"),
         log=MEASURED.frame("log"),
+        curve=curve_in(MEASURED),
         tokens=MEASURED.frame("tokens"),
         shadow=MEASURED.frame("shadow"),
         tuning=MEASURED.frame("tuning"),

@@ -46,7 +46,7 @@ rule regrade:
             for file in (FILES.regraded.flips, FILES.regraded.changes)
             for suffix in (".csv", ".md")
         ],
-        FILES.regraded.measured if IS_WHOLE else [],
+        [*FILES.regraded.measured, *curve_in(FILES.regraded)] if IS_WHOLE else [],
     log:
         FILES.log_of("regrade", "flips"),
     conda:

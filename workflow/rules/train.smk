@@ -33,6 +33,7 @@ rule train:
         problems=problems_of,
         rate=chosen_rate,
         twin=at_shared_rate,
+        held_out=held_out,
     output:
         directory(CELL.train),
     log:
@@ -47,7 +48,7 @@ rule train:
     params:
         launch=lambda w: job.launch(STUDY_FILE, STUDY, w.model),
         study=STUDY_FILE,
-        rate=rate_options,
+        rate=input_options,
         trackers=lambda w: str(FILES.trackers(cell_of(w).folder)),
         config=lambda w: settings("train", cell_of(w)),
         code=lambda w: fingerprint("stages.train", selector(w.variant)),

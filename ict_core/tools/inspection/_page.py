@@ -98,33 +98,33 @@ def _rollout(groups: Groups, weights: dict[str, Tensor], row: int) -> dict[str, 
     probabilities = [] if likeliest is None else likeliest.probs[row][on].tolist()
     return {
         "reward": None if reward.isnan() else reward.item(),
-        "advantage": _short(groups.advantages[row].item()),
+        "advantage": short(groups.advantages[row].item()),
         "ids": groups.completion_ids[row][on].tolist(),
-        "columns": {name: [_short(x) for x in tokens[name][row][on].tolist()] for name in STATISTICS},
+        "columns": {name: [short(x) for x in tokens[name][row][on].tolist()] for name in STATISTICS},
         "kept": [of_rule[row].nonzero().flatten().tolist() for of_rule in weights.values()],
         "weights": [
-            [] if of_rule.dtype == torch.bool else [_short(x) for x in of_rule[row][on].tolist()]
+            [] if of_rule.dtype == torch.bool else [short(x) for x in of_rule[row][on].tolist()]
             for of_rule in weights.values()
         ],
         "forks": None if forks.isnan().any() else forks.nonzero().flatten().tolist(),
         "likeliest": [] if likeliest is None else likeliest.ids[row][on].tolist(),
-        "probabilities": [[_short(p) for p in at] for at in probabilities],
+        "probabilities": [[short(p) for p in at] for at in probabilities],
     }
 
 
-def _short(value: float) -> float:
+def short(value: float) -> float:
     """Four significant digits."""
     return float(f"{value:.4g}")
 
 
-def page(data: dict[str, Any]) -> str:
-    """The page of :func:`page_data`."""
-    style, script = (_source(f"page.{kind}") for kind in ("css", "js"))
+def page(data: dict[str, Any], shown: str = "Tokens", own: str = "page") -> str:
+    """The page of :func:`page_data`, or of other data: what is `shown`, and the stem of its `own` script."""
+    style, script = _source("page.css"), _source("text.js") + _source(f"{own}.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )
     return _TEMPLATE.format(
-        policy=policy, title=escape(f"Tokens of {data['title']}"), style=style, script=script, data=inert(data)
+        policy=policy, title=escape(f"{shown} of {data['title']}"), style=style, script=script, data=inert(data)
     )
 
 

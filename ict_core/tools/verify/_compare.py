@@ -113,6 +113,8 @@ def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) ->
         trained = [store.TrainFiles(place.trained) for place in (stored, again)]
         yield _frames([files.log for files in trained], records.LOG, steps)
         yield _frames([files.tokens for files in trained], records.TOKENS, steps)
+        if all(files.learning_curve.exists() for files in trained):
+            yield _frames([files.learning_curve for files in trained], records.LEARNING_CURVE, steps)
     elif stage == "generate":
         yield _frames([place.files.completions for place in (stored, again)], records.COMPLETIONS)
     elif stage == "grade":
@@ -148,12 +150,12 @@ def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
 
 
 def _frames(files: Sequence[Path], kinds: dict[str, str], steps: int | None = None) -> Compared:
-    """Two files of one kind of frame, of a log or token sample as far as it was trained again."""
+    """Two files of one kind of frame, of what a training tells of its steps as far as it was trained again."""
     stored, again = (records.read_frame(file, kinds) for file in files)
     what = files[0].name if "step" in kinds else files[0].stem
     if steps is not None:
         what += f", steps 0 to {steps - 1}"
-        stored = stored[stored["step"] < steps]
+        stored, again = (frame[frame["step"] < steps] for frame in (stored, again))
     compared = _hashes(what, *(records.frame_hash(frame, kinds) for frame in (stored, again)))
     if compared.equal:
         return compared

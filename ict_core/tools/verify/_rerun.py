@@ -12,7 +12,7 @@ from ict_core.config import ScratchModel, Study
 from ict_core.errors import UserError
 from ict_core.jobs import cause, last_lines
 from ict_core.jobs.launch import gpus, launch, processes
-from ict_core.store import StudyFiles
+from ict_core.store import LEARNING_CURVE, StudyFiles
 from ict_core.tools._walk import Place
 
 
@@ -64,6 +64,8 @@ def rerun(
             arguments += ["--rate", str(study.rate_file(StudyFiles(place.results), place.cell))]
         if stage == "train" and steps is not None:
             arguments += ["--stop-after", str(steps)]
+        if stage == "train" and LEARNING_CURVE in study.recorded(place.cell):
+            arguments += ["--held-out", str(StudyFiles(place.results).eval_problems)]
         if stage == "train" and study.trackers:
             arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
         command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]

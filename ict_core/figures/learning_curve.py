@@ -1,0 +1,39 @@
+"""Accuracy on held-out problems over optimiser steps, one panel a model."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ict_core.figures._panels import grid, present, style
+from ict_core.figures._registry import FigureDeclaration
+from ict_core.statistics import seed_range
+
+FIGURE = FigureDeclaration(
+    place=21,
+    title="Learning curves on held-out problems",
+    caption=(
+        "Share of the answers to the same few held-out problems that are right, by the training's own sampler, at step "
+        "0 and every few optimiser steps. Lines are means over the training seeds that each panel names, bands their "
+        "95 % t intervals: they speak for new runs on these problems. Where curves are equal, the wide one and the "
+        "dashed one let each other show."
+    ),
+    inputs=("learning_curve_means",),
+    needs="learning_curve",
+)
+
+
+def draw(means: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    arms = present(means, variants)
+    of_models = dict(list(means[means["variant"].isin(arms)].groupby("model", sort=False)))
+    titles = [f"{model} ({seed_range(rows['seeds'], 'seed')})" for model, rows in of_models.items()]
+    figure, axes = grid(1, titles, arms)
+    for axis, rows in zip(axes[0], of_models.values(), strict=True):
+        for variant in arms:
+            own, look = rows[rows["variant"] == variant].sort_values("step"), style(variant)
+            low, high = (100 * own[end].clip(0, 1) for end in ("low", "high"))
+            axis.fill_between(own["step"], low, high, color=look.colour, alpha=0.12, linewidth=0)
+            axis.plot(own["step"], 100 * own["mean"], color=look.colour, linestyle=look.line, linewidth=look.width)
+        axis.set_xlabel("Optimiser step")
+    axes[0, 0].set_ylabel("Held-out answers right (%)")
+    return figure

@@ -1,0 +1,66 @@
+"""All rollouts of a training, a Parquet file for each rollout batch, which checkpoints hold by links to it."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from torch import Tensor
+
+from ict_core.store import records, remove
+
+
+class KeptRollouts:
+    """Writes `records.KEPT_ROLLOUTS` of every batch into a folder, which begins empty.
+
+    ``problems`` has ``benchmark`` and ``problem`` of each training problem: its text is not kept.
+    """
+
+    def __init__(self, folder: Path, problems: pd.DataFrame, group_size: int, tokenizer: Any) -> None:
+        self._folder, self._problems = folder, problems[["benchmark", "problem"]]
+        self._group_size, self._tokenizer = group_size, tokenizer
+        remove(folder)
+
+    def add(self, step: int, batch: dict[str, Any], logprob: Tensor, weights: Tensor, truncated: Tensor) -> None:
+        """Write a batch: ``number`` of each rollout's problem, rewards and advantages (B,), ids and mask (B, T)."""
+        mask = batch["completion_mask"].bool().cpu()
+        lists = {
+            "ids": batch["completion_ids"].cpu(),
+            "logprob": logprob.float().cpu(),
+            "weight": weights.float().cpu(),
+        }
+        columns = {n: [row[on].numpy() for row, on in zip(v, mask, strict=True)] for n, v in lists.items()}
+        rows = self._problems.iloc[batch["number"].tolist()].reset_index(drop=True)
+        frame = rows.assign(
+            step=step,
+            group=rows.index // self._group_size,
+            rollout=rows.index % self._group_size,
+            text=self._tokenizer.batch_decode(columns["ids"], skip_special_tokens=True),
+            reward=batch["rewards"].double().cpu().numpy(),
+            advantage=batch["advantages"].double().cpu().numpy(),
+            tokens=mask.sum(-1).numpy(),
+            truncated=truncated.cpu().numpy(),
+            **columns,
+        )
+        records.write_frame(frame, self._folder / f"step-{step:06}.parquet", records.KEPT_ROLLOUTS)
+
+    def link_into(self, folder: Path) -> None:
+        """Give the files so far further names in a folder, of a checkpoint or of the training's output."""
+        _link(sorted(self._folder.glob("*.parquet")), folder)
+
+    def take_from(self, folder: Path) -> None:
+        """Go on with the files that a checkpoint holds, in place of what is here."""
+        remove(self._folder)
+        _link(sorted(folder.glob("*.parquet")), self._folder)
+
+
+def _link(files: Sequence[Path], folder: Path) -> None:
+    """The same files in another folder, without room of their own where the file system has hard links."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        try:
+            os.link(file, folder / file.name)
+        except OSError:
+            shutil.copyfile(file, folder / file.name)
