@@ -31,7 +31,10 @@ from ict_core.jobs.command import (
 from ict_core.store import CLAIMS, METHODS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ict_core.config import Study
+    from ict_core.evidence import Counted
 
 AsJson = Annotated[bool, Option("--json", help="for programs")]
 Count = Annotated[int, Option(help="prompts, drawn at random")]
@@ -225,45 +228,53 @@ def status(
     brief: Annotated[bool, Option("--brief", help="the totals alone, in a line")] = False,
 ) -> None:
     """Print how far each cell of a study is."""
-    from ict_core.evidence import StoredOutcome, counted, machine
+    from ict_core.config import Cell
+    from ict_core.evidence import StoredOutcome, counted, machine, run_faults
     from ict_core.jobs import status_brief, status_page, status_records, study_status
+    from ict_core.report import run_notes
 
     file = study.file
     loaded, root = load_study(file), repository(file)
     folder = (results or root / study_folder(loaded.name)).absolute()
-    stored = counted(loaded, root / cells_folder(loaded.name)).cells
+    cells = counted(loaded, root / cells_folder(loaded.name))
+    stored = cells.cells
     if not folder.is_dir() and not stored:
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")
     notes = {cell: machine(StoredOutcome(path).record["runs"][-1]) for cell, path in stored.items()}
     statuses = study_status(loaded, folder, notes)
     if as_json:
-        print(json.dumps(status_records(statuses), indent=2))
+        faults = run_faults(_logs(loaded, folder, cells)).to_dict("records")
+        found = [(Cell(*(fault.pop(key) for key in Cell._fields)).folder, fault) for fault in faults]
+        rows = status_records(statuses)
+        for row in rows:
+            if own := [fault for folder_of, fault in found if folder_of == row["cell"]]:
+                row["faults"] = own
+        print(json.dumps(rows, indent=2))
         return
     if brief:
         print(status_brief(statuses), end="")
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
-    if faults := _faults_of_runs(loaded, folder):
-        print(f"\nTrainings that went wrong, by rules of thumb:\n\n{faults}")
+    if told := run_notes(_logs(loaded, folder, cells), padded=True):
+        print(f"\nTrainings that went wrong, by rules of thumb:\n\n{told}")
     if more := loaded.later_in_words():
         print(f"not counted: {more}")
 
 
-def _faults_of_runs(study: "Study", results: Path) -> str:
-    """Those of the trainings that are finished here and whose logs can be read."""
+def _logs(study: "Study", results: Path, cells: "Counted") -> "pd.DataFrame":
+    """`records.STUDY_LOG` of the trainings that are finished, here or stored on their own."""
     import pandas as pd
 
-    from ict_core.report import run_notes
-    from ict_core.store import StudyFiles, TrainFiles, records
+    from ict_core.store import StudyFiles, records
 
-    logs = []
+    logs = [pd.DataFrame(columns=list(records.STUDY_LOG))]
+    files = StudyFiles(results)
     for cell in study.trained_cells():
-        file = TrainFiles(StudyFiles(results).cell(cell.folder).train).log
         with suppress(Damaged):  # which the page says
-            if file.exists():
-                logs.append(records.read_frame(file, records.LOG).assign(**cell._asdict()))
-    return run_notes(pd.concat(logs), padded=True) if logs else ""
+            if cell in cells.cells or files.cell(cell.folder).train.exists():
+                logs.append(cells.outcome(cell, files).frame("log").assign(**cell._asdict()))
+    return pd.concat(logs[1:] or logs)
 
 
 @command("cells", STUDY_GROUP)

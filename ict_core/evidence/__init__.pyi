@@ -8,6 +8,7 @@ from ._bench import SAME_SIGN as SAME_SIGN
 from ._bench import claims_of as claims_of
 from ._bench import controls_of as controls_of
 from ._bench import rules_of as rules_of
+from ._cells import Counted as Counted
 from ._cells import all_cells as all_cells
 from ._cells import counted as counted
 from ._cells import finished as finished

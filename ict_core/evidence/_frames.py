@@ -71,5 +71,5 @@ def curve_means(answers: pd.DataFrame) -> pd.DataFrame:
     """``LEARNING_CURVE_MEANS`` of ``records.STUDY_LEARNING_CURVE``: the share of a run's graded answers, over seeds."""
     graded = answers[answers["status"].isin(STATUSES_GRADED)]
     right = graded.assign(value=(graded["status"] == "correct").astype("float64"))
-    runs = right.groupby([*CELL, "step"], sort=False, as_index=False)["value"].mean()
-    return over_seeds(runs, ["model", "variant", "step"])
+    runs = right.groupby([*CELL, "step"], sort=False)["value"].mean()
+    return over_seeds(runs.reset_index(), ["model", "variant", "step"])

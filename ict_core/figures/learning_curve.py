@@ -25,10 +25,12 @@ FIGURE = FigureDeclaration(
 
 def draw(means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     arms = present(means, variants)
-    of_models = dict(list(means[means["variant"].isin(arms)].groupby("model", sort=False)))
-    titles = [f"{model} ({seed_range(rows['seeds'], 'seed')})" for model, rows in of_models.items()]
+    shown = means[means["variant"].isin(arms)]
+    models = shown["model"].unique()
+    titles = [f"{model} ({seed_range(shown.loc[shown['model'] == model, 'seeds'], 'seed')})" for model in models]
     figure, axes = grid(1, titles, arms)
-    for axis, rows in zip(axes[0], of_models.values(), strict=True):
+    for axis, model in zip(axes[0], models, strict=True):
+        rows = shown[shown["model"] == model]
         for variant in arms:
             own, look = rows[rows["variant"] == variant].sort_values("step"), style(variant)
             low, high = (100 * own[end].clip(0, 1) for end in ("low", "high"))

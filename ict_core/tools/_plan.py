@@ -110,8 +110,7 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
         parts.append(f"{untimed} jobs have no time: no such job has finished there.\n")
     if more := study.later_in_words():
         parts.append(f"Not counted: {more}.\n")
-    if told := _disk_of_checkpoints(study, jobs, cores):
-        parts.append(told)
+    parts += filter(None, [_disk_of_checkpoints(study, jobs, cores), _disk_of_rollouts(study, jobs)])
     return "\n".join(parts)
 
 
@@ -131,6 +130,18 @@ def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> 
         f"Checkpoints of the trainings that run at a time on {cores} core(s) take at most about "
         f"{under_way / 1e9:,.0f} GB (`checkpoints_kept: {training.checkpoints_kept}`) and go when a training ends. "
         f"All trainings write {written / 1e9:,.0f} GB of them.\n"
+    )
+
+
+def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
+    """What kept rollouts take; empty where no training that is to run keeps them."""
+    trainings = sum(number for kind, number in jobs.items() if kind.rule == "train")
+    if not trainings or study.rollouts_mib is None:
+        return ""
+    most = max(study.training_of(cell.model, cell.variant).rollout_bytes for cell in study.cells())
+    return (
+        f"Kept rollouts take at most about {trainings * most / 1e9:,.2f} GB: {most / 2**20:,.1f} MiB of each of "
+        f"{trainings} trainings (`rollouts_mib: {study.rollouts_mib}`).\n"
     )
 
 

@@ -78,17 +78,17 @@ class CurvePoints(TrainerCallback):
         trainer, samples, rank = self._trainer, self._held_out.samples, self._trainer.accelerator.process_index
         ids: list[list[int]] = []
         device = trainer.accelerator.device
-        vllm = trainer.vllm_generation if trainer.use_vllm else None
-        of_rollouts = getattr(vllm, "seed_of", None)
+        vllm: Any = trainer.vllm_generation if trainer.use_vllm else None
+        of_rollouts = vllm and vllm.seed_of
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             for first in range(0, len(self._own), self._at_once):
                 seed = derive_seed(self._seed, "learning curve", step, first)
                 torch.manual_seed(derive_seed(seed, "answers", rank))
-                if of_rollouts is not None:
+                if vllm:
                     vllm.seed_of = lambda row, seed=seed: derive_seed(seed, "request", row)
                 part = self._own[first : first + self._at_once]
                 rows = [self._prompts[problem] for problem in part for _ in range(samples)]
                 ids += trainer._generate_single_turn(rows, None, {}, samples)[0]
-        if of_rollouts is not None:
+        if vllm:
             vllm.seed_of = of_rollouts
         return ids

@@ -9,8 +9,9 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
-from ict_core.figures import FIGURES, RC, draw, entropy, note, pass_at_k, reward
+from ict_core.figures import FIGURES, RC, draw, entropy, figures_of, note, pass_at_k, reward
 from ict_core.figures._panels import label, style
+from ict_core.statistics import statistics_of
 
 LOG = ["reward", "entropy", "length"]
 WITHOUT_LINES = (
@@ -22,7 +23,7 @@ WITHOUT_LINES = (
     "bench",
     "batches",
 )  # of the variants, in their colours
-BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow"]  # one legend entry a variant
+BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow", "learning_curve"]  # one legend entry a variant
 
 
 def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores():
@@ -104,6 +105,22 @@ def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] if "variant" in f else f for n, f in frames.items()}
     with pytest.raises(UserError, match="missing"):
         drawn(name, without_base, ["missing"])
+
+
+def test_only_a_study_that_states_a_learning_curve_has_its_figure_and_its_frame():
+    stated = {"learning_curve": {"every": 8, "problems": 10, "samples": 1}}
+    assert set(figures_of(stated)) - set(figures_of({})) == {"learning_curve"}
+    assert set(statistics_of(stated)) - set(statistics_of({})) == {"learning_curve_means"}
+
+
+def test_a_learning_curve_is_the_mean_over_seeds_in_its_t_interval(frames):
+    figure = drawn("learning_curve", frames, ["ict-10"])
+    right = 10.0 * np.array([[3 + step // 4, 2 + step // 4, 3 + step // 4] for step in (0, 8, 16)])  # seeds 1, 2, 3
+    line, band = figure.axes[0].lines[0], figure.axes[0].collections[0].get_paths()[0].vertices
+    assert line.get_xdata().tolist() == [0, 8, 16] and np.allclose(line.get_ydata(), right.mean(1))
+    half = 4.302653 * right[0].std(ddof=1) / np.sqrt(3)
+    at_0 = band[np.isclose(band[:, 0], 0), 1]
+    assert np.allclose([at_0.min(), at_0.max()], right[0].mean() + half * np.array([-1, 1]), atol=1e-4)
 
 
 def test_entropy_draws_the_mean_over_seeds(frames):

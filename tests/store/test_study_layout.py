@@ -22,4 +22,4 @@ def test_every_folder_of_results_is_a_study_s_or_declared_as_the_project_s_own()
 
 
 def test_every_measured_frame_has_its_file_and_its_schema():
-    assert set(layout.FRAMES) == set(MEASURED)
+    assert {*layout.FRAMES, layout.LEARNING_CURVE} == set(MEASURED)

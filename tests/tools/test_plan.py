@@ -1,5 +1,6 @@
 """`ict plan`: its jobs are Snakemake's, its seconds those of finished jobs, its wall time a bound."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -129,6 +130,16 @@ def test_trainings_that_later_rounds_may_ask_for_are_named(mini):
     assert tuned.later_in_words() and not mini.later_in_words()
     assert f"Not counted: {tuned.later_in_words()}.\n" in plan_page(tuned, JOBS, {}, REFERENCE, 1)
     assert "Not counted" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1)
+
+
+def test_kept_rollouts_are_counted_for_every_training_that_is_to_run(mini):
+    keeping = replace(mini, rollouts_mib=64)
+    tokens = 48 * 32 * 8 * 80
+    page = plan_page(keeping, JOBS, SECONDS, REFERENCE, 1)
+    trainings = sum(number for kind, number in JOBS.items() if kind.rule == "train")
+    (stated,) = re.findall(r"at most about ([\d.]+) GB", page)
+    assert trainings * 16 * tokens < 1e9 * float(stated) < 1.5 * trainings * 16 * tokens
+    assert "ollouts take" not in plan_page(mini, JOBS, SECONDS, REFERENCE, 1)
 
 
 def test_a_checkpoint_has_float32_weights_and_two_moments_of_what_is_trained(mini):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.evidence import Stored
+from ict_core.evidence import Stored, run_faults
 from ict_core.statistics import AVERAGE
 from ict_core.store import CLAIMS as LEDGER
 from ict_core.store import StudyFiles, read_manifest, records
@@ -62,6 +62,8 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     ]
     lines += ["", *_made(results, origin), "", *_entering(runs, numbers), *_question(results, problem)]
     links: list[Link] = []
+    log = StudyFiles(results).frame("log")
+    faults = run_faults(records.read_frame(log, records.STUDY_LOG)) if log.exists() else pd.DataFrame()
     cells = [Cell(arm.model, arm.variant, seed) for arm in runs for seed in arm.seeds]
     for cell in cells:
         counted = scores[(scores[list(Cell._fields)] == list(cell)).all(axis=1)].reset_index(drop=True)
@@ -69,7 +71,8 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         links += [link for step in steps for link in step.links]
         benchmark = row.get("benchmark", AVERAGE)
         counted = counted if benchmark == AVERAGE else counted[counted["benchmark"] == benchmark]
-        lines += [*_run(cell, counted, steps), *_samples(results, cell, problem)]
+        went_wrong = faults[(faults[list(Cell._fields)] == list(cell)).all(axis=1)] if len(faults) else faults
+        lines += [*_run(cell, counted, went_wrong, steps), *_samples(results, cell, problem)]
     sound = all(number.equal for number in numbers) and all(link.holds is not False for link in links)
     return "\n".join([*lines, "", _verdict(len(cells), numbers, links)]) + "\n", sound
 
@@ -101,12 +104,14 @@ def _steps(results: Path, cell: Cell, scores: pd.DataFrame) -> list[Step]:
     return stored_walk(read_manifest(files.manifest), files.manifest, cell)
 
 
-def _run(cell: Cell, counted: pd.DataFrame, steps: Sequence[Step]) -> Iterator[str]:
+def _run(cell: Cell, counted: pd.DataFrame, faults: pd.DataFrame, steps: Sequence[Step]) -> Iterator[str]:
     yield ""
     yield (
         f"{cell.folder}: {len(counted)} problems, {counted['sampled'].sum()} samples, "
         f"{counted['correct'].sum()} correct, {counted['sampled'].sum() - counted['n'].sum()} not graded"
     )
+    for *_, fault, value, first in faults.itertuples(index=False):
+        yield f"  went wrong, by a rule of thumb: {fault} {value:.3g} at the end, from step {first}"
     for step in steps:
         yield f"  {step.where}"
         yield from (f"    {fact}" for fact in step.facts)

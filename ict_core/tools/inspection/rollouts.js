@@ -21,6 +21,7 @@ let lastGroup = "";
 function select(label, options) {
   const box = make("select", make("label", controls, "", label + " "));
   for (const [value, text] of options) make("option", box, "", text).value = value;
+  box.setAttribute("aria-label", label);
   box.addEventListener("change", draw);
   return box;
 }
