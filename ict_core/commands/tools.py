@@ -266,13 +266,13 @@ def _logs(study: "Study", results: Path, cells: "Counted") -> "pd.DataFrame":
     """`records.STUDY_LOG` of the trainings that are finished, here or stored on their own."""
     import pandas as pd
 
-    from ict_core.store import StudyFiles, records
+    from ict_core.store import StudyFiles, TrainFiles, records
 
     logs = [pd.DataFrame(columns=list(records.STUDY_LOG))]
     files = StudyFiles(results)
     for cell in study.trained_cells():
         with suppress(Damaged):  # which the page says
-            if cell in cells.cells or files.cell(cell.folder).train.exists():
+            if cell in cells.cells or TrainFiles(files.cell(cell.folder).train).log.exists():
                 logs.append(cells.outcome(cell, files).frame("log").assign(**cell._asdict()))
     return pd.concat(logs[1:] or logs)
 

@@ -8,8 +8,8 @@ import pytest
 
 from ict_core.config import Cell
 from ict_core.errors import UserError
-from ict_core.evidence import check_chain, count_grades, merge_manifests, score_grades
-from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
+from ict_core.evidence import check_chain, count_grades, curve_means, merge_manifests, score_grades
+from ict_core.store.records import GRADES, SCORES, STUDY_LEARNING_CURVE, read_frame, write_frame
 
 FACTS = {
     "config": {"large": 1},
@@ -98,6 +98,21 @@ def test_ungraded_samples_do_not_count_in_n():
     assert count_grades(found).to_dict("records") == [counts]
     with pytest.raises(UserError, match="benchmark b, problem p, sample 0, status maybe"):
         count_grades(found.replace({"status": {"correct": "maybe"}}))
+
+
+def test_a_point_of_a_learning_curve_is_the_mean_over_runs_of_their_graded_answers():
+    statuses = {1: ["correct", "wrong", "timeout"], 2: ["correct", "correct", "no_answer"]}  # by seed: 1/2 and 2/3
+    rows = [
+        ("m", "v", seed, "b", "p", step, sample, status if step else "wrong", 5)
+        for seed, own in statuses.items()
+        for step in (0, 8)
+        for sample, status in enumerate(own)
+    ]
+    means = curve_means(pd.DataFrame(rows, columns=list(STUDY_LEARNING_CURVE)))
+    assert means[["model", "variant", "step", "seeds"]].to_numpy().tolist() == [["m", "v", 0, 2], ["m", "v", 8, 2]]
+    assert means["mean"].tolist() == pytest.approx([0, 7 / 12])
+    half = 12.7062 * (1 / 12)  # t of one degree of freedom; the standard error of two values 1/6 apart
+    assert means[["low", "high"]].iloc[1].tolist() == pytest.approx([7 / 12 - half, 7 / 12 + half], abs=1e-4)
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ FRAMES = {  # of rules that write no manifest
     FILES.frame("scores"): records.SCORES,
 }
 CHECKPOINTS = (CELL.train, FILES.base_model("m"), FILES.fetched_model("n"))
+RECORDED = ("learning_curve.parquet", "rollouts/step-000000.parquet")  # where a study's keys ask for it
 MANIFESTS = (FILES.settings, FILES.chosen_rate("m", "ict-10"), FILES.token_study.manifest)
 
 
@@ -38,8 +39,8 @@ def study(tmp_path, monkeypatch) -> None:
     for path, columns in FRAMES.items():
         write_frame(path, columns)
     for folder in CHECKPOINTS:
-        (folder / "model").mkdir(parents=True)
-        for name in ("log.parquet", "model/model.safetensors", "model/config.json"):
+        for name in ("log.parquet", *RECORDED, "model/model.safetensors", "model/config.json"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(name.encode())
         write_manifest(folder / "manifest.json", {"files": file_hashes(folder)})
     for files in (CELL, BASE, FILES.regraded.cell("m/ict-10/seed-3")):
@@ -92,6 +93,7 @@ DAMAGES = [
     *((path / "manifest.json", spoil, path) for path in CHECKPOINTS for spoil in (garble, os.remove)),
     *((path, file_for_folder, path) for path in CHECKPOINTS),
     (CELL.train / "log.parquet", os.remove, CELL.train),
+    *((CELL.train / name, spoil, CELL.train) for name in RECORDED for spoil in (garble, os.remove)),
     (CELL.train / "model/model.safetensors", folder_for_file, CELL.train),
 ]
 

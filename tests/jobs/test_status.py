@@ -1,6 +1,7 @@
 """The state of cells and jobs by their files."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -8,12 +9,14 @@ import sys
 import time
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config import Cell
 from ict_core.jobs import Status, status_page, study_status
 from ict_core.process import Reading, is_held
+from ict_core.store import records
 
 CELL = Cell("m", "ict-10", 3)
 NAME = "m/ict-10/seed-3"
@@ -235,5 +238,15 @@ def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, 
         write(tmp_path / name)
     assert main(["status", "--results", str(tmp_path)]) == 0
     assert "114 cells: 112 waiting, 2 trained" in capsys.readouterr().out.splitlines()
+    log = pd.DataFrame(0.5, index=range(16), columns=list(records.LOG)).assign(step=range(16), selecting=True, tokens=9)
+    log = log.assign(truncated_share=[0.0] * 8 + [0.3] * 8)
+    records.write_frame(log, tmp_path / "mini-s/ict-10/seed-0/train/log.parquet", records.LOG)
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("| mini-s/ict-10"))
+    assert "cut" in line and "0.3" in line
+    assert main(["status", "--results", str(tmp_path), "--json"]) == 0
+    rows = {row["cell"]: row for row in json.loads(capsys.readouterr().out)}
+    (fault,) = rows["mini-s/ict-10/seed-0"]["faults"]
+    assert (fault["value"], fault["step"]) == (pytest.approx(0.3), 8) and "faults" not in rows["mini-s/base/seed-0"]
     assert main(["status", "--results", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err

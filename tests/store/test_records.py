@@ -24,6 +24,21 @@ def test_the_same_frame_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_lists_come_back_and_where_one_ends_is_part_of_the_content(tmp_path):
+    values = {"str": "x", "int": 1, "float": 0.5, "bool": True}
+    plain = {name: values[kind] for name, kind in records.KEPT_ROLLOUTS.items() if kind in values}
+    lists = {"ids": [[1, 2], [], [3]], "logprob": [[-0.5, -1.5], [], [-2.0]], "weight": [[1.0, 0.0], [], [0.25]]}
+    frame = pd.DataFrame(lists).assign(**plain)
+    path = tmp_path / "rollouts.parquet"
+    records.write_frame(frame, path, records.KEPT_ROLLOUTS)
+    found = records.read_frame(path, records.KEPT_ROLLOUTS)
+    assert {name: [part.tolist() for part in found[name]] for name in lists} == lists
+    moved = frame.assign(ids=[[1], [2], [3]])
+    stated = records.content_hash(path)
+    assert records.frame_hash(found, records.KEPT_ROLLOUTS) == stated
+    assert records.frame_hash(moved, records.KEPT_ROLLOUTS) != stated
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [

@@ -19,7 +19,7 @@ CELLS = Path("results/cells/smoke")
 BASE, GRPO, ICT = (f"mini-xs/{variant}/seed-{{}}" for variant in ("base", "grpo", "ict-10"))
 WHOLE = tuple(cell.format(seed) for cell in (BASE, GRPO, ICT) for seed in (0, 1))
 # of what one machine writes, all that does not hold wall times or commits
-FRAMES = ("scores", "log", "tokens", "shadow", "overlap", "tuning")
+FRAMES = ("scores", "log", "tokens", "learning_curve", "shadow", "overlap", "tuning")
 TABLES = ("main", "contrasts", "ablations", "rates")
 
 

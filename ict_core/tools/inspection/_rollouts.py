@@ -32,7 +32,7 @@ def rollouts_page(folder: Path, most: int) -> str:
     shown = pd.concat(chosen, ignore_index=True)
     log = records.read_frame(train.log, records.LOG, train.folder)
     number = f"{len(shown):,} of {sum(map(len, frames)):,} rollouts, those of {len(chosen)} of {len(frames)} batches"
-    facts = [f"{number}. A token with a bar below was trained: the rule gave it a weight above 0."]
+    facts = [f"{number}. A bar below marks a token that the rule kept."]
     faults = run_faults(log.assign(**place.cell._asdict()))
     facts += [
         f"At the end: {fault} {value:.3g}, from step {step}." for *_, fault, value, step in faults.values.tolist()

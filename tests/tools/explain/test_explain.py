@@ -172,6 +172,12 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
     assert printed.splitlines()[-1].startswith(
         "sound as far as it could be checked: 1 runs, 13 links hold; not checked"
     )
+    assert "went wrong" not in printed
+    log = pd.DataFrame(0.5, index=range(8), columns=list(records.STUDY_LOG)).assign(truncated_share=0.3)
+    log = log.assign(model="m", variant="ict-10", seed=3, step=range(8), selecting=True, tokens=9)
+    records.write_frame(log, study / "train_log.parquet", records.STUDY_LOG)
+    assert main(["explain", table, "--cell", "m/ict-10/3"]) == 0
+    assert "cut 0.3 at the end, from step 0\n" in capsys.readouterr().out
     assert main(["explain", table, "--cell", "m", "--samples", "b/r"]) == 2
     assert "has no such problem; allowed: b/p, b/q" in capsys.readouterr().err
 
