@@ -50,7 +50,7 @@ CASES = {
     "a batch of a part of a micro-batch": (ICT20, "percent: 20", "batch: {prompts_per_step: 3, steps: 48, warmup_steps: 5}", "batch", "3"),
     "a batch that only warms up": (ICT20, "percent: 20", "batch: {prompts_per_step: 8, steps: 4, warmup_steps: 4}", "batch.warmup_steps", "4"),
     "a curve of too many problems": (MINI, "baselines:", "learning_curve: {every: 8, problems: 101, samples: 1}\nbaselines:", "learning_curve.problems", "101"),
-    "a curve of one point": (MINI, "baselines:", "learning_curve: {every: 49, problems: 9, samples: 1}\nbaselines:", "learning_curve.every", "49", "48"),
+    "a curve of one point": (MINI, "baselines:", "learning_curve: {every: 49, problems: 9, samples: 1}\nbaselines:", "learning_curve.every", "49", "40"),
     "a curve of another benchmark": (MINI, "baselines:", "learning_curve: {every: 8, problems: 9, samples: 1, benchmarks: [gsm8k]}\nbaselines:", "learning_curve.benchmarks[0]", "'gsm8k'", "mini-word"),
     "no room for rollouts": (MINI, "baselines:", "rollouts_mib: 1\nbaselines:", "rollouts_mib", "1"),
     "two factors": (ICT20, "percent: 20", "percent: 20\nscore: kl", "of", "'ict-10'", "percent, score"),

@@ -412,6 +412,22 @@ def test_how_a_training_is_kept_and_watched_retrains_nothing(configs):
     assert before.stage_config("evidence") == after.stage_config("evidence")
 
 
+def test_what_is_recorded_concerns_the_trainings_of_evaluated_cells_alone(configs):
+    before = edited(configs, "studies/mini.yaml", "baselines:", TUNED)
+    keys = "learning_curve: {every: 8, problems: 9, samples: 1}\nrollouts_mib: 64\ntuning:"
+    after = edited(configs, "studies/mini.yaml", "tuning:", keys)
+    asked = {"learning_curve": {"every": 8, "problems": 9, "samples": 1, "benchmarks": None}, "keep_rollouts": True}
+    for cell in [*after.cells(), *after.shared_rate_cells()]:
+        assert after.resolve(cell) == before.resolve(cell) | asked
+    for cell in after.tuning_cells():
+        assert after.resolve(cell) == before.resolve(cell)
+    for model, variant in after.tuned_arms():
+        assert after.tuned_config(model, variant) == before.tuned_config(model, variant)
+    assert after.compare("grpo", "ict-10").different == before.compare("grpo", "ict-10").different
+    stages = {s for s in STAGES if after.stage_config(s, after.cells()[9]) != before.stage_config(s, after.cells()[9])}
+    assert stages == {"train", "evidence"}
+
+
 def test_a_warm_up_of_its_own_stands_before_the_studys(configs):
     methods = varied(configs, "warmup_steps", 9).methods
     assert [methods[v].warmup for v in ("ict-20", "ict-10", "random-10", "grpo")] == [9, 5, 5, 0]

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import torch
 
+from ict_core.store import TrainFiles
+
 HERE = Path(__file__).parent
 RECIPE = {
     "prompts_per_step": 3,
@@ -45,6 +47,7 @@ class Run(NamedTuple):
     stopped: str  # the error that ended it, or nothing
     resumed_at: list[int]  # steps
     engine: dict[str, Any] | None  # the settings of the vLLM that made the rollouts
+    files: TrainFiles  # of what was recorded
 
 
 def start(program: str, *arguments: str, ranks: int = 1) -> subprocess.CompletedProcess[str]:
@@ -78,4 +81,4 @@ def train(folder: Path, checkpoint: Path, ranks: int = 1, **runs: dict[str, Any]
 def _read(folder: Path) -> Run:
     frames = [pd.read_parquet(folder / f"{name}.parquet") for name in ("steps", "tokens")]
     facts = json.loads((folder / "facts.json").read_text())
-    return Run(*frames, torch.load(folder / "weights.pt"), **facts)
+    return Run(*frames, torch.load(folder / "weights.pt"), **facts, files=TrainFiles(folder))

@@ -1,12 +1,12 @@
 """Short trainings as a program of their own: for several ranks (under torchrun), and for vLLM, which fills a process.
 
 ``python short_runs.py SPECS OUT``: SPECS is a JSON file, name -> what to train; of each the first rank leaves
-``steps.parquet``, ``tokens.parquet``, ``weights.pt`` and ``facts.json`` in OUT/name.
+``steps.parquet``, ``tokens.parquet``, ``weights.pt`` and ``facts.json`` in OUT/name, with ``recorded`` the log's files.
 """
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
-from ict_core.config import Template, Training
+from ict_core.config import LearningCurve, Template, Training
 from ict_core.errors import UserError
 from ict_core.problems.mini import training_problems
 from ict_core.process import loading
 from ict_core.seeding import derive_seed
-from ict_core.training import TrainingRun, build_trainer
+from ict_core.training import HeldOut, TrainingRun, build_trainer
 from ict_core.training._resume import Checkpoints, train_from
 from ict_core.training._run import rollout_engine
 
@@ -119,6 +119,10 @@ def run(spec: dict[str, Any], out: Path) -> None:
         training_run = TrainingRun(
             Path(spec["checkpoint"]), training_problems(0, 40, set()), MODEL, training, method, spec["seed"]
         )
+        if spec.get("recorded"):  # five problems, so that the second of two ranks answers the first one again
+            curve = LearningCurve(every=1, problems=5, samples=2)
+            held_out = HeldOut.of(curve, training_problems(1, 9, set()), 0)
+            training_run = replace(training_run, held_out=held_out, keep_rollouts=True)
         trainer, log = build_trainer(training_run, LengthPool(killed_at), out / "scratch")
         if spec["served"]:
             serve(trainer, vocabulary=300)
@@ -130,6 +134,8 @@ def run(spec: dict[str, Any], out: Path) -> None:
         except KeyboardInterrupt:
             continue
     if trainer.accelerator.is_main_process:
+        if spec.get("recorded"):
+            log.write(out)
         log.steps().to_parquet(out / "steps.parquet")
         log.tokens().to_parquet(out / "tokens.parquet")
         torch.save(trainer.model.state_dict(), out / "weights.pt")

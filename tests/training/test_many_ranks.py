@@ -24,7 +24,9 @@ def runs(tmp_path_factory, tiny_checkpoint):
     """The same trainings by one rank and by two."""
     folder = tmp_path_factory.mktemp("ranks")
     random = RULES["random"]
-    own = {"own": OWN, "long": random | {"served": False, "training": LONG}, "killed": random | KILLED}
+    own = {"own": OWN, "kept": random | {"recorded": True}}
+    own |= {"recorded": random | {"served": False, "training": LONG, "recorded": True}}
+    own |= {"long": random | {"served": False, "training": LONG}, "killed": random | KILLED}
     return [train(folder, tiny_checkpoint, ranks, **RULES, **own) for ranks in (1, 2)]
 
 
@@ -51,6 +53,20 @@ def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule)
 def test_ranks_sample_rollouts_of_their_own(runs):
     texts = runs[1]["own"].tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
     assert len(texts) == 2 * 2 * 4 and texts.is_unique
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_ranks_record_what_one_records_and_train_as_without(runs):
+    one, two = (of_ranks["kept"].files for of_ranks in runs)
+    pd.testing.assert_frame_equal(*(pd.read_parquet(files.learning_curve) for files in (one, two)))
+    for file in sorted(one.rollouts.iterdir()):
+        pd.testing.assert_frame_equal(*(pd.read_parquet(f.rollouts / file.name) for f in (one, two)), rtol=1e-4)
+    for of_ranks in runs:
+        curve = pd.read_parquet(of_ranks["recorded"].files.learning_curve)
+        assert curve.groupby("step").size().to_dict() == {0: 10, 1: 10, 2: 10, 3: 10}
+        weights = of_ranks["recorded"].weights
+        assert all(torch.equal(weights[name], weight) for name, weight in of_ranks["long"].weights.items())
 
 
 @pytest.mark.slow

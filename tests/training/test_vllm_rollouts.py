@@ -42,13 +42,13 @@ def untied_checkpoint(tiny_checkpoint, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(tiny_checkpoint, untied_checkpoint, tmp_path_factory):
-    """Of the same weights: with a head of its own and seed 0, and tied with seed 1."""
+    """Of the same weights: with a head of its own and seed 0, tied with seed 1, and the first one with a record."""
 
-    def run(checkpoint, seed):
-        spec = {"selector": "top-score", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}}
+    def run(checkpoint, seed, **more):
+        spec = {"selector": "top-score", "served": False, "seed": seed, "training": {"rollouts": ROLLOUTS}, **more}
         return train(tmp_path_factory.mktemp("vllm"), checkpoint, run=spec)["run"]
 
-    return run(untied_checkpoint, 0), run(tiny_checkpoint, 1)
+    return run(untied_checkpoint, 0), run(tiny_checkpoint, 1), run(untied_checkpoint, 0, recorded=True)
 
 
 def rollouts(run, step):
@@ -59,7 +59,7 @@ def rollouts(run, step):
 @pytest.mark.slow
 @pytest.mark.long
 def test_vllm_samples_from_the_trained_weights(runs):
-    run, _ = runs
+    run, *_ = runs
     assert run.stopped == ""
     assert (run.steps["probe_difference"] < 1e-5).all()
     assert (run.steps["sampler_difference"] < 1e-4).all()
@@ -80,9 +80,18 @@ def test_every_rollout_has_a_seed_of_its_own_run_and_step(runs):
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_transfer_that_loses_the_head_stops_the_run(runs):
-    _, tied = runs
+    _, tied, _ = runs
     assert tied.stopped.startswith("step 1: vLLM's log-probs of 4 fixed prompts differ from the trainer's by")
     assert set(tied.tokens["step"]) == {0}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_answers_of_a_learning_curve_change_no_rollout_and_no_weight(runs):
+    run, _, recorded = runs
+    assert len(pd.read_parquet(recorded.files.learning_curve)) == 3 * 5 * 2  # before, between and after two steps
+    pd.testing.assert_frame_equal(recorded.tokens, run.tokens)
+    assert all(torch.equal(recorded.weights[name], weight) for name, weight in run.weights.items())
 
 
 def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own(monkeypatch):
