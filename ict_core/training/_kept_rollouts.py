@@ -11,6 +11,8 @@ from torch import Tensor
 
 from ict_core.store import records, remove
 
+NUMBER = "problem_number"  # a column of the dataset whose rollouts are kept, and of their batches
+
 
 class KeptRollouts:
     """Writes `records.KEPT_ROLLOUTS` of every batch into a folder, which begins empty.
@@ -24,7 +26,7 @@ class KeptRollouts:
         remove(folder)
 
     def add(self, step: int, batch: dict[str, Any], logprob: Tensor, weights: Tensor, truncated: Tensor) -> None:
-        """Write a batch: ``number`` of each rollout's problem, rewards and advantages (B,), ids and mask (B, T)."""
+        """Write a batch: :data:`NUMBER` of each rollout's problem, rewards and advantages (B,), ids and mask (B, T)."""
         mask = batch["completion_mask"].bool().cpu()
         lists = {
             "ids": batch["completion_ids"].cpu(),
@@ -32,7 +34,7 @@ class KeptRollouts:
             "weight": weights.float().cpu(),
         }
         columns = {n: [row[on].numpy() for row, on in zip(v, mask, strict=True)] for n, v in lists.items()}
-        rows = self._problems.iloc[batch["number"].tolist()].reset_index(drop=True)
+        rows = self._problems.iloc[batch[NUMBER].tolist()].reset_index(drop=True)
         frame = rows.assign(
             step=step,
             group=rows.index // self._group_size,

@@ -7,20 +7,22 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
+from ict_core.training._kept_rollouts import NUMBER
+
 
 def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int) -> dict[str, Tensor]:
     """The rollouts of all ranks in the order of the ranks, on every rank, as wide as the longest row of all ranks.
 
     TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Of this
     rank's part are taken ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left, ``completion_ids`` and
-    ``completion_mask`` (B/R, T), padded on the right, ``rewards``, ``advantages`` and, if it is there, ``number``.
+    ``completion_mask`` (B/R, T), padded on the right, ``rewards``, ``advantages`` and, if it is there, ``NUMBER``.
     """
     padding = {"prompt_ids": pad_id, "prompt_mask": 0, "completion_ids": pad_id, "completion_mask": 0}
     parts = {
         name: accelerator.pad_across_processes(batch[name], 1, index, pad_first=name.startswith("prompt"))
         for name, index in padding.items()
     }
-    parts |= {name: batch[name] for name in ("rewards", "advantages", "number") if name in batch}
+    parts |= {name: batch[name] for name in ("rewards", "advantages", NUMBER) if name in batch}
     return {name: accelerator.gather(part) for name, part in parts.items()}
 
 

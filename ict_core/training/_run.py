@@ -45,7 +45,7 @@ from ict_core.store import (
 )
 from ict_core.store import resolved as settings_as_json
 from ict_core.training._choice import Choice
-from ict_core.training._kept_rollouts import KeptRollouts
+from ict_core.training._kept_rollouts import NUMBER, KeptRollouts
 from ict_core.training._learning_curve import CurvePoints, HeldOut
 from ict_core.training._memory import reuse_freed_memory
 from ict_core.training._model_card import model_card
@@ -91,8 +91,8 @@ def train_run(
 
     Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
     Under a launcher (accelerate, torchrun) every rank calls this and the first one writes: ``model/``, the files of
-    `TrainFiles`, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved``
-    is the cell's resolved configuration. It ends after ``stop_after`` optimiser steps, those of the whole training.
+    `TrainFiles`, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved`` is the cell's resolved
+    configuration. It ends after ``stop_after`` optimiser steps, those of the whole training.
 
     Raises:
         UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.
@@ -168,7 +168,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     if run.training.rollouts is not None:
         vllm_environment.set_environment()
     from ict_core.training._rollouts import seeded_generation
-    from ict_core.training._trainer import NUMBER, SelectiveGRPOTrainer
+    from ict_core.training._trainer import SelectiveGRPOTrainer
 
     training, method = run.training, run.method
     ranks = int(os.environ.get("WORLD_SIZE", "1"))  # a launcher sets it

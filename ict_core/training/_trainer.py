@@ -9,6 +9,7 @@ What begins with an underscore in TRL and transformers and is used nonetheless, 
     _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
                                           the whole rollout batch stands with its advantages; no hook is called there
     _calculate_rewards                    overridden: TRL hands on advantages alone, from which rewards cannot be told
+    _generate_single_turn                 called by training._learning_curve: answers as rollouts are made
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
     _last_world_entropy                   set (training._trl_arguments) as TRL's loss, which does not run here, sets it
     _init_vllm                            overridden (training._rollouts): TRL has no option for its engine's dtype
@@ -42,6 +43,7 @@ from ict_core.selection import TokenBatch
 from ict_core.store import GROUP_SCORES
 from ict_core.training._choice import Choice
 from ict_core.training._covered import Covered
+from ict_core.training._kept_rollouts import NUMBER
 from ict_core.training._objective import k3, normaliser, reward_advantages, selected_loss, surrogate
 from ict_core.training._passes import Batch, DensePasses
 from ict_core.training._ranks import gathered_sums, own_rows, whole_batch
@@ -50,7 +52,6 @@ from ict_core.training._token_log import TrainingLog
 from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
 
 _PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
-NUMBER = "number"  # a column of the dataset whose rollouts are kept: of the problem
 _LOGGED = {  # columns of the training's log -> their names in TRL's
     "kept_share": "selection/effective_share",
     "h1": "selection/entropy",
@@ -187,7 +188,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             columns["probe_difference"] = difference
         batch["rewards"] = self._rewards
         if NUMBER in inputs[0]:
-            batch["number"] = torch.tensor([row[NUMBER] for row in inputs], device=self._rewards.device)
+            batch[NUMBER] = torch.tensor([row[NUMBER] for row in inputs], device=self._rewards.device)
         if self._choice.advantage == "reward":
             batch["advantages"] = reward_advantages(self._rewards)
         if self._kl_coef != 0.0:
