@@ -140,7 +140,8 @@ def _prose(text: str) -> str:
 
 def calibration_page() -> str:
     """The rates that the simulations measured."""
-    from ict_core.calibration.tables import tables
+    from calibration import tables
+
     from ict_core.statistics.calibrated import stored
 
     parts = [

@@ -1,6 +1,6 @@
 """The calibration that the package carries: how often intervals hold the truth and tests err, by size and seeds.
 
-`python -m ict_core.calibration.measure` has measured and written it; here it is only read.
+`python scripts/calibration.py` has measured and written it; here it is only read.
 """
 
 from collections.abc import Sequence

@@ -6,9 +6,7 @@ What is independent of them: the nominal rates that the first tests demand, the 
 
 import numpy as np
 import pytest
-
-from ict_core.calibration._simulate import SIZES
-from ict_core.calibration.measure import (
+from calibration import (
     CASES,
     COLUMNS,
     PLAIN,
@@ -19,8 +17,10 @@ from ict_core.calibration.measure import (
     measure_pairs,
     smallest_by_holm,
     summarise,
+    table,
 )
-from ict_core.calibration.tables import table
+from simulated_studies import SIZES
+
 from ict_core.statistics import holm
 from ict_core.statistics.calibrated import nearest, stored
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from ict_core.calibration._simulate import (
+from simulated_studies import (
     SIZES,
     Benchmark,
     Case,

@@ -48,7 +48,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and cl
     "ict_core.theory._single_logit": {"DRAWS", "LEAST", "RANDOM", "RATIOS", "SIZES", "turning_shift"},
     "ict_core.theory._update": {"LESS_CHANCE"},
 }
-COMPUTING = re.compile(r"(scipy|statsmodels|ict_core\.(statistics|evidence|theory|calibration))(\.|$)")
+COMPUTING = re.compile(r"(scipy|statsmodels|ict_core\.(statistics|evidence|theory))(\.|$)")
 SPREADS = {"std", "var", "sem", "quantile", "percentile", "nanstd", "nanvar", "nanquantile", "nanpercentile"}
 
 
