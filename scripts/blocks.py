@@ -16,8 +16,7 @@ import pandas as pd
 from ict_core.evidence import Stored
 from ict_core.markdown import markdown_table
 from ict_core.report import estimate_text
-from ict_core.statistics import ALPHA, detectable, seeds_needed
-from ict_core.statistics._deciding import sign_flip_floor
+from ict_core.statistics import ALPHA, detectable, seeds_needed, sign_flip_floor
 from ict_core.tables import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]

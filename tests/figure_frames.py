@@ -16,7 +16,7 @@ from ict_core.seeding import generator
 from ict_core.statistics import BATCHES, STATISTICS, rank_frame
 from ict_core.store import GROUP_SCORES
 from ict_core.store.records import STUDY_LEARNING_CURVE, STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
-from ict_core.theory._single_logit import h1_change, h2_change
+from ict_core.theory import h1_change, h2_change
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
 NAN = float("nan")

@@ -53,7 +53,7 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     at_shared_rate = {SHARED_RATE + name: shared[name] for name in ("runs", "levels", "contrasts")}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
-    frames = ledger_frames(study, analysis["runs"], of_tokens["quantities"], scores)
+    frames = ledger_frames(study, analysis["runs"], of_tokens["quantities"])
     entries = ledger(ledger_claims, frames, settings.margin, settings.power) if settings.validity else []
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None
     ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]

@@ -5,7 +5,6 @@ A gate that fails in a model says that nothing can be concluded from that model'
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,22 +31,21 @@ GAIN, CEILING, KEPT, REPLICA, ORACLE = "gain", "ceiling", "kept", "replica", "or
 _GAINS: Metric = "pass@1"  # in which learning itself is measured
 
 
-@dataclass(frozen=True)
-class Gate:
-    """A gate in one model, a row of `statistics.VALIDITY`; numbers are shares, of `KEPT` a ratio."""
+class Finding(NamedTuple):
+    """A row of `statistics.VALIDITY`, such as a gate in one model; numbers are shares, of `KEPT` a ratio."""
 
     gate: str
     model: str  # empty where no model ran its arms
     of: str  # what the value is of, in words
-    arms: str  # the variants whose runs enter
-    value: float
-    low: float  # of the 95 % interval over training runs
-    high: float
-    p: float  # of the test that decides, where one does
-    seeds: int
-    asked: str  # the declared bounds, in words
-    outcome: str  # one of the three
-    because: str  # why it is not passed; empty of one that is
+    arms: str = ""  # the variants whose runs enter
+    value: float = math.nan
+    low: float = math.nan  # of the 95 % interval over training runs
+    high: float = math.nan
+    p: float = math.nan  # of the test that decides, where one does
+    seeds: int = 0
+    asked: str = ""  # the declared bounds, in words
+    outcome: str = ""  # of a gate one of the three
+    because: str = ""  # why it is not passed; empty of one that is
 
 
 class _Decision(NamedTuple):
@@ -68,7 +66,7 @@ class _Plan(NamedTuple):
     decide: Callable[[Floats], _Decision]
 
 
-def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Gate]:
+def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Finding]:
     """Every gate in every model that ran its arms; one row where none did.
 
     `runs` is a frame of `statistics._schemas.RUNS`; `margin` the study's, a share.
@@ -77,7 +75,7 @@ def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Gate]:
     return [gate for plan in plans for gate in _decided(plan, set(runs["variant"]))]
 
 
-def failed(found: Sequence[Gate]) -> dict[str, str]:
+def failed(found: Sequence[Finding]) -> dict[str, str]:
     """The models in which gates failed, each with these in words."""
     names: dict[str, list[str]] = {}
     for gate in found:
@@ -86,19 +84,18 @@ def failed(found: Sequence[Gate]) -> dict[str, str]:
     return {model: f"failed gates of {model}: {', '.join(of_model)}" for model, of_model in names.items()}
 
 
-def _decided(plan: _Plan, ran: set[str]) -> Iterator[Gate]:
+def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
     of, arms = plan.of, ", ".join(plan.arms)
     for model, values in plan.values.items():
         value, p, enough = plan.decide(values.to_numpy(np.float64))
         mean, low, high = float(value.mean), float(value.low), float(value.high)
         because = "" if enough else plan.fault if len(values) > 1 else f"{plan.fault}, as one run cannot show it"
         outcome = PASSED if enough else FAILED
-        yield Gate(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
+        yield Finding(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
     if not plan.values:
         missing = [arm for arm in plan.arms if arm not in ran]
         because = f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)}"
-        nan = math.nan
-        yield Gate(plan.gate, "", of, arms, nan, nan, nan, nan, 0, plan.asked, NOT_MEASURED, because)
+        yield Finding(plan.gate, "", of, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
 
 
 def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:

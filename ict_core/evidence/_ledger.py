@@ -1,14 +1,14 @@
 """The ledger: every claim with what this study's runs say about it."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence._claims import Claim, DifferenceTest, Largest, Measure, Test
+from ict_core.evidence._claims import Claim, Largest, Measure, Test
 from ict_core.evidence._decide import (
     NO_OUTCOME,
     Correction,
@@ -20,9 +20,8 @@ from ict_core.evidence._decide import (
     outcome,
 )
 from ict_core.evidence._measures import QUANTITIES
-from ict_core.evidence._values import benchmarks_of, searched, values_of
+from ict_core.evidence._values import searched, values_of
 from ict_core.statistics import (
-    AVERAGE,
     CONTRADICTED,
     EQUIVALENT,
     NOT_CONFIRMED,
@@ -30,7 +29,6 @@ from ict_core.statistics import (
     NOT_TESTABLE,
     NOT_TESTED,
     Floats,
-    Graded,
     claim_verdict,
     detectable,
     seeds_needed,
@@ -47,7 +45,6 @@ class LedgerFrames:
     runs: pd.DataFrame  # `statistics._schemas.RUNS`
     quantities: pd.DataFrame  # `statistics._schemas.QUANTITIES`
     mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
-    graded: Graded  # of the scores behind `runs`, for the remarks
     failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> these, in words
     outside: tuple[str, ...] = ()  # the paper's benchmarks whose stand-ins, left without headroom, `mirrors` lacks
 
@@ -108,8 +105,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         by_model: dict[str, float] = {}
         for (model, _, _), values in gains.items():
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
-        remark = f"the largest of {len(gains)}: {place}"
-        return result, by_model, _joined(remark, _notice(test, by_model, frames))
+        return result, by_model, f"the largest of {len(gains)}: {place}"
     strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
     if test is None or not strata:
         return None
@@ -120,20 +116,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
     remark = "all paired values are equal: there is no test" if math.isnan(result.p) else ""
     remark = "one seed: there is no test" if result.seeds == 1 else remark
-    return result, by_model, _joined(remark, _notice(test, by_model, frames))
-
-
-def _notice(test: Test, models: Iterable[str], frames: LedgerFrames) -> str:
-    """What must be known of the samples behind a claim's numbers: how many could be graded, where not all could."""
-    if isinstance(test, Measure):  # made from training logs
-        return ""
-    benchmarks, metrics = [AVERAGE], [test.metric]
-    if isinstance(test, DifferenceTest):
-        benchmarks = benchmarks_of(test, frames.mirrors)
-        metrics += [test.minus_metric] if test.minus_metric else []
-    arms = (test.ours, *test.against)
-    notices = {model: frames.graded.notice(model, arms, benchmarks, metrics) for model in models}
-    return "; ".join(f"{model}: {text}" for model, text in notices.items() if text)
+    return result, by_model, remark
 
 
 def _decided(claim: Claim, values: Mapping[Any, Floats], margin: float) -> tuple[Outcome, str]:

@@ -23,7 +23,7 @@ from ict_core.statistics import (
     mean_sorted_curve,
     over_seeds,
 )
-from ict_core.theory import BINNED, agreement, by_regime, over_sources, regimes, same_sign, sources, updates
+from ict_core.theory import agreement, breaking_shift, by_regime, over_sources, regimes, same_sign, sources, updates
 
 RULE_QUANTITIES = {
     "kept_share": "kept",
@@ -261,8 +261,8 @@ def single_logit_frames(
         ran = frozenset(rows["variant"])
         if ran not in frames:
             states = sources(rows)
-            bins = [over_sources(rule, states).assign(measure=measure) for measure, rule in BINNED.items()]
-            frames[ran] = over_sources(by_regime, states), pd.concat(bins, ignore_index=True)
+            bins = over_sources(breaking_shift, states).assign(measure="breaking")
+            frames[ran] = over_sources(by_regime, states), bins
         by_shift.append(frames[ran][0].assign(variants=name))
         by_bin.append(frames[ran][1].assign(variants=name))
     return pd.concat(by_shift)[list(SINGLE_LOGIT)], pd.concat(by_bin)[list(SINGLE_LOGIT_BINS)]

@@ -13,7 +13,7 @@ import pandas as pd
 from ict_core.config import ABSENT, Method, Validity, selector_sections
 from ict_core.errors import UserError
 from ict_core.process import hardware_class
-from ict_core.statistics import BASE, STATISTICS, Design, with_headroom
+from ict_core.statistics import BASE, STATISTICS, Design, ungraded, with_headroom
 from ict_core.store import LEARNING_CURVE, StudyFiles, read_manifest, records
 
 MEASURED = {
@@ -161,8 +161,12 @@ class Stored:
 
     @property
     def note(self) -> str:
-        """What every table says of the study: its own note, what its intervals leave out, whether it is mixed."""
-        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, self.mixed]))
+        """What every table says of the study: its own note, what its intervals leave out, what could not be graded.
+
+        And whether it is mixed.
+        """
+        lost = ungraded(self.frame("scores"), self.averaged)
+        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, lost, self.mixed]))
 
     @cached_property
     def averaged(self) -> list[str]:

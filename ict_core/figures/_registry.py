@@ -69,7 +69,7 @@ def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) 
 
 def note(name: str, study: "Stored") -> str:
     """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
-    from ict_core.statistics import Graded  # as above
+    from ict_core.statistics import ungraded  # as above
 
-    ungraded = Graded(study.frame("scores")).sentence().replace("`", "") if "scores" in reads(name) else ""
-    return " ".join(filter(None, [study.settings.note, ungraded]))
+    told = ungraded(study.frame("scores")).replace("`", "") if "scores" in reads(name) else ""
+    return " ".join(filter(None, [study.settings.note, told]))

@@ -1,9 +1,7 @@
 from ._answer import answer as answer
-from ._answer import can_tell as can_tell
 from ._answer import main_figure as main_figure
 from ._build import overview as overview
 from ._build import write_report as write_report
-from ._claims import claims_beside as claims_beside
 from ._claims import claims_page as claims_page
 from ._claims import estimate_text as estimate_text
 from ._ledger import write_claims as write_claims

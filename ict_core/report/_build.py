@@ -16,7 +16,7 @@ from ict_core.report._answer import answer, main_figure
 from ict_core.report._claims import estimate_text, stored_claims
 from ict_core.report._page import MARKS, folded, page
 from ict_core.report._runs import run_notes
-from ict_core.statistics import ALPHA, NOT_TESTED, SIGN_FLIP_FROM
+from ict_core.statistics import NOT_TESTED
 from ict_core.statistics.calibrated import nearest
 from ict_core.store import StudyFiles, read_manifest, write_text
 from ict_core.tables import NONE, TABLES
@@ -30,23 +30,11 @@ for the paper's scale: neither an effect nor its absence carries over to the pap
 _READING = """\
 ## How to read this report
 
-- **The unit is the training run**, identified by its seed. Problems are averaged within a benchmark, benchmarks \
-within a run (each weighs the same), and runs last. pass@k is the unbiased estimate of Chen et al. (2021).
-- **A level's interval** (main table) is the two-way interval over runs and problems: it speaks for new runs on new \
-problems of these kinds, and lies within 0 and 100 (symmetric about the logit). **A difference's interval** is \
-Student's t over the paired differences of the runs; the two-way interval stands beside it. Both are nominal 95 %; \
-`docs/statistics.md` has their measured coverage.
-- **The deciding test** is the paired t over seeds (from {seeds} seeds the exact sign-flip). Holm's correction runs \
-over the declared contrasts of one question, and over the claims of each family; Benjamini and Hochberg's over the \
-exploratory contrasts of the average, and apart from them over those of single benchmarks. No test here treats \
-problems or samples as independent observations of a method.
-- **Verdicts.** `better`, `worse`: the corrected p is below {alpha}. `equivalent`: two one-sided t tests, \
-corrected likewise, place the difference within ±{margin:g} points. `not confirmed`: p is below {alpha}, and above it \
-once corrected for the other tests: seen here, to be shown by more seeds. `none seen`: neither. The runs cannot tell, \
-which is not that the methods are equal; the columns beside it say which difference these runs would have found, and \
-how many seeds would find {margin:g} points, or as much as was seen. `identical`: every pair of runs gives the same \
-value. `no spread`: all pairs differ by the same amount, so that no t test can be made.
-- **What to expect.** At 3 seeds a t test has 2 degrees of freedom, and `none seen` is the usual honest outcome.
+The unit is the training run, identified by its seed. A level's interval speaks for new runs on new problems of these \
+kinds, a difference's for new runs on these problems; both are nominal 95 %. Tests are corrected within the family of \
+claims that answer one question. `equivalent`: within ±{margin:g} points, by two one-sided tests. `none seen` and \
+`not confirmed` are not that the methods are equal: the columns beside them say which difference these runs would have \
+found, and how many seeds would find {margin:g} points. `docs/statistics.md` has every test, correction and verdict.
 """
 
 
@@ -75,7 +63,7 @@ def overview(
         "## What was run\n",
         _what_was_run(settings, compute, manifest),
         folded("What the arms differ in", _arms(settings)),
-        _READING.format(margin=100 * settings.margin, alpha=ALPHA, seeds=SIGN_FLIP_FROM),
+        _READING.format(margin=100 * settings.margin),
         _trust(settings),
         folded(
             "What is assumed",

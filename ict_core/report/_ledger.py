@@ -7,7 +7,7 @@ from typing import Any
 
 from ict_core.evidence import Measure, Stored, as_json, claims_of, ledger, ledger_frames
 from ict_core.report._claims import claims_beside, claims_page, stored_claims
-from ict_core.statistics import SHARED_RATE, Graded
+from ict_core.statistics import SHARED_RATE
 from ict_core.store import REPOSITORY, StudyFiles, stored_folder, write_json, write_text
 
 _AT_SHARED_RATE = ("estimate", "low", "high", "p_adjusted", "unit", "verdict")
@@ -20,13 +20,12 @@ def write_claims(stored: Path, results: Path, claims: Path) -> None:
     """
     study = Stored(stored, results)
     settings = study.settings
-    frames = ledger_frames(study, *(study.frame(name) for name in ("runs", "quantities", "scores")))
+    frames = ledger_frames(study, study.frame("runs"), study.frame("quantities"))
     ledger_claims = claims_of(claims, settings)
     tested = as_json(ledger(ledger_claims, frames, settings.margin, settings.power))
-    again = study.frame("shared_rate_scores")
-    if len(again):
-        runs = study.frame(f"{SHARED_RATE}runs")
-        shared = replace(frames, runs=runs, graded=Graded(again, study.averaged))
+    runs = study.frame(f"{SHARED_RATE}runs")
+    if len(runs):
+        shared = replace(frames, runs=runs)
         of_scores = [claim for claim in ledger_claims if not isinstance(claim.test, Measure)]
         other = {entry["id"]: entry for entry in as_json(ledger(of_scores, shared, settings.margin, settings.power))}
         for entry in tested:

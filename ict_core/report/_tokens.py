@@ -14,7 +14,7 @@ from ict_core.figures import write as write_figure
 from ict_core.markdown import markdown_table
 from ict_core.report._claims import estimate_text
 from ict_core.report._page import page
-from ict_core.statistics import NOT_TESTED, STATISTICS, Graded
+from ict_core.statistics import NOT_TESTED, STATISTICS
 from ict_core.store import StudyFiles, read_manifest, records, write_json, write_text
 from ict_core.tables import markdown, token_classes_table, token_rules_table, token_texts_table
 from ict_core.tables import write as write_table
@@ -105,10 +105,9 @@ def _scope(manifest: Mapping[str, Any]) -> str:
 def _claims(quantities: pd.DataFrame, claims: Path, settings: Settings) -> list[dict[str, Any]]:
     """The ledger's entries on measures as a study has them, tested on one value a prompt."""
     runs = pd.DataFrame(columns=list(STATISTICS["runs"]))
-    scores = pd.DataFrame(columns=list(records.SCORES))
     of_tokens = [claim for claim in read_claims(claims) if isinstance(claim.test, Measure)]
     named = quantities.assign(quantity=quantities["quantity"].replace(_NAMES))
-    frames = LedgerFrames(runs, named.dropna(subset="value"), {}, Graded(scores))
+    frames = LedgerFrames(runs, named.dropna(subset="value"), {})
     return as_json(ledger(of_tokens, frames, settings.margin, settings.power))
 
 

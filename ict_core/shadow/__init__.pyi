@@ -4,6 +4,7 @@ from ._checkpoint import group_advantages as group_advantages
 from ._checkpoint import sample_groups as sample_groups
 from ._checkpoint import score_groups as score_groups
 from ._checkpoint import side_by_side as side_by_side
+from ._gradients import gradient_shares as gradient_shares
 from ._policy import Policy as Policy
 from ._policy import Prompt as Prompt
 from ._policy import Reading as Reading
@@ -15,5 +16,8 @@ from ._readings import FIGURES as FIGURES
 from ._readings import TEMPERATURES as TEMPERATURES
 from ._readings import crossing as crossing
 from ._readings import token_readings as token_readings
+from ._rollouts import Rollouts as Rollouts
+from ._rollouts import predicting_states as predicting_states
+from ._score import score_step as score_step
 from ._score import score_study as score_study
 from ._texts import token_texts as token_texts

@@ -46,65 +46,51 @@ def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
     A UserError names the file, the first cell, benchmark or problem that is missing, unknown or there twice, or count
     that is impossible, and what is allowed. A sample that could not be graded is no fault: it counts in `sampled`.
     """
-    fault = next(_faults(scores, design), None)
+    fault = next((fault for faults in (_cells, _problems, _counts) for fault in faults(scores, design)), None)
     if fault:
         raise UserError(f"{file}: {fault}; collect the study again, or mend the stage that made it")
 
 
-def _faults(scores: pd.DataFrame, design: Design) -> Iterator[str]:
-    """What is wrong, in words; each may rely on what is checked before it."""
+def _cells(scores: pd.DataFrame, design: Design) -> Iterator[str]:
     ran = dict.fromkeys(scores[CELL].drop_duplicates().itertuples(index=False, name=None))
     for cells, others, fault in (
         (design.cells, ran, "no row of {}; allowed: every cell of study.json"),
         (ran, design.cells, "{} is no cell of study.json; allowed: its base models and its grid"),
     ):
-        odd = [cell_folder(*cell) for cell in cells if cell not in others]
-        if odd:
-            more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
-            yield fault.format(", ".join(odd[:3]) + more)
-    unknown = scores[~scores["benchmark"].isin(design.problems)]
-    if len(unknown):
-        row, allowed = unknown.iloc[0], ", ".join(design.problems)
-        yield f"{cell_name(row)}: benchmark {row['benchmark']!r} is not study.json's; allowed: {allowed}"
-    twice = scores[scores.duplicated([*CELL, "benchmark", "problem"])]
-    if len(twice):
-        row = twice.iloc[0]
-        yield f"{cell_name(row)}: problem {row['problem']} of {row['benchmark']} is there more than once"
+        if odd := [cell_folder(*cell) for cell in cells if cell not in others]:
+            yield fault.format(", ".join(odd[:3]) + (f" and {len(odd) - 3} more" if len(odd) > 3 else ""))
+
+
+def _problems(scores: pd.DataFrame, design: Design) -> Iterator[str]:
+    """Of the design's own cells: every benchmark's problems are as many as stated, and everywhere the same."""
+    for benchmark in scores["benchmark"].unique():
+        if benchmark not in design.problems:
+            yield f"benchmark {benchmark!r} is not study.json's; allowed: {', '.join(design.problems)}"
     for benchmark, declared in design.problems.items():
         rows = scores[scores["benchmark"] == benchmark]
-        every = list(rows["problem"].unique())
-        by_cell = rows.groupby(CELL)["problem"].agg(set)
-        for cell in design.cells:
-            problems = by_cell.get(cell, set())
-            if len(problems) == declared == len(every):
-                continue
-            lacks = ", ".join([name for name in every if name not in problems][:3])
-            text = f"{len(problems)} problems of {benchmark}" + (f", without problem {lacks}" if lacks else "")
-            text += f", where all cells together have {len(every)}" if len(problems) == declared else ""
-            yield f"{cell_folder(*cell)}: {text}; allowed: the {declared} of study.json, the same in every cell"
-    yield from _impossible(scores, design)
+        there = rows.groupby([*CELL, "problem"]).size().unstack("problem").reindex(list(design.cells))
+        for cell, problems in zip(design.cells, there.to_numpy(), strict=True):
+            names = [str(name) for name, count in zip(there, problems, strict=True) if count != 1]
+            if names or there.shape[1] != declared:
+                wrong = f"problem {', '.join(names[:3])} is not there once" if names else f"{there.shape[1]} problems"
+                yield f"{cell_folder(*cell)}: {wrong} of {benchmark}; allowed: the {declared} of study.json"
 
 
-def _impossible(scores: pd.DataFrame, design: Design) -> Iterator[str]:
-    """The first row of each kind whose counts cannot be, and how many there are."""
+def _counts(scores: pd.DataFrame, design: Design) -> Iterator[str]:
+    """The first row of each kind whose counts cannot be."""
     rows = scores.assign(
         least=scores[["sampled", "n", *STATUSES, "truncated", "tokens"]].min(axis=1),
         wanted=scores["benchmark"].map(design.samples),
         told=scores[list(STATUSES)].sum(axis=1),
         graded=scores[list(STATUSES_GRADED)].sum(axis=1),
     )
-    for faulty, fault in (
-        (rows["least"] < 0, "a count is {least}; allowed: at least 0"),
-        (rows["sampled"] != rows["wanted"], "sampled is {sampled}; allowed: {wanted}, as in study.json"),
-        (rows["told"] != rows["sampled"], "the statuses count {told}; allowed: {sampled}, the samples drawn"),
-        (rows["graded"] != rows["n"], "n is {n}; allowed: {graded}, the samples graded"),
-        (
-            rows["truncated"] > rows["sampled"],
-            "truncated is {truncated}; allowed: at most {sampled}",
-        ),
+    for condition, fault in (
+        ("least < 0", "a count is {least}; allowed: at least 0"),
+        ("sampled != wanted", "sampled is {sampled}; allowed: {wanted}, as in study.json"),
+        ("told != sampled", "the statuses count {told}; allowed: {sampled}, the samples drawn"),
+        ("graded != n", "n is {n}; allowed: {graded}, the samples graded"),
+        ("truncated > sampled", "truncated is {truncated}; allowed: at most {sampled}"),
     ):
-        if faulty.any():
-            row = rows[faulty].iloc[0]
-            more = f" ({int(faulty.sum())} such rows)" if faulty.sum() > 1 else ""
-            text = fault.format(**row)
-            yield f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}: {text}{more}"
+        for _, row in rows.query(condition)[:1].iterrows():
+            place = f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}"
+            yield f"{place}: {fault.format(**row)}"

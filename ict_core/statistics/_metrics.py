@@ -1,10 +1,7 @@
-"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value a problem, and the estimator of pass@k.
-
-Also notices for numbers that rest on fewer samples than were drawn, because some could not be graded.
-"""
+"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value a problem, and the estimator of pass@k."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -109,67 +106,29 @@ def covers(mean: str, benchmark: str, averaged: Collection[str] | None) -> bool:
 _NAMED = 6  # arms in a sentence
 
 
-class Graded:
-    """How many samples of each arm were graded, all its seeds together, by a frame of `records.SCORES`.
+def ungraded(scores: pd.DataFrame, averaged: Collection[str] | None = None) -> str:
+    """A sentence on the samples that could not be graded, of a frame of `records.SCORES`; empty where all were.
 
-    The average is over the benchmarks `averaged`, by default over all.
+    It names the arms in backquotes, and by how much at most pass@n, which stands in for pass@k, lowers an average over
+    the benchmarks `averaged`, by default over all.
     """
-
-    def __init__(self, scores: pd.DataFrame, averaged: Collection[str] | None = None) -> None:
-        self._scores = scores
-        self._averaged = averaged
-        self._arms: dict[tuple[str, str], dict[str, pd.DataFrame]] = {}  # of each benchmark its rows
-        if (scores["n"] < scores["sampled"]).any():
-            for (model, variant, benchmark), rows in scores.groupby(["model", "variant", "benchmark"], sort=False):
-                self._arms.setdefault((str(model), str(variant)), {})[str(benchmark)] = rows[["sampled", "n"]]
-
-    def notice(self, model: str, variants: Iterable[str], benchmarks: Sequence[str], metrics: Sequence[str]) -> str:
-        """What must be known of a number, made from metrics, of one variant or of those that it compares.
-
-        It is a mean over the benchmarks. A variant without scores says nothing. Told are the samples graded of each
-        arm, and by how many percent points a metric may be too low because pass@n stood in; nothing where every sample
-        was graded.
-        """
-        arms = {name: self._entering((model, name), benchmarks) for name in variants}
-        arms = {name: blocks for name, blocks in arms.items() if blocks}
-        counts = {name: pd.concat(blocks).sum() for name, blocks in arms.items()}
-        if all(count["n"] == count["sampled"] for count in counts.values()):
-            return ""
-        shares = [f"{name} {count['n']} of {count['sampled']}" for name, count in counts.items()]
-        sentences = ["graded samples: " + ", ".join(shares)]
-        for name, blocks in arms.items():
-            lacking = ((metric, _missing(blocks, metric)) for metric in metrics)
-            sentences += [f"{metric} of {name} at most {100 * m:.2g} points too low" for metric, m in lacking if m]
-        return "; ".join(sentences)
-
-    def sentence(self) -> str:
-        """For all numbers of the study together, arms in backquotes; empty where every sample was graded."""
-        if not self._arms:
-            return ""
-        sums = self._scores.groupby(["model", "variant"], sort=False)[["sampled", "n"]].sum()
-        arms = sums.assign(lost=sums["sampled"] - sums["n"]).reset_index()
-        lost = arms[["model", "variant", "lost"]].to_numpy().tolist()
-        named = [f"`{model}/{variant}` {count}" for model, variant, count in lost if count]
-        more = f" and {len(named) - _NAMED} other arms" if len(named) > _NAMED else ""
-        text = (
-            f"{arms['lost'].sum()} of {arms['sampled'].sum():,} samples could not be graded "
-            f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
+    names = scores["model"] + "/" + scores["variant"]
+    sums = scores.groupby(names, sort=False)[["sampled", "n"]].sum()
+    lost = sums["sampled"] - sums["n"]
+    if not lost.any():
+        return ""
+    named = [f"`{arm}` {count}" for arm, count in lost[lost > 0].items()]
+    more = f" and {len(named) - _NAMED} other arms" if len(named) > _NAMED else ""
+    text = (
+        f"{lost.sum()} of {sums['sampled'].sum():,} samples could not be graded "
+        f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
+    )
+    inside = scores[[covers(AVERAGE, name, averaged) for name in scores["benchmark"]]]
+    too_low = [pd.Series(most_missing(metric, inside["n"]), index=inside.index) for metric in metrics_of(scores)]
+    by_benchmark = [of_metric.groupby([names, inside["benchmark"]]).mean() for of_metric in too_low]
+    if most := max(float(of_metric.groupby(level=0).mean().max()) for of_metric in by_benchmark):
+        text += (
+            " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
+            f"{100 * most:.2g} points too low."
         )
-        averages = [self._entering(arm, [AVERAGE]) for arm in self._arms]
-        most = max(_missing(blocks, metric) for blocks in averages for metric in metrics_of(self._scores))
-        if most:
-            text += (
-                " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
-                f"{100 * most:.2g} points too low."
-            )
-        return text
-
-    def _entering(self, arm: tuple[str, str], means: Sequence[str]) -> list[pd.DataFrame]:
-        """An arm's rows of each benchmark that enters one of these means."""
-        of_arm = self._arms.get(arm, {}).items()
-        return [rows for name, rows in of_arm if any(covers(mean, name, self._averaged) for mean in means)]
-
-
-def _missing(blocks: Sequence[pd.DataFrame], metric: str) -> float:
-    """By how much at most the mean over the benchmarks is too low, a share; 0 of none."""
-    return float(np.mean([most_missing(metric, rows["n"]).mean() for rows in blocks])) if blocks else 0.0
+    return text

@@ -65,7 +65,13 @@ AGREEMENT_MEANS = {**_columns("str", "model", "variant", "set", "regime", "measu
 VARIANTS = ("all", "shown")  # whose tokens a model's states are: of all variants, of those that the figures show
 _STATES = {"variants": "str", "states": "str"}  # one of VARIANTS, and which states
 SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", **_OVER_SEEDS}  # of theory.by_regime
-SINGLE_LOGIT_BINS = {**_STATES, "measure": "str", "start": "float", "end": "float", **_OVER_SEEDS}  # of theory.BINNED
+SINGLE_LOGIT_BINS = {
+    **_STATES,
+    "measure": "str",
+    "start": "float",
+    "end": "float",
+    **_OVER_SEEDS,
+}  # of `breaking_shift`
 RULE_MEANS = {**_columns("str", "model", "rollouts", "rule", "quantity"), **_OVER_SEEDS}  # of evidence.rules
 FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"), **_OVER_SEEDS}
 LEARNING_CURVE_MEANS = {**_columns("str", "model", "variant"), "step": "int", **_OVER_SEEDS}  # of the share right

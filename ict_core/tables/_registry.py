@@ -25,7 +25,6 @@ class Origin:
     source: str = "scores"  # the measured frame that it is computed from
     statistics: str | None = None  # the frame of `statistics/` that is printed; none where its columns differ
     runs: tuple[str, ...] = ("variant",)  # columns that name variants whose runs enter, with commas; () if none
-    against: str | None = None  # the variant whose runs enter every row, where no column names it
     follow: bool = False  # whether `mean` is the first variant's runs', `difference` that of the paired differences
 
     @property
@@ -47,5 +46,5 @@ class TableDeclaration(Shown, Origin):
 
 
 TABLES = read_declarations(Path(__file__).parent, "TABLE", TableDeclaration)  # by the module here that makes it
-INPUTS = tuple(dict.fromkeys(["scores", "levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
-"""The frames that they are made from; notices need the scores."""
+INPUTS = tuple(dict.fromkeys(["levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
+"""The frames that they are made from; the levels say which variants ran."""

@@ -18,10 +18,9 @@ TABLE = TableDeclaration(
     doc="docs/statistics.md#which-test-decides-and-the-verdicts",
     statistics="levels",
     follow=True,
-    against="grpo",
 )
 
-REFERENCE = str(TABLE.against)
+REFERENCE = "grpo"
 
 
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:

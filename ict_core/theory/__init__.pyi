@@ -1,11 +1,13 @@
 from ._bound import least_probability as least_probability
-from ._single_logit import BINNED as BINNED
 from ._single_logit import DRAWS as DRAWS
 from ._single_logit import LEAST as LEAST
 from ._single_logit import RANDOM as RANDOM
 from ._single_logit import RATIOS as RATIOS
 from ._single_logit import SIZES as SIZES
+from ._single_logit import breaking_shift as breaking_shift
 from ._single_logit import by_regime as by_regime
+from ._single_logit import h1_change as h1_change
+from ._single_logit import h2_change as h2_change
 from ._single_logit import over_sources as over_sources
 from ._single_logit import regimes as regimes
 from ._single_logit import sources as sources

@@ -15,7 +15,7 @@ Arguments are `logprob` = ln p <= 0, H1 and H2 >= 0 of the distribution, and shi
 that broadcast; results have the shape that they broadcast to.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
 
@@ -108,8 +108,6 @@ RANDOM = ((10, 1.0), (10, 0.1), (1000, 1.0), (1000, 0.01))  # (tokens, concentra
 DRAWS = 2000  # random distributions of each kind
 BREAKS = 0.05  # the statement breaks where its sign is wrong for more than this share
 RATIOS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)  # edges of bins of p / beta
-TENTHS = tuple(float(edge) for edge in np.linspace(0, 1, 11).round(1))  # edges of bins of p
-SMALL = 0.1  # nats: the shift at which H1 and H2 are seen to move together or apart
 
 
 @cache
@@ -167,13 +165,6 @@ def by_regime(states: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["regime", "shift", "measure", "value"])
 
 
-def _binned(x: Array, edges: Sequence[float], value: Callable[[NDArray[np.bool_]], float]) -> pd.DataFrame:
-    """`value` of the mask of each bin [start, end) of `x`: columns start, end, `value`."""
-    bins = [(start, end, (x >= start) & (x < end)) for start, end in pairwise(edges)]
-    rows = [(start, end, value(mask)) for start, end, mask in bins if mask.sum() >= LEAST]
-    return pd.DataFrame(rows, columns=["start", "end", "value"])
-
-
 def breaking_shift(states: pd.DataFrame) -> pd.DataFrame:
     """Where the sign of the first-order statement breaks, by p / beta: columns start, end (edges of RATIOS), `value`.
 
@@ -187,15 +178,7 @@ def breaking_shift(states: pd.DataFrame) -> pd.DataFrame:
         shift = float(np.sort(turning[mask])[int(BREAKS * mask.sum())])
         return shift if np.isfinite(shift) else np.nan
 
-    return _binned(np.exp(logprob + h2), RATIOS, breaking)
-
-
-def together_by_probability(states: pd.DataFrame) -> pd.DataFrame:
-    """Share of the states for which H1 and H2 change in the same direction, exactly, by p, at a shift of SMALL."""
-    _, logprob, h1, h2 = _known(states)
-    together = np.sign(h1_change(logprob, h1, SMALL)) == np.sign(h2_change(logprob, h2, SMALL))
-    return _binned(np.exp(logprob), TENTHS, lambda mask: float(together[mask].mean()))
-
-
-BINNED = {"breaking": breaking_shift, "together": together_by_probability}
-"""Measures by bins: of p / beta the nats at which the sign breaks, of p the share for which H1 moves with H2."""
+    ratio = np.exp(logprob + h2)
+    bins = [(start, end, (ratio >= start) & (ratio < end)) for start, end in pairwise(RATIOS)]
+    rows = [(start, end, breaking(mask)) for start, end, mask in bins if mask.sum() >= LEAST]
+    return pd.DataFrame(rows, columns=["start", "end", "value"])

@@ -11,8 +11,16 @@ from statsmodels.stats.multitest import multipletests
 from ict_core.evidence import Claim, DifferenceTest, Measure
 from ict_core.evidence._decide import corrected, found, largest, no_value, outcome, within
 from ict_core.seeding import generator
-from ict_core.statistics import BETTER, CONTRADICTED, EQUIVALENT, WORSE, claim_verdict, over_runs
-from ict_core.statistics._deciding import NOT_RESOLVED, SUPPORTED
+from ict_core.statistics import (
+    BETTER,
+    CONTRADICTED,
+    EQUIVALENT,
+    NOT_RESOLVED,
+    SUPPORTED,
+    WORSE,
+    claim_verdict,
+    over_runs,
+)
 
 MARGIN = 0.02
 

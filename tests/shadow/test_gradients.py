@@ -6,8 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from ict_core.models import read_model, read_tokenizer
-from ict_core.shadow._gradients import gradient_shares
-from ict_core.shadow._rollouts import Rollouts, predicting_states
+from ict_core.shadow import Rollouts, gradient_shares, predicting_states
 from ict_core.training import add_packed_forward
 
 TEMPERATURE = 0.8

@@ -141,7 +141,7 @@ def test_prompts_without_an_advantage_are_left_out_where_the_study_says_so(made,
     rollouts = records.read_frame(made.paths["rollouts"], records.ROLLOUTS)
     records.write_frame(rollouts.assign(status="wrong"), wrong, records.ROLLOUTS)
     assert made.read(out, study=study, rollouts=wrong) == 2
-    assert "token_study: with_advantage: none of the 14 prompts has right and wrong answers" in capsys.readouterr().err
+    assert "with_advantage: none of the 14" in capsys.readouterr().err
 
 
 def test_gradients_are_of_the_first_prompts_with_right_and_wrong_answers(made):
@@ -228,7 +228,7 @@ def test_readings_without_a_range_a_second_prompt_or_such_a_variant_are_refused(
     lacking = tmp_path / "claims.yaml"
     lacking.write_text(CLAIMS.read_text().replace("quantity: elbow,", "quantity: h1_change,"))
     assert "`within` of elbow" in refused(claims=lacking)
-    assert "token_study.trained[0]: 'stapo' is not in the grid" in refused(study=changed("other", "trained: [stapo]"))
+    assert "token_study.trained[0]: 'stapo'" in refused(study=changed("other", "trained: [stapo]"))
     frame, one = records.read_frame(made.paths["rollouts"], records.ROLLOUTS), tmp_path / "one.parquet"
     right = (frame["problem"] == frame["problem"].iloc[0]) & (frame["sample"] == 0)
     records.write_frame(frame.assign(status=right.map({True: "correct", False: "wrong"})), one, records.ROLLOUTS)
@@ -238,4 +238,4 @@ def test_readings_without_a_range_a_second_prompt_or_such_a_variant_are_refused(
 def test_groups_of_different_sizes_are_refused(made, capsys, tmp_path):
     study = made.changed("sizes", "  samples: 4\n", "  samples: 4\n  samples_of: {mini-word: 5}\n")
     assert made.rollouts(study=study, out=tmp_path / "x") == 2
-    assert "evaluation.samples_of: [4, 5] samples; allowed in a token study" in capsys.readouterr().err
+    assert "evaluation.samples_of: [4, 5]" in capsys.readouterr().err

@@ -1,9 +1,9 @@
-"""Notices of samples that could not be graded, by hand."""
+"""The notice of samples that could not be graded, by hand."""
 
 import pandas as pd
 import pytest
 
-from ict_core.statistics import Graded
+from ict_core.statistics import ungraded
 from ict_core.store.records import SCORES
 
 
@@ -21,40 +21,25 @@ def scores(lost: dict[tuple[str, int, str], int], sampled=16) -> pd.DataFrame:
     return pd.DataFrame(rows)[list(SCORES)]
 
 
-def test_arms_with_other_numbers_of_graded_samples():
-    graded = Graded(scores({("ict-10", 2, "word-1"): 1, ("grpo", 1, "aime-0"): 2}))
-    both = ["ict-10", "grpo"]
-    told = "graded samples: ict-10 191 of 192, grpo 190 of 192"
-    assert graded.notice("tiny", both, ["average"], ["pass@4"]) == told
-    assert graded.notice("tiny", both, ["word"], ["total"]) == "graded samples: ict-10 63 of 64, grpo 64 of 64"
-    assert graded.notice("tiny", ["ict-10", "ict-10"], ["word"], ["pass@1"]) == "graded samples: ict-10 63 of 64"
-    assert graded.notice("tiny", ["ict-10"], ["aime"], ["pass@16"]) == ""
-    assert graded.notice("0.5B", both, ["average"], ["pass@4"]) == ""  # no arm of the study
-    whole = Graded(scores({}))
-    assert whole.notice("tiny", both, ["average"], ["pass@16"]) == "" and whole.sentence() == ""
-
-
 def test_by_how_much_pass_at_n_is_too_low_at_most():
-    graded = Graded(scores({("ict-10", 2, "word-1"): 1}))
     q = 15 / 16  # the most of q^15 - q^16; in one of 2 x 2 runs of problems, in one of two benchmarks
-    most = 100 * (q**15 - q**16) / 4
-    of_word = graded.notice("tiny", ["ict-10"], ["word"], ["pass@1", "pass@8", "pass@16"])
-    assert of_word == f"graded samples: ict-10 63 of 64; pass@16 of ict-10 at most {most:.2g} points too low"
-    of_both = graded.notice("tiny", ["ict-10"], ["average"], ["pass@16"])
-    assert of_both.endswith(f"; pass@16 of ict-10 at most {most / 2:.2g} points too low")
-    assert graded.sentence() == (
+    most = 100 * (q**15 - q**16) / 4 / 2
+    lost = scores({("ict-10", 2, "word-1"): 1})
+    assert ungraded(lost) == (
         "1 of 384 samples could not be graded (timeout, memory, error) and enter no value: `tiny/ict-10` 1. "
         "Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
-        f"{most / 2:.2g} points too low."
+        f"{most:.2g} points too low."
     )
+    assert f"than {2 * most:.2g} points" in ungraded(lost, ["word"])
+    assert "stands for" not in ungraded(lost, ["aime"])  # the benchmark is outside of the average
+    assert ungraded(scores({})) == ""
 
 
 @pytest.mark.parametrize(("sampled", "stands_in"), [(20, False), (17, False), (16, True)])
 def test_a_sample_beyond_the_largest_k_is_not_missed(sampled, stands_in):
-    sentence = Graded(scores({("ict-10", 2, "word-1"): 1}, sampled)).sentence()
-    assert ("stands for pass@k" in sentence) == stands_in
+    assert ("stands for pass@k" in ungraded(scores({("ict-10", 2, "word-1"): 1}, sampled))) == stands_in
 
 
 def test_many_arms_are_counted():
     many = [scores({("ict-10", 1, "word-0"): 1}).assign(model=f"m{i}") for i in range(8)]
-    assert "`m5/ict-10` 1 and 2 other arms." in Graded(pd.concat(many)).sentence()
+    assert "`m5/ict-10` 1 and 2 other arms." in ungraded(pd.concat(many))

@@ -5,7 +5,7 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, BASE, Comparisons, Graded, analyse, run_frame, with_headroom
+from ict_core.statistics import BASE, Comparisons, analyse, run_frame, with_headroom
 
 PER_PROBLEM = ["model", "variant", "seed", "benchmark"]
 
@@ -29,7 +29,7 @@ def test_a_benchmark_that_one_model_untrained_solves_is_outside_for_all():
 
 def test_no_benchmark_with_headroom_is_refused_with_what_each_leaves():
     scores = synthetic.scores(["tiny"], ["grpo"])
-    with pytest.raises(UserError, match=r"headroom_points 99: no benchmark has as much .*mini-word \d.*allowed"):
+    with pytest.raises(UserError, match=r"headroom_points 99: .*mini-word \d.*allowed"):
         with_headroom(scores, 0.99)
 
 
@@ -42,19 +42,11 @@ def test_levels_and_contrasts_of_the_average_are_over_the_benchmarks_inside():
     share = scores.assign(value=scores["correct"] / scores["n"]).groupby(PER_PROBLEM)["value"].mean()
     by_run = share.unstack("benchmark")[inside].mean(axis=1)["tiny"]
     assert levels["benchmark"].nunique() == 8
-    levels = levels.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index("variant")
+    levels = levels.query("benchmark == 'average' and metric == 'pass@1'").set_index("variant")
     assert levels.loc["grpo", "mean"] == pytest.approx(by_run["grpo"].mean(), abs=1e-12)
     assert levels.loc["grpo", "problems"] == 90
-    row = made["contrasts"].query("benchmark == @AVERAGE and metric == 'pass@1'").iloc[0]
+    row = made["contrasts"].query("benchmark == 'average' and metric == 'pass@1'").iloc[0]
     assert row["difference"] == pytest.approx((by_run["ict-10"] - by_run["grpo"]).mean(), abs=1e-12)
-    average = runs.query("benchmark == @AVERAGE and metric == 'pass@1'").set_index(["variant", "seed"])["value"]
+    average = runs.query("benchmark == 'average' and metric == 'pass@1'").set_index(["variant", "seed"])["value"]
     pd.testing.assert_series_equal(average.sort_index(), by_run.sort_index(), check_names=False)
     assert run_frame(scores, averaged=inside).equals(runs)
-
-
-def test_lost_samples_of_a_benchmark_outside_say_nothing_of_the_average():
-    scores = synthetic.scores(["tiny"], ["grpo"])
-    row = scores.index[(scores["variant"] == "grpo") & (scores["benchmark"] == "mini-stem")][0]
-    scores.loc[row, ["n", "timeout"]] += [-5, 5]
-    told = [Graded(scores, inside).notice("tiny", ["grpo"], [AVERAGE], ["pass@4"]) for inside in (None, ["mini-word"])]
-    assert "graded samples" in told[0] and told[1] == ""

@@ -10,8 +10,7 @@ from statsmodels.stats.weightstats import ttost_paired
 from student_t import two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics import holm, over_runs, two_one_sided
-from ict_core.statistics._deciding import benjamini_hochberg
+from ict_core.statistics import benjamini_hochberg, holm, over_runs, two_one_sided
 
 
 def holm_by_hand(p):

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ict_core.statistics import sign_flip
-from ict_core.statistics._deciding import DRAWN, sign_flip_floor
+from ict_core.statistics import sign_flip, sign_flip_floor
 
 INTEGERS = st.lists(st.integers(-20, 20), min_size=1, max_size=8)
 
@@ -55,9 +54,9 @@ def test_more_than_can_be_counted_is_drawn():
         batch=10_000,
     ).pvalue
     first = sign_flip(values)
-    assert first == pytest.approx(exact, abs=5 * np.sqrt(0.25 / DRAWN))
+    assert first == pytest.approx(exact, abs=5 * np.sqrt(0.25 / 100_000))
     assert sign_flip([values, -values]).tolist() == [first, first]  # the same flips for everyone
-    assert sign_flip(values + 100) >= sign_flip_floor(17) == 1 / (DRAWN + 1)
+    assert sign_flip(values + 100) >= sign_flip_floor(17) == 1 / (100_001)
 
 
 @pytest.mark.parametrize("values", [[], [np.nan, 1], 3.0])

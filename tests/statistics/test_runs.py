@@ -72,22 +72,22 @@ def test_every_run_and_benchmark_is_there(scores):
 def test_too_few_samples_name_cell_and_problem(scores):
     row = scores.index[(scores["variant"] == "ict-10") & (scores["seed"] == 2)][5]
     scores.loc[row, ["sampled", "n", "correct"]] = [3, 3, 0]
-    with pytest.raises(UserError, match=r"tiny/ict-10/seed-2, problem mini-word-5 of mini-word: 3 samples .*pass@4"):
+    with pytest.raises(UserError, match=r"tiny/ict-10/seed-2, .*mini-word-5 .*pass@4"):
         run_frame(scores, ("pass@1", "pass@4"))
-    with pytest.raises(UserError, match=r"problem mini-word-5 of mini-word: 3 samples .* few for total"):
+    with pytest.raises(UserError, match=r"mini-word-5 .* few for total"):
         run_frame(scores, ("pass@1", "total"))
     assert list(run_frame(scores)["metric"].unique()) == METRICS[:2]
 
 
 def test_a_problem_without_any_graded_sample_is_named(scores):
     scores.loc[0, ["n", "correct"]] = 0
-    with pytest.raises(UserError, match="tiny/base/seed-0, problem mini-word-0 of mini-word: 8 samples, of which none"):
+    with pytest.raises(UserError, match="tiny/base/seed-0, .*mini-word-0 .*none"):
         run_frame(scores)
 
 
 def test_a_missing_problem_names_cell_and_problem(scores):
     gone = scores.index[(scores["variant"] == "grpo") & (scores["benchmark"] == "mini-aime24") & (scores["seed"] == 1)]
-    with pytest.raises(UserError, match="tiny/grpo/seed-1 lacks problem mini-aime24-7 of mini-aime24, which"):
+    with pytest.raises(UserError, match="tiny/grpo/seed-1 lacks .*mini-aime24-7 "):
         run_frame(scores.drop(gone[7]))
 
 

@@ -125,11 +125,6 @@ def cells_of(scores):
     return list(scores[["model", "variant", "seed"]].drop_duplicates().itertuples(index=False, name=None))
 
 
-def shadow_of(study):
-    """The frame of records.STUDY_SHADOW of a study of :func:`frames` with all variants."""
-    return shadow(cells_of(study["scores"]), synthetic.VARIANTS)
-
-
 def levels(*rows):
     """A frame of schemas.LEVELS from (model, variant, benchmark, metric, mean, low, high); three seeds, base one."""
     made = [

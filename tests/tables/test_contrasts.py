@@ -1,4 +1,3 @@
-import pandas as pd
 import table_frames as made
 
 from ict_core.statistics import GAIN
@@ -70,22 +69,3 @@ def test_declared_rows_come_first_and_single_benchmarks_are_in_the_csv_alone():
         ["exploratory", "pass@1", "ict-10", "grpo"],
     ]
     assert len(table.numbers) == 4 and list(table.numbers.columns) == [*made.CONTRASTS, *GAIN]
-
-
-def test_every_contrast_of_the_study_is_there_once(study):
-    table = contrasts_table(study["contrasts"], study["levels"], made.settings())
-    key = ["model", "variant", "baseline", "benchmark", "metric"]
-    pd.testing.assert_frame_equal(
-        table.numbers[list(made.CONTRASTS)].sort_values(key, ignore_index=True),
-        study["contrasts"].sort_values(key, ignore_index=True),
-    )
-    assert len(table.readable) == (study["contrasts"]["benchmark"] == "average").sum()
-    assert table.readable["family"].unique().tolist() == ["question", "exploratory"]
-
-
-def test_arms_that_are_the_same_in_every_run_are_named_in_the_caption():
-    rows = [{**ROW, "question": "baselines"}, made.contrast("stapo", "grpo", difference=0.0, verdict="identical")]
-    table = contrasts_table(made.contrasts(*rows), LEVELS, SETTINGS)
-    assert "Identical in every run: `stapo` and `grpo` on tiny." in table.caption
-    assert "Declared are the questions baselines; the same runs count once." in table.caption
-    assert table.readable["family"].tolist() == ["baselines", "exploratory"]

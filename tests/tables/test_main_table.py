@@ -1,4 +1,3 @@
-import pandas as pd
 import synthetic
 import table_frames as made
 
@@ -19,25 +18,6 @@ SETTINGS = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
 
 def shown(levels=LEVEL, *contrasts):
     return main_table(levels, made.contrasts(*contrasts), SETTINGS).readable.set_index("variant")
-
-
-def test_numbers_are_the_levels_in_order(study):
-    numbers = main_table(study["levels"], study["contrasts"], made.settings()).numbers
-    assert list(numbers.columns) == list(made.LEVELS) and len(numbers) == 2 * 9 * 8 * 3
-    assert numbers["metric"].unique().tolist() == list(METRICS)
-    assert numbers["variant"].unique().tolist() == ["base", *synthetic.VARIANTS]
-    assert numbers["benchmark"].unique().tolist() == BENCHMARKS
-    merged = numbers.merge(study["levels"], how="left")
-    pd.testing.assert_frame_equal(merged, numbers)
-
-
-def test_blocks_are_metrics_with_a_row_a_model_and_variant(study):
-    table = main_table(study["levels"], study["contrasts"], made.settings())
-    assert list(table.readable.columns) == ["metric", "model", "variant", "seeds", "average", "Δ base", *BENCHMARKS[1:]]
-    variants = ["base", *synthetic.VARIANTS]
-    order = [(metric, m, v) for metric in METRICS.values() for m in synthetic.MODELS for v in variants]
-    assert list(table.readable[["metric", "model", "variant"]].itertuples(index=False, name=None)) == order
-    assert table.keys == 2
 
 
 def test_cells_are_levels_with_half_their_interval():

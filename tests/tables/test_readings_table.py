@@ -4,7 +4,7 @@ import pandas as pd
 
 from ict_core.figures import readings as figure
 from ict_core.store import records
-from ict_core.tables import csv, markdown, readings_table
+from ict_core.tables import csv, readings_table
 
 RANGES = {"probability": (0.09, 0.27), "high_share": (0.444, 0.556), "elbow": (0.05, 0.15)}
 
@@ -45,12 +45,6 @@ def test_a_row_a_reading_that_the_first_set_finds_with_what_the_second_says():
     assert "p(a) is 0.50 or more" in table.caption  # half of exp(-0.002)
     assert "confirmed 1." in table.caption and "1,234 tokens of 12 prompts" in table.caption
     assert len(csv(table.numbers).splitlines()) == 7  # every reading of both sets
-
-
-def test_where_no_reading_is_found_the_table_has_no_row():
-    table = readings_table(FOUND.assign(meets=False))
-    assert table.readable.empty and "all three 0" in table.caption
-    assert markdown(table).count("\n|") == 2
 
 
 def test_the_figure_has_a_point_a_reading_and_the_field_of_the_ranges():

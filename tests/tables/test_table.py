@@ -156,15 +156,6 @@ def test_signs_in_latex(text, source):
     assert f"\n{source} \\\\" in latex(of_cells(text))
 
 
-def test_a_wide_heading_over_narrow_cells_is_broken():
-    source = latex(of_cells("3", head="seeds needed for it"))
-    assert r"\begin{tabular}[b]{@{}r@{}}seeds needed \\ for it\end{tabular}" in source
-
-
-def test_large_tables_are_set_smaller():
-    assert [r"\scriptsize" in latex(table) for table in (sized(41), sized(3, 11), TABLE)] == [True, True, False]
-
-
 def test_a_long_table_is_cut_where_a_group_begins():
     source = latex(sized(100, groups=5), "Note.")  # groups of 20: 60 and 40
     parts = source.split(r"\begin{table*}")[1:]
@@ -174,9 +165,3 @@ def test_a_long_table_is_cut_where_a_group_begins():
     assert "Long." in parts[0] and "Long." not in parts[1]
     assert all("Note." in part and part.count("\ng") == len(set(re.findall(r"\ng(\d)", part))) for part in parts)
     assert balanced(source)
-
-
-@pytest.mark.parametrize(("rows", "sizes"), [(60, [60]), (61, [60, 1])])
-def test_one_long_group_is_cut_all_the_same(rows, sizes):
-    parts = latex(sized(rows)).split(r"\begin{table*}")[1:]
-    assert [part.count(" & 1 & 1 ") for part in parts] == sizes

@@ -56,19 +56,3 @@ def test_numbers_are_those_of_the_levels_and_contrasts(study):
         if row.variant != "grpo":
             assert (row.difference, row.difference_low) == tuple(tests.loc[key, ["difference", "low"]])
             assert (row.p_adjusted, row.verdict) == tuple(tests.loc[key, ["p_adjusted", "verdict"]])
-
-
-def test_metrics_stand_side_by_side(study):
-    table = thresholds_table(study["levels"], study["contrasts"], made.settings())
-    sides = [c for m in ("pass@1", "pass@4") for c in (m, f"Δ {m}", f"Δ base, {m}", f"{m} verdict")]
-    assert list(table.readable.columns) == ["model", "selector", "kept %", "seeds", *sides]
-    assert table.readable["kept %"].tolist()[:7] == ["100", "20", "5", "10", "20", "30", "10"]
-    assert table.readable["Δ pass@1"].iloc[0] == "—" and "±" in table.readable["Δ pass@4"].iloc[1]
-
-
-def test_a_study_without_the_reference_is_told_so(study):
-    levels = study["levels"][study["levels"]["variant"] != "grpo"]
-    contrasts = study["contrasts"][(study["contrasts"][["variant", "baseline"]] != "grpo").all(axis=1)]
-    shown = thresholds_table(levels, contrasts, made.settings(["ict-10", "ict-20"])).readable
-    assert shown["pass@1 verdict"].tolist() == ["not in this study", "not compared", "not compared"] * 2
-    assert shown["pass@1"].iloc[0] == "—" and "±" in shown["pass@1"].iloc[1]

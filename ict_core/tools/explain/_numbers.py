@@ -208,7 +208,7 @@ def trace(
         raise UserError(f"{declared}: no claim {row['id']}; allowed: {', '.join(c.id for c in claims)}; {advice}")
     log, tokens = study.frame("log"), study.frame("tokens")
     quantities = evidence.run_quantities(list(evidence.QUANTITIES), settings.variants, log, tokens)
-    frames = evidence.ledger_frames(study, run_frame(scores, averaged=study.averaged), quantities, scores)
+    frames = evidence.ledger_frames(study, run_frame(scores, averaged=study.averaged), quantities)
     entries = evidence.as_json(evidence.ledger(claims, frames, settings.margin, settings.power))
     again = next(entry for entry in entries if entry["id"] == claim.id)
     if not again["models"] and not row["models"]:
