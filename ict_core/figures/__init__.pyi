@@ -1,6 +1,8 @@
 from ._panels import RC as RC
 from ._panels import draw_note as draw_note
+from ._panels import label as label
 from ._panels import sentence as sentence
+from ._panels import style as style
 from ._registry import FIGURES as FIGURES
 from ._registry import draw as draw
 from ._registry import drawn as drawn

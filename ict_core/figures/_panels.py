@@ -55,7 +55,7 @@ class Style:
     width: float = 1.1  # points
 
 
-_APART = 0.2  # of the room of several runs, which few do not fill
+_ROOM, _APART = 0.75, 0.15  # of a row: for all runs of a variant; between two of few
 _DASHED: LineStyleType = (0.0, (4.0, 1.5))
 _LONG_DASHED: LineStyleType = (0.0, (6.0, 4.0))  # lets an equal curve below show through
 _DOTTED: LineStyleType = (0.0, (1.2, 1.2))
@@ -296,20 +296,10 @@ def draw_interval(
         axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
 
 
-def draw_seeds(
-    axis: Axes,
-    row: float,
-    values: ArrayLike,
-    limits: tuple[float, float, float],
-    variant: str,
-    *,
-    room: float = 0.75,
-    filled: bool = False,
-) -> None:
+def draw_seeds(axis: Axes, row: float, values: ArrayLike, limits: tuple[float, float, float], variant: str) -> None:
     """A variant's runs (shares or NaN) in percent around the height `row`: a marker each, their mean and its interval.
 
-    `limits` are the mean and the interval's ends; all runs, however many, lie within `room`, which is part of a row;
-    `filled` markers lie on a stronger interval.
+    `limits` are the mean and the interval's ends; all runs, however many, lie within :data:`_ROOM`.
     """
     sample = 100 * np.asarray(values, dtype=np.float64)
     sample = sample[np.isfinite(sample)]
@@ -317,10 +307,9 @@ def draw_seeds(
         return
     mean, low, high = (100 * limit for limit in limits)
     look = style(variant)
-    draw_interval(axis, row, low, high, look.colour, 2.2, alpha=0.6 if filled else 0.35)
-    heights = row + side_by_side(sample.size, min(_APART * room, room / max(1, sample.size - 1)))
-    face = look.colour if filled else "none"
-    axis.plot(sample, heights, look.marker, color=look.colour, markersize=3.0, mfc=face, mew=0.7, clip_on=False)
+    draw_interval(axis, row, low, high, look.colour, 2.2, alpha=0.35)
+    heights = row + side_by_side(sample.size, min(_APART, _ROOM / max(1, sample.size - 1)))
+    axis.plot(sample, heights, look.marker, color=look.colour, markersize=3.0, mfc="none", mew=0.7, clip_on=False)
     axis.plot(mean, row, "|", color=look.colour, markersize=8, mew=1.5, clip_on=False)
 
 

@@ -2,7 +2,6 @@
 
 import figure_frames
 import pytest
-import synthetic
 
 from ict_core.evidence import ArmVariation
 from ict_core.figures.ablations import draw, rows_of
@@ -36,20 +35,6 @@ def test_a_contrast_is_turned_where_it_was_made_the_other_way(frames):
     made = made[made["benchmark"] == "average"].set_index(key).loc[ours.index]
     for column, other in (("difference", "difference"), ("low", "high"), ("two_way_high", "two_way_low")):
         assert ours[column].to_numpy() == pytest.approx(-made[other].to_numpy(), nan_ok=True)
-
-
-def test_lines_name_factor_reference_and_values(frames):
-    figure = draw(frames["contrasts"], frames["runs"], [], arms=ARMS, margin=0.02)
-    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    assert names[:7] == [
-        f"{synthetic.MODELS[0]} (3 seeds)",
-        "score: ICT 10 % (js)",
-        "random",
-        "share kept, %: ICT 10 % (10)",
-        "20",
-        "τ_h: GRPO (0.2)",
-        "0.8",
-    ]
 
 
 def test_a_study_without_ablations_says_so(frames):

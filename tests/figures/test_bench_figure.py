@@ -45,20 +45,6 @@ def test_every_rule_has_a_line_in_the_order_of_its_rank(frames):
     assert dots(figure.axes[2]) == {float(height): float(first["rank"][rule]) for height, rule in enumerate(order)}
 
 
-def test_a_control_of_one_sign_is_a_square_and_named(frames):
-    contrasts, ranks = frames
-    key = (("method.control", "—", "permuted-batch-same-sign"),)
-    arms = ARMS | {"random-10": ArmVariation("ict-10", "control", key, 50)}
-
-    def drawn(arms):
-        figure = draw(contrasts, ranks, [], arms=arms, baselines=["grpo"], margin=0.02)
-        squares = [line for line in figure.axes[1].lines if line.get_marker() == "s"]
-        return len(squares), [text.get_text() for text in figure.legends[0].get_texts()]
-
-    assert drawn(ARMS)[0] == 0 and not any("same sign" in text for text in drawn(ARMS)[1])
-    assert drawn(arms)[0] == 1 and "from random, same sign of A" in drawn(arms)[1]
-
-
 def test_colours_are_of_the_verdict_and_a_study_without_controls_says_so(frames):
     contrasts, ranks = frames
     better = contrasts.assign(verdict="better")

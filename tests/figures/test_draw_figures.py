@@ -9,11 +9,9 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
-from ict_core.figures import FIGURES, RC, draw, entropy, figures_of, note, pass_at_k, reward
-from ict_core.figures._panels import label, style
+from ict_core.figures import FIGURES, RC, draw, entropy, figures_of, note, pass_at_k, reward, style
 from ict_core.statistics import statistics_of
 
-LOG = ["reward", "entropy", "length"]
 WITHOUT_LINES = (
     "thresholds",
     "purity",
@@ -23,7 +21,6 @@ WITHOUT_LINES = (
     "bench",
     "batches",
 )  # of the variants, in their colours
-BY_VARIANT = ["reward", "entropy", "length", "pass_at_k", "elbow", "learning_curve"]  # one legend entry a variant
 
 
 def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores():
@@ -77,16 +74,6 @@ def test_one_run_an_arm_is_enough_to_draw_a_stored_study_and_nothing_given_is_ch
     figure.draw_without_rendering()
     assert texts(figure)
     assert all(smoke[n].equals(frames[n]) for n in frames)
-
-
-@pytest.mark.parametrize("name", BY_VARIANT)
-def test_one_column_a_model_and_a_legend_in_order(frames, name):
-    figure = drawn(name, frames)
-    assert [a.get_title() for a in figure.axes][:2] == [f"{m} (3 seeds)" for m in synthetic.MODELS]
-    assert len(figure.axes) == (4 if name in ("entropy", "length") else 2)
-    shown = [*(["base"] if name == "pass_at_k" else []), *synthetic.VARIANTS]
-    assert {t.get_text() for t in figure.legends[0].get_texts()} == {label(v) for v in shown}
-    assert all(a.get_legend() is None for a in figure.axes)
 
 
 @pytest.mark.parametrize("name", [n for n in FIGURES if n not in WITHOUT_LINES])
@@ -185,11 +172,3 @@ def test_pass_at_k_works_without_a_base_and_not_without_the_average(frames):
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["GRPO"]
     with pytest.raises(UserError, match="average"):
         pass_at_k.draw(frames["levels"], runs[runs["benchmark"] != "average"], ["grpo"])
-
-
-def test_titles_say_where_the_numbers_of_seeds_differ(frames):
-    runs = frames["runs"]
-    runs = runs[(runs["variant"] != "ict-10") | (runs["seed"] < 3)]
-    assert pass_at_k.draw(frames["levels"], runs, ["grpo", "ict-10"]).axes[0].get_title() == "tiny (2 to 3 seeds)"
-    assert pass_at_k.draw(frames["levels"], runs, ["ict-10"]).axes[0].get_title() == "tiny (2 seeds)"
-    assert pass_at_k.draw(frames["levels"], runs[runs["seed"] < 2], ["grpo"]).axes[0].get_title() == "tiny (1 seed)"

@@ -12,9 +12,8 @@ from ict_core.figures import (
     purity,
     single_logit,
     statements,
-    update,
+    style,
 )
-from ict_core.figures._panels import style
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,6 @@ def test_without_a_selecting_step_the_figures_say_so(tokens):
     warm_up = tokens.assign(selecting=False)
     assert "No tokens were sampled" in words(draw(elbow, warm_up, ["ict-10"]))
     assert "No tokens were sampled" in words(purity.draw(warm_up, ["ict-10"]))
-    assert "No token was sampled" in words(draw(update, warm_up, ["ict-10"]))
 
 
 def test_purity_counts_every_token_once_in_its_panel(tokens):
@@ -108,16 +106,6 @@ def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
     (paper,) = axis.patches
     assert (paper.get_x(), paper.get_x() + paper.get_width()) == pytest.approx((9, 27))
     assert not marks(panels(drawn)["Distance from beta"], "grpo")  # it drops no token
-
-
-def test_updates_are_drawn_for_kept_and_for_dropped_tokens(tokens):
-    drawn = draw(update, tokens, ["ict-10", "grpo"], ["tiny"])
-    assert list(panels(drawn)) == ["As stated, π > β", "As stated, π < β", "Log-odds follow A"]
-    axis = panels(drawn)["Log-odds follow A"]
-    kept, dropped = marks(axis, "ict-10")
-    assert max(kept.get_ydata()) < min(dropped.get_ydata())
-    assert kept.get_markerfacecolor() != "none" and dropped.get_markerfacecolor() == "none"
-    assert len(marks(axis, "grpo")) == 1  # it drops no token
 
 
 def test_the_single_logit_has_a_line_a_source_that_falls_with_the_step(tokens):

@@ -2,10 +2,8 @@ import re
 
 import figure_frames
 import pytest
-from matplotlib.figure import Figure
 
 from ict_core.figures import FIGURES, draw_note, write
-from ict_core.figures._panels import grid
 
 VARIANTS = ["grpo", "ict-10", "ict-20"]
 NOTE = "A study in miniature: models of a few hundred thousand parameters; it does not speak for the paper's scale."
@@ -48,20 +46,3 @@ def test_nothing_is_drawn_outside_the_page_or_over_the_note(name, frames):
     assert all(box.y0 >= note.y1 for box in boxes[:-1])
     for legend in figure.legends:
         assert all(a.get_tightbbox().y0 >= legend.get_window_extent().y1 - 1 for a in figure.axes)
-
-
-def test_a_note_makes_the_figure_higher_and_leaves_the_panels(frames):
-    plain, noted = drawn("reward", frames), drawn("reward", frames)
-    draw_note(noted, NOTE)
-    assert noted.get_figheight() > plain.get_figheight() and noted.get_figwidth() == plain.get_figwidth()
-    for figure in (plain, noted):
-        figure.draw_without_rendering()
-    heights = [f.axes[0].get_window_extent().height for f in (plain, noted)]
-    assert heights[0] == pytest.approx(heights[1], rel=0.03)
-
-
-@pytest.mark.parametrize(("models", "width"), [(1, 3.35), (2, 6.75), (3, 6.75), (5, 11.0)])
-def test_one_panel_fills_a_column_and_three_the_text(models, width):
-    figure, axes = grid(2, [f"m{i}" for i in range(models)], ["grpo", "ict-10"])
-    assert isinstance(figure, Figure) and axes.shape == (2, models)
-    assert figure.get_figwidth() == pytest.approx(width)
