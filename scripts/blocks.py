@@ -21,7 +21,8 @@ from ict_core.tables import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
-REPLICATIONS = ("mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3")  # the comparison, each with seeds and base models of its own
+# the comparison, each with seeds and base models of its own
+REPLICATIONS = ("mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3")
 BENCHES = {  # study -> its heading, and the differences that its table shows
     "rules": ("Twelve seeds", ("Δ grpo", "Δ random", "Δ mean one")),
     "rules-controls": ("Further controls, ten other seeds", ("Δ grpo", "Δ random", "Δ random, same sign")),
