@@ -11,7 +11,6 @@ from ._page import folded as folded
 from ._page import page as page
 from ._paper import PAPER_FIGURES as PAPER_FIGURES
 from ._paper import paper_figures as paper_figures
-from ._regrade import for_markdown as for_markdown
 from ._regrade import regrade as regrade
 from ._runs import run_notes as run_notes
 from ._tokens import OTHER_FIGURES as OTHER_FIGURES

@@ -9,7 +9,6 @@ import pandas as pd
 
 from ict_core.errors import UserError
 from ict_core.evidence import collect, count_grades
-from ict_core.markdown import markdown_table
 from ict_core.statistics import pass_at_k
 from ict_core.store import StudyFiles, appearing, read_manifest, records, write_manifest, write_text
 from ict_core.tables import csv
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the frames that hold no grade of a completion
 NOTE = "Its answers were graded anew, after it was run."
-_SHOWN = 200  # flips in the readable list
 _ANSWER = ["benchmark", "problem", "sample"]
 _NUMBER = re.compile(r"[-+]?[0-9.,/]*")
 _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the begin of one
@@ -82,10 +80,11 @@ def regrade(study: "Study", results: Path, out: Path, stored: bool) -> None:
     if stored:
         _bring_over(study, before, after)
     answers = pd.concat(flipped, ignore_index=True)
-    _write(answers, pd.concat(changed, ignore_index=True), f"{len(cells)} cells of {study.name}", after)
+    write_text(after.flips, csv(answers.map(for_csv)))
+    write_text(after.changes, csv(pd.concat(changed, ignore_index=True)))
     for change, number in (answers["old_status"] + " -> " + answers["new_status"]).value_counts().items():
         print(f"{change}: {number}")
-    print(f"{len(answers)} verdicts flipped; see {_page(after.flips)} and {_page(after.changes)}")
+    print(f"{len(answers)} verdicts flipped in {len(cells)} cells; see {after.flips} and {after.changes}")
 
 
 def _with_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
@@ -102,39 +101,9 @@ def _bring_over(study: "Study", before: StudyFiles, after: StudyFiles) -> None:
     collect(before.results, study, regraded=after.results)
 
 
-def _write(flipped: pd.DataFrame, summary: pd.DataFrame, cells: str, files: StudyFiles) -> None:
-    write_text(files.flips, csv(flipped.map(for_csv)))
-    write_text(files.changes, csv(summary))
-    head = f"{len(flipped)} of {summary['samples'].sum()} answers of {cells} have another status."
-    more = f"The first {_SHOWN}; all are in `{files.flips.name}`.\n\n" if len(flipped) > _SHOWN else ""
-    write_text(_page(files.flips), f"# Flipped verdicts\n\n{head}\n\n{more}{_markdown(flipped.head(_SHOWN))}")
-    shares = summary.select_dtypes("float").map("{:.3f}".format)
-    write_text(_page(files.changes), f"# Change of pass@1\n\n{head}\n\n{_markdown(summary.assign(**shares))}")
-
-
-def _page(table: Path) -> Path:
-    return table.with_suffix(".md")
-
-
 def for_csv(value: object) -> object:
     """A value for a spreadsheet: texts are printable, and behind an apostrophe where they would be formulas."""
     if not isinstance(value, str):
         return value
     formula = value.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(value)
-    return "'" * formula + _printable(value)
-
-
-def for_markdown(value: object) -> str:
-    """Any value as plain text for a cell of `markdown_table`: nothing in it is markup, HTML or a line's end."""
-    text = _printable(str(value)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"[\\`*_{}\[\]()!~$:@]|(?<=www)\.", r"\\\g<0>", text)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def _markdown(frame: pd.DataFrame) -> str:
-    rows = [[for_markdown(value) for value in row] for row in frame.itertuples(index=False)]
-    head = [column.replace("_", " ") for column in frame.columns]
-    return markdown_table(head, rows, "-" * len(head))
+    return "'" * formula + "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)

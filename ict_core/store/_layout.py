@@ -156,7 +156,7 @@ class StudyFiles:
         self.paper_page = self.paper / "paper.md"
         drawn = [self.paper / f"{name}.{kind}" for name in PAPER_FIGURES for kind in FIGURE_KINDS]
         self.paper_files = [self.paper_page, *drawn]
-        self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded; .md beside each
+        self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded
 
     @property
     def regraded(self) -> "StudyFiles":

@@ -41,11 +41,8 @@ rule regrade:
     input:
         [FILES.regraded.cell(cell.folder).grades for cell in REGRADED],
     output:
-        [
-            file.with_suffix(suffix)
-            for file in (FILES.regraded.flips, FILES.regraded.changes)
-            for suffix in (".csv", ".md")
-        ],
+        FILES.regraded.flips,
+        FILES.regraded.changes,
         [*FILES.regraded.measured, *curve_in(FILES.regraded)] if IS_WHOLE else [],
     log:
         FILES.log_of("regrade", "flips"),
