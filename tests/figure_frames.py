@@ -185,7 +185,7 @@ def of_tokens(log, sample, rules=None):
     """The frames of the statistics that are made without scores, of all variants."""
     variants = list(log["variant"].unique())
     rules = shadow(seeds=(1,), steps=(0,), models=["tiny"], variants=["grpo"]) if rules is None else rules
-    return token_frames(log, sample, rules, variants, variants, "grpo")
+    return token_frames(log, sample, rules, variants, "grpo")
 
 
 def frames(**study):

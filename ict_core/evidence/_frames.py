@@ -52,7 +52,7 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
         shared = analyse(pd.concat([base, again]), settings.variants, comparisons, averaged)
     at_shared_rate = {SHARED_RATE + name: shared[name] for name in ("runs", "levels", "contrasts")}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
-    of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.shared, settings.baselines[0])
+    of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.baselines[0])
     frames = ledger_frames(study, analysis["runs"], of_tokens["quantities"])
     entries = ledger(ledger_claims, frames, settings.margin, settings.power) if settings.validity else []
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None

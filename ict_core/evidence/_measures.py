@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.statistics import (
+    ALL,
     CELL,
     CURVES,
     POINTS,
     SINGLE_LOGIT,
     SINGLE_LOGIT_BINS,
-    VARIANTS,
     elbow,
     matched_difference,
     mean_sorted_curve,
@@ -250,22 +250,12 @@ def _of_runs(
                 yield str(model), rollouts, str(rule), when, measure, value
 
 
-def single_logit_frames(
-    tokens: pd.DataFrame, variants: Sequence[str], in_figures: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def single_logit_frames(tokens: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """`statistics.SINGLE_LOGIT` and its ``_BINS``: the first-order statement against the exact change."""
-    frames: dict[frozenset[str], tuple[pd.DataFrame, pd.DataFrame]] = {}  # the two are often the same variants
-    by_shift, by_bin = [], []
-    for name, chosen in zip(VARIANTS, (variants, in_figures), strict=True):
-        rows = tokens[tokens["variant"].isin(list(chosen))]
-        ran = frozenset(rows["variant"])
-        if ran not in frames:
-            states = sources(rows)
-            bins = over_sources(breaking_shift, states).assign(measure="breaking")
-            frames[ran] = over_sources(by_regime, states), bins
-        by_shift.append(frames[ran][0].assign(variants=name))
-        by_bin.append(frames[ran][1].assign(variants=name))
-    return pd.concat(by_shift)[list(SINGLE_LOGIT)], pd.concat(by_bin)[list(SINGLE_LOGIT_BINS)]
+    states = sources(tokens)
+    by_shift = over_sources(by_regime, states).assign(variants=ALL)
+    by_bin = over_sources(breaking_shift, states).assign(variants=ALL, measure="breaking")
+    return by_shift[list(SINGLE_LOGIT)], by_bin[list(SINGLE_LOGIT_BINS)]
 
 
 def token_frames(
@@ -273,7 +263,6 @@ def token_frames(
     tokens: pd.DataFrame,
     shadow: pd.DataFrame,
     variants: Sequence[str],
-    in_figures: Sequence[str],
     baseline: str,
 ) -> dict[str, pd.DataFrame]:
     """Every frame of `statistics.STATISTICS` that is made without scores, by its name.
@@ -281,12 +270,11 @@ def token_frames(
     Args:
         log, tokens, shadow: frames of `records.STUDY_LOG`, `records.STUDY_TOKENS` and `records.STUDY_SHADOW`.
         variants: the trained ones, in the study's order.
-        in_figures: those that its figures show.
         baseline: the variant on whose rollouts all rules are shown.
     """
     tokens = tokens[tokens["variant"].isin(list(variants))]
     quantities, agreeing = run_quantities(list(QUANTITIES), variants, log, tokens), agreement(tokens)
-    single_logit, bins = single_logit_frames(tokens, variants, in_figures)
+    single_logit, bins = single_logit_frames(tokens)
     return {
         "quantities": quantities,
         "quantity_means": over_seeds(quantities, ["model", "variant", "quantity"]),

@@ -61,7 +61,7 @@ def write_token_frames(study: Study, results: Path) -> None:
 def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:
     quantities = whole["quantities"]
     means = over_seeds(quantities, ["model", "variant", "quantity"])
-    single_logit, bins = single_logit_frames(whole["tokens"], [BASE_VARIANT], [BASE_VARIANT])
+    single_logit, bins = single_logit_frames(whole["tokens"])
     curves = whole.get("curves", pd.DataFrame(columns=list(STATISTICS["curves"])))
     frames = dict(zip(TOKEN_FRAMES, (quantities, means, curves, single_logit, bins), strict=True))
     for name, frame in frames.items():

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from ict_core.figures._panels import GUIDE, TEXT_WIDTH, present
 from ict_core.figures._registry import FigureDeclaration
+from ict_core.statistics import ALL
 from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
 
 FIGURE = FigureDeclaration(
@@ -79,7 +80,7 @@ def draw(
     quantities: pd.DataFrame, single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]
 ) -> Figure:
     present(quantities, variants)
-    rows, bins = (frame[frame["variants"] == "shown"] for frame in (single_logit, single_logit_bins))
+    rows, bins = (frame[frame["variants"] == ALL] for frame in (single_logit, single_logit_bins))
     sources = rows["states"].unique()
     looks = dict(zip(sources, [*_RANDOM_LOOKS[: len(RANDOM)], *_MODEL_LOOKS * len(sources)], strict=False))
     figure = Figure(figsize=(TEXT_WIDTH, HEIGHT), layout="constrained")

@@ -58,6 +58,7 @@ from ._pairing import shares_kept as shares_kept
 from ._pairing import shown_variants as shown_variants
 from ._ranks import rank_frame as rank_frame
 from ._ranks import rank_intervals as rank_intervals
+from ._schemas import ALL as ALL
 from ._schemas import ALPHA as ALPHA
 from ._schemas import AVERAGE as AVERAGE
 from ._schemas import BASE as BASE
@@ -80,6 +81,5 @@ from ._schemas import SINGLE_LOGIT as SINGLE_LOGIT
 from ._schemas import SINGLE_LOGIT_BINS as SINGLE_LOGIT_BINS
 from ._schemas import STATISTICS as STATISTICS
 from ._schemas import VALIDITY as VALIDITY
-from ._schemas import VARIANTS as VARIANTS
 from ._schemas import Metric as Metric
 from ._schemas import statistics_of as statistics_of

@@ -62,8 +62,8 @@ QUANTITY_MEANS = {**_columns("str", "model", "variant", "quantity"), **_OVER_SEE
 CURVES = {**_CELL, "share": "float", "score": "float"}  # of a run the mean sorted score u at a share of the tokens
 AGREEMENT = {**_CELL, **_columns("str", "set", "regime", "measure"), "value": "float"}  # of theory.agreement
 AGREEMENT_MEANS = {**_columns("str", "model", "variant", "set", "regime", "measure"), **_OVER_SEEDS}
-VARIANTS = ("all", "shown")  # whose tokens a model's states are: of all variants, of those that the figures show
-_STATES = {"variants": "str", "states": "str"}  # one of VARIANTS, and which states
+ALL = "all"  # the variants whose tokens a model's states are; frames of older token studies have the figures' also
+_STATES = {"variants": "str", "states": "str"}  # ALL, and which states
 SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", **_OVER_SEEDS}  # of theory.by_regime
 SINGLE_LOGIT_BINS = {
     **_STATES,

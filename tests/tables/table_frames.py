@@ -109,7 +109,7 @@ def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, d
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}
     log = synthetic.log(variants=variants, **study)
     sample = figure_frames.tokens(variants=[v for v in variants if v in ("grpo", "ict-10")], **study)
-    of_tokens = token_frames(log, sample, shadow(cells, variants), variants, variants, baselines[0])
+    of_tokens = token_frames(log, sample, shadow(cells, variants), variants, baselines[0])
     measured = {"scores": scores, "compute": compute(cells), "near_duplicates": near_duplicates()}
     measured["contamination"] = contamination(scores["benchmark"].unique())
     measured |= {"log": log, "ranks": rank_frame(found["runs"], variants)}

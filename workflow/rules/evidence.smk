@@ -127,7 +127,7 @@ rule paper_figures:
 
 rule claims:
     input:
-        scores=frames(["scores", "shared_rate_scores"]),
+        scores=MEASURED.frame("scores"),
         settings=MEASURED.settings,
         manifest=MEASURED.manifest,
         runs=frames(["runs", "shared_rate_runs"]),
