@@ -16,6 +16,7 @@ PARTS = {  # where a part's lines lie: a folder's files by their endings
 }
 NOT_COUNTED = {"docs/log.md", "CHANGELOG.md"}  # a diary, and what is generated:
 NOT_COUNTED |= {f"docs/{name}.md" for name in ("commands", "keys", "calibration", "bench-tables")}
+GENERATED = re.compile(r"<!-- [\w-]+: python scripts/blocks\.py -->\n(.*?)<!-- end -->", re.DOTALL)
 LONG = 5  # words of a string that is prose
 
 
@@ -56,7 +57,10 @@ def main() -> None:
         print(f"{sum(len(path.read_bytes().splitlines()) for path in own):7,} lines of {name} in {len(own)} files")
     pages = [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")] + files("docs/", (".md",))
     pages = [path for path in pages if path.relative_to(REPOSITORY).as_posix() not in NOT_COUNTED]
-    print(f"{sum(len(path.read_text(encoding='utf-8').split()) for path in pages):7,} words in {len(pages)} pages")
+    texts = [path.read_text(encoding="utf-8") for path in pages]
+    generated = sum(len(block.split()) for text in texts for block in GENERATED.findall(text))
+    words = sum(len(text.split()) for text in texts)
+    print(f"{words - generated:7,} words in {len(pages)} pages, and {generated:,} that scripts/blocks.py writes")
     trees = [ast.parse(path.read_bytes()) for path in files("tests/", (".py",))]
     print(f"{sum(map(private_imports, trees)):7,} imports of what is private in tests")
     print(f"{sum(map(prose_assertions, trees)):7,} assertions on {LONG} words or more in tests")
